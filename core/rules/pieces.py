@@ -1,0 +1,122 @@
+"""Piece types of a variant: the spec's pieces, then the promoted twins that remember a pawn.
+
+Where captured promoted pieces return as the piece they promoted from (`hands: promoted: returns
+as P`), a promoted queen is a type of its own, `Q~`: it moves as a queen and is captured as a pawn.
+So no mask of promoted squares is needed anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from variant_ai.specs.schema import Piece, VariantSpec
+
+
+@dataclass(frozen=True)
+class PieceType:
+    index: int
+    symbol: str
+    """As written in FEN for the first player: `N`, `+P`, `Q~`."""
+    base: str
+    """The spec's piece whose movement it has (`Q` for `Q~`)."""
+    piece: Piece
+    twin: bool
+    """Whether it is a promoted twin (`Q~`)."""
+    hand: int
+    """Index into hands.order that the captor gains, -1 if none."""
+
+
+@dataclass(frozen=True)
+class CastlingRight:
+    """One right of one colour, squares absolute: bit i of `POSITION['castling']`."""
+
+    bit: int
+    letter: str
+    """As in FEN: `K`, `Q`, `k`, `q`."""
+    colour: int
+    king_from: int
+    king_to: int
+    rook_from: int
+    rook_to: int
+
+
+class PieceTypes:
+    """All piece types of a variant, in code order: spec's pieces first, then twins."""
+
+    def __init__(self, spec: VariantSpec) -> None:
+        self.spec = spec
+        hand_order = spec.hands.order if spec.hands else ()
+        returns = spec.hands.promoted if spec.hands else "reverts"
+        origin_of = {
+            target: letter
+            for letter, piece in spec.pieces.items()
+            if piece.promotes is not None and piece.promotes.to != "captured pieces"
+            for target in piece.promotes.to
+        }
+
+        def hand_index(symbol: str, twin: bool) -> int:
+            if returns.startswith("returns as "):
+                symbol = returns.removeprefix("returns as ") if twin else symbol
+            elif returns == "reverts" and symbol not in hand_order:
+                symbol = origin_of.get(symbol, symbol)
+            return hand_order.index(symbol) if symbol in hand_order else -1
+
+        types = [
+            PieceType(i, letter, letter, piece, False, hand_index(letter, False))
+            for i, (letter, piece) in enumerate(spec.pieces.items())
+        ]
+        if returns.startswith("returns as "):
+            for letter in spec.pieces:
+                if letter in origin_of:
+                    types.append(
+                        PieceType(
+                            len(types),
+                            f"{letter}~",
+                            letter,
+                            spec.pieces[letter],
+                            True,
+                            hand_index(letter, True),
+                        )
+                    )
+        self.all: tuple[PieceType, ...] = tuple(types)
+        self.by_symbol = {t.symbol: t for t in types}
+        self.hand_types = tuple(self.by_symbol[s].index for s in hand_order)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def promoted(self, symbol: str) -> int:
+        """Type index that a pawn promoting to `symbol` becomes: the twin where there is one."""
+        return self.by_symbol.get(f"{symbol}~", self.by_symbol[symbol]).index
+
+    @cached_property
+    def royal(self) -> int:
+        """Type index of the royal piece, -1 where the variant has none."""
+        return next((t.index for t in self.all if t.piece.royal and not t.twin), -1)
+
+    @cached_property
+    def castling_rights(self) -> tuple[CastlingRight, ...]:
+        """First player's rights in spec order, then the second player's (ranks mirrored)."""
+        files, ranks = self.spec.board.files, self.spec.board.ranks
+
+        def square(name: str, colour: int) -> int:
+            file, rank = ord(name[0]) - 97, int(name[1:]) - 1
+            return (rank if colour == 0 else ranks - 1 - rank) * files + file
+
+        rights: list[CastlingRight] = []
+        for colour in (0, 1):
+            for letter, side in self.spec.castling.items():
+                king, rook = side.king.split("-"), side.rook.split("-")
+                rights.append(
+                    CastlingRight(
+                        bit=len(rights),
+                        letter=letter.lower() if colour else letter,
+                        colour=colour,
+                        king_from=square(king[0], colour),
+                        king_to=square(king[1], colour),
+                        rook_from=square(rook[0], colour),
+                        rook_to=square(rook[1], colour),
+                    )
+                )
+        return tuple(rights)

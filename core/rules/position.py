@@ -1,0 +1,127 @@
+"""What a position and a move are: a small fixed-size record, and an integer.
+
+Squares are numbered from the first player's first rank: `square = rank * files + file`, a1 = 0.
+A piece on the board is a code, `1 + type + 32 * colour`; 0 is an empty square. Colour 0 is the
+first player (White, Red, sente), 1 the second. Types are numbered in `pieces.py`.
+
+A `Position` is a numpy array of shape (1,) and dtype `POSITION`: compiled code takes the array and
+indexes inside, which costs a fifth of passing a scalar record.
+
+    move integer, int32
+      bits  0-6   target square
+      bits  7-13  origin square (0 for drops)
+      bits 14-16  kind: NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS
+      bits 17-21  argument: type promoted to, hand index dropped, castling right used; else 0
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_SQUARES = 128
+MAX_HAND_KINDS = 16
+COLOUR_STRIDE = 32
+
+POSITION = np.dtype(
+    [
+        ("board", "i1", (MAX_SQUARES,)),  # piece codes, 0 empty
+        ("hands", "i1", (2, MAX_HAND_KINDS)),  # [colour][index into hands.order]
+        ("key", "u8"),  # Zobrist: board, side, hands, castling, capturable e.p., checks left
+        ("ply", "i4"),  # 2 * (full move number - 1) + side
+        ("clock", "i2"),  # plies since the last resetting event, as FEN's halfmove clock
+        ("checks", "i2", (2,)),  # checks this colour has given since the clock was reset
+        ("side", "i1"),  # colour to move
+        ("castling", "i1"),  # bit i: right i of pieces.castling_rights still held
+        ("ep", "i1"),  # square a passant piece may capture on, -1 none; set only if one can
+        ("kings", "i1", (2,)),  # square of the royal piece, -1 none
+        ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
+        ("repetitions", "i1"),  # how often this position occurred before; set by who has history
+    ],
+    align=True,
+)
+
+Position = NDArray[np.void]
+"""Array of shape (1,), dtype `POSITION`."""
+
+NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS = range(7)
+
+
+def new_position(n: int = 1) -> Position:
+    """n empty positions, shape (n,): no piece, first player to move, ply 0."""
+    positions = np.zeros(n, POSITION)
+    positions["ep"] = -1
+    positions["kings"] = -1
+    return positions
+
+
+def make_move(origin: int, target: int, kind: int = NORMAL, argument: int = 0) -> int:
+    return target | origin << 7 | kind << 14 | argument << 17
+
+
+def move_target(move: int) -> int:
+    return move & 127
+
+
+def move_origin(move: int) -> int:
+    return move >> 7 & 127
+
+
+def move_kind(move: int) -> int:
+    return move >> 14 & 7
+
+
+def move_argument(move: int) -> int:
+    return move >> 17 & 31
+
+
+def piece_type(code: int) -> int:
+    """Type of a non-empty piece code."""
+    return (code - 1) & 31
+
+
+def piece_colour(code: int) -> int:
+    """Colour of a non-empty piece code."""
+    return (code - 1) >> 5
+
+
+def piece_code(kind: int, colour: int) -> int:
+    return 1 + kind + COLOUR_STRIDE * colour
+
+
+def square_name(square: int, files: int) -> str:
+    """`e4`; ranks are 1-based as in UCI (`a10` exists)."""
+    return f"{chr(97 + square % files)}{square // files + 1}"
+
+
+_SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")
+
+
+def square_index(name: str, files: int, ranks: int) -> int | None:
+    """Square number of `e4`, or None where it is not on the board."""
+    match = _SQUARE.match(name)
+    if match is None:
+        return None
+    file, rank = ord(match[1]) - 97, int(match[2]) - 1
+    return rank * files + file if file < files and rank < ranks else None
+
+
+def view(square: int, colour: int, files: int, ranks: int, sides: str) -> int:
+    """The square as the player of `colour` sees it (its own inverse).
+
+    `mirror` turns ranks and keeps files, `rotate` turns both; the first player sees it unturned.
+    """
+    if colour == 0:
+        return square
+    if sides == "rotate":
+        return files * ranks - 1 - square
+    return (ranks - 1 - square // files) * files + square % files
+
+
+def same_position(a: Position, b: Position) -> bool:
+    """Whether two positions agree in every field."""
+    names: Any = POSITION.names
+    return all(np.array_equal(a[0][name], b[0][name]) for name in names)
