@@ -1,0 +1,55 @@
+"""Hashes of a spec: what a game store, a checkpoint and an ONNX file must agree on.
+
+Each is the first 16 hex digits of the SHA-256 of canonical JSON, so comments, order of keys and
+spelling of numbers in the YAML do not change it. Order of pieces does: it is the order of planes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from variant_ai.specs.schema import VariantSpec
+
+_RULE_FIELDS = ("board", "pieces", "castling", "hands", "rules")
+_ENCODING_FIELDS = (*_RULE_FIELDS, "input", "policy")
+
+
+def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
+    data: dict[str, Any] = spec.model_dump(mode="json", by_alias=True)
+    # JSON objects are unordered once sorted; the order of pieces and castling sides is meaning.
+    data["pieces"] = list(data["pieces"].items())
+    data["castling"] = list(data["castling"].items())
+    data["rules"].pop("engine")  # kernel and fairy play the same game
+    data["policy"] = _ordered(data["policy"])
+    chosen = data if fields is None else {name: data[name] for name in fields}
+    text = json.dumps(chosen, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _ordered(policy: Any) -> Any:
+    """Slides as lists: the order of directions is the order of planes."""
+    if isinstance(policy, str):
+        return policy
+    return [
+        {"slides": list(item["slides"].items())}
+        if isinstance(item, dict) and "slides" in item
+        else item
+        for item in policy
+    ]
+
+
+def spec_hash(spec: VariantSpec) -> str:
+    """All of the spec: changes with any word of it that is not layout."""
+    return _digest(spec, None)
+
+
+def rules_hash(spec: VariantSpec) -> str:
+    """Board, pieces, castling, hands and rules: what recorded games depend on."""
+    return _digest(spec, _RULE_FIELDS)
+
+
+def encoding_hash(spec: VariantSpec) -> str:
+    """Rules, input and policy: what a trained net depends on."""
+    return _digest(spec, _ENCODING_FIELDS)

@@ -1,0 +1,61 @@
+"""Zones: sets of squares as the first player sees them (`square = rank * files + file`, a1 = 0)."""
+
+from __future__ import annotations
+
+import re
+
+from variant_ai.specs.errors import SpecError
+from variant_ai.specs.schema import Board, Zone
+
+_RANKS = re.compile(r"rank ([0-9]+)(?:-([0-9]+))?\Z")
+_FILES = re.compile(r"file ([a-z])(?:-([a-z]))?\Z")
+_RECTANGLE = re.compile(r"([a-z][0-9]+)-([a-z][0-9]+)\Z")
+_SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")
+
+ACCEPTED = "`rank 2`, `rank 6-10`, `file a-c`, `d1-f3`, a name of board.zones, or a list of squares"
+
+
+def square_of(name: str, board: Board) -> int:
+    """Square number of `e4`. Raises SpecError where it is not on the board."""
+    match = _SQUARE.match(name)
+    if match is None:
+        raise SpecError(f"{name!r} is not a square; squares look like 'e4'")
+    file, rank = ord(match[1]) - 97, int(match[2]) - 1
+    if file >= board.files or rank >= board.ranks:
+        last = f"{chr(96 + board.files)}{board.ranks}"
+        raise SpecError(f"square {name!r} lies outside the board, which ends at {last}")
+    return rank * board.files + file
+
+
+def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
+    """Squares of a zone. Raises SpecError on a zone that is unknown, empty or off the board."""
+    if not isinstance(zone, str):
+        return frozenset(square_of(name, board) for name in zone)
+    if zone in board.zones:
+        inner = board.zones[zone]
+        if isinstance(inner, str) and inner in board.zones:
+            raise SpecError(f"zone {zone!r} names another zone {inner!r}; write its squares")
+        return zone_squares(inner, board)
+    if match := _RANKS.match(zone):
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not 1 <= first <= last <= board.ranks:
+            raise SpecError(f"zone {zone!r} lies outside the board's ranks 1-{board.ranks}")
+        return frozenset(range((first - 1) * board.files, last * board.files))
+    if match := _FILES.match(zone):
+        left, right = ord(match[1]) - 97, ord(match[2] or match[1]) - 97
+        if not left <= right < board.files:
+            raise SpecError(f"zone {zone!r} lies outside files a-{chr(96 + board.files)}")
+        return frozenset(
+            r * board.files + f for r in range(board.ranks) for f in range(left, right + 1)
+        )
+    if match := _RECTANGLE.match(zone):
+        a, b = square_of(match[1], board), square_of(match[2], board)
+        files = range(a % board.files, b % board.files + 1)
+        ranks = range(a // board.files, b // board.files + 1)
+        if not files or not ranks:
+            raise SpecError(f"zone {zone!r} is empty: write its lower left corner first")
+        return frozenset(r * board.files + f for r in ranks for f in files)
+    if _SQUARE.match(zone):
+        return frozenset((square_of(zone, board),))
+    names = ", ".join(board.zones) or "none"
+    raise SpecError(f"{zone!r} is not a zone; accepted: {ACCEPTED} (named here: {names})")
