@@ -1,0 +1,78 @@
+"""One game as every room knows it: what a reader yields and what a store gives back.
+
+Moves are move integers (`core/rules/position.py`) that were proven legal once, when the game was
+imported or generated; nothing above asks again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
+"""As PGN writes it; the first player is named first, `*` is unknown or unfinished."""
+
+RESULTS: tuple[Result, ...] = ("1-0", "0-1", "1/2-1/2", "*")
+
+MATE = 32000
+"""Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
+
+
+@dataclass(slots=True)
+class GameRecord:
+    """A game. Texts are as the source had them, `''` where it was silent.
+
+    The first player is `white` whatever the variant calls it (Red, sente).
+    """
+
+    variant: str
+    moves: list[int] = field(default_factory=list)
+    """Move integers from the start position on."""
+    start_fen: str | None = None
+    """Position before the first move; None is the variant's own start position."""
+    result: Result = "*"
+    white: str = ""
+    black: str = ""
+    white_elo: int | None = None
+    black_elo: int | None = None
+    date: str = ""
+    """`2008.05.31`, with `??` for what is unknown (`1955.05.??`); `''` where even the year is."""
+    event: str = ""
+    site: str = ""
+    round: str = ""
+    eco: str = ""
+    """Opening code of the source (ECO, ECCO)."""
+    time_control: str = ""
+    termination: str = ""
+    """How it ended in the source's words: `normal`, `time forfeit`, `abandoned`, `checkmate`."""
+    group: str = ""
+    """Split key: games of one group stay on one side of a split. `''`: a group of its own."""
+    source: str = ""
+    """File the game came from, as `archive.tar.xz!member.pgn` where it lay in an archive."""
+    number: int = 0
+    """Which game of its source it is, from 1; 0 where that has no meaning."""
+    scores: list[int | None] | None = None
+    """Per ply, centipawns from the point of view of the player who made the move; see MATE."""
+    clocks: list[int | None] | None = None
+    """Per ply, milliseconds left on the clock of the player who made the move, after it."""
+    comments: dict[int, str] = field(default_factory=dict)
+    """Ply of a move (0 is the first) to the words about it, `-1` those before the first move.
+    Scores and clocks are not repeated here."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """Headers that have no field of their own."""
+
+    @property
+    def plies(self) -> int:
+        return len(self.moves)
+
+    @property
+    def year(self) -> int | None:
+        """Year of `date`, None where unknown."""
+        match = re.match(r"[0-9]{4}", self.date)
+        return int(match[0]) if match else None
+
+    @property
+    def value(self) -> int | None:
+        """Result for the first player: 1 won, 0 drawn, -1 lost, None unknown."""
+        return {"1-0": 1, "0-1": -1, "1/2-1/2": 0}.get(self.result)
