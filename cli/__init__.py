@@ -1,0 +1,1 @@
+"""The command line: one file per command, loaded only when the command is called."""

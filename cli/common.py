@@ -1,0 +1,251 @@
+"""What the commands share: options, tables, progress bars, and how errors leave the program.
+
+Nothing heavy is imported here at module level: this file is read before every `--help`.
+Commands import numpy, torch and the core inside their functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from variant_ai.specs.schema import VariantSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+# --- help and options --------------------------------------------------------------------------
+
+
+def examples(*lines: str) -> str:
+    """The `epilog` of a command: its examples, one a line, kept as they are.
+
+    Use: `@click.command(epilog=examples("variant-ai spec show NAME"))`. A line that starts with
+    `#` is a remark on the line below it.
+    """
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def variant_option(
+    *, required: bool = True, help: str = "Variant: a name, or the path of a YAML spec."
+) -> Callable[[F], F]:
+    """`-V/--variant NAME`, given to the command as `variant: str` (see `load_variant`)."""
+    return click.option(
+        "-V",
+        "--variant",
+        "variant",
+        metavar="NAME",
+        required=required,
+        help=help,
+        shell_complete=_complete_variant,
+    )
+
+
+def _complete_variant(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[str]:
+    from variant_ai.plugins import registry
+
+    return sorted(name for name in registry().variants if name.startswith(incomplete))
+
+
+def json_option(command: F) -> F:
+    """`--json`, given to the command as `as_json: bool`; print with `print_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
+        command
+    )
+
+
+def seed_option(default: int = 0) -> Callable[[F], F]:
+    """`--seed N`, given to the command as `seed: int`."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help="Seed of everything random.",
+    )
+
+
+def load_variant(name_or_path: str) -> VariantSpec:
+    """The spec of `-V`: a registered name or a YAML file. Raises UnknownNameError, SpecError."""
+    from variant_ai.plugins import registry
+
+    return registry().variant(name_or_path)
+
+
+# --- output ------------------------------------------------------------------------------------
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that wraps nothing and cuts nothing where output goes to a file or pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else 10_000
+    return Console(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str = "",
+    right: Iterable[str] = (),
+) -> None:
+    """Print rows under column heads on stdout; the columns named in `right` are right-aligned.
+
+    `None` prints as nothing. Cells are text: rich's markup in them has no effect.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    aligned = set(right)
+    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+    for name in columns:
+        table.add_column(
+            Text(name), justify="right" if name in aligned else "left", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    out = console()
+    if title:
+        out.print(Text(title, style="bold"))
+    out.print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, object]], *, title: str = "") -> None:
+    """Print names and their values, aligned, one a line, on stdout."""
+    listed = [(name, "" if value is None else str(value)) for name, value in facts]
+    width = max((len(name) for name, _ in listed), default=0)
+    if title:
+        click.echo(title)
+    for name, value in listed:
+        click.echo(f"{name:<{width}}  {value}".rstrip())
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document on stdout; paths and numpy scalars are written as text and numbers."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_jsonable))
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True)
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal, on stderr, so that stdout stays data."""
+    click.echo(text, err=True)
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """A progress display on stderr with rate and remaining time, invisible unless a terminal.
+
+    Use: `with progress() as bar: task = bar.add_task("games", total=n); bar.advance(task)`.
+    A task's field `note` (`bar.update(task, note="3 skipped")`) is shown at the end of its line.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Task as RichTask
+    from rich.text import Text
+
+    class Rate(TextColumn):
+        def render(self, task: RichTask) -> Text:
+            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
+
+    class Note(TextColumn):
+        def render(self, task: RichTask) -> Text:
+            return Text(str(task.fields.get("note", "")))
+
+    display = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(""),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        Note(""),
+        console=console(stderr=True),
+        disable=quiet or not sys.stderr.isatty(),
+        transient=False,
+    )
+    with display:
+        yield display
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with one sentence on stderr and exit status 1."""
+    raise CommandError(message)
+
+
+class CommandError(click.ClickException):
+    """One sentence on stderr, exit status 1. What every VariantAIError becomes at the top."""
+
+    exit_code = EXIT_ERROR
+
+    def format_message(self) -> str:
+        return " ".join(self.message.split("\n")).strip()
+
+
+@contextlib.contextmanager
+def reported_errors() -> Iterator[None]:
+    """Turn mistakes of the user (VariantAIError, OSError) into one sentence and exit status 1.
+
+    `VARIANT_AI_DEBUG=1` lets them through with their traceback.
+    """
+    from variant_ai.specs.errors import VariantAIError
+
+    if os.environ.get("VARIANT_AI_DEBUG"):
+        yield
+        return
+    try:
+        yield
+    except VariantAIError as error:
+        raise CommandError(str(error)) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(_os_message(error)) from error
+
+
+def _os_message(error: OSError) -> str:
+    if error.strerror is None:
+        return str(error) or type(error).__name__
+    names = [os.fspath(n) for n in (error.filename, error.filename2) if isinstance(n, str)]
+    return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror

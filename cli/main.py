@@ -1,0 +1,155 @@
+"""The command group `variant-ai`: a table of commands, each loaded when it is called.
+
+`--help` reads this table and the plugins' lists of commands, and imports click and pluggy alone:
+no numpy, pydantic, numba or torch. A test looks at `sys.modules`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from variant_ai import __version__
+from variant_ai.cli.common import (
+    EXIT_BROKEN_PIPE,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    reported_errors,
+)
+from variant_ai.specs.errors import VariantAIError, unknown
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """A command by name: where it is (`module:object`), and the line `--help` shows for it."""
+
+    target: str
+    summary: str
+
+    def load(self) -> click.Command:
+        module, _, attribute = self.target.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise VariantAIError(
+                f"{self.target} is a {type(command).__name__}, not a click command"
+            )
+        return command
+
+
+def _own(module: str, summary: str) -> LazyCommand:
+    return LazyCommand(f"variant_ai.cli.{module}:command", summary)
+
+
+COMMANDS = {
+    "variants": _own("variants", "List the variants that can be named."),
+    "spec": _own("spec", "Show or check the spec of a variant."),
+    "plugins": _own("plugins_", "List plugins and what each registers."),
+    "perft": _own("perft", "Count the leaves of the move tree."),
+    "import": _own("import_", "Read games from files into a game store."),
+    "generate": _own("generate", "Let a UCI engine play itself into a game store."),
+    "store": _own("store", "Show, filter, merge, split or export game stores."),
+    "stats": _own("stats", "Describe the games of a store."),
+    "train": _own("train", "Train a network on the games of a store."),
+    "evaluate": _own("evaluate", "Measure a network on the games of a store."),
+    "export": _own("export", "Write a checkpoint as an ONNX file."),
+    "nets": _own("nets", "List the networks that can be trained."),
+    "doctor": _own("doctor", "Check this installation and say what to do."),
+}
+"""Order is the order of `--help`."""
+
+
+class VariantGroup(click.Group):
+    """A group whose subcommands come from `COMMANDS` and from plugins, imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        own = list(COMMANDS)
+        return own + sorted(set(_plugin_commands()) - set(own))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        lazy = COMMANDS.get(cmd_name) or _plugin_commands().get(cmd_name)
+        return lazy.load() if lazy else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            known = self.list_commands(ctx)
+            if name not in known:
+                raise click.UsageError(unknown("command", name, known), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        table = {**_plugin_commands(), **COMMANDS}
+        rows = [(name, table[name].summary) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with reported_errors():
+            return super().invoke(ctx)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """As click's, but Ctrl-C exits with 130 and a reader that went away is no error."""
+        if not kwargs.pop("standalone_mode", True):
+            return super().main(*args, standalone_mode=False, **kwargs)
+        try:
+            status = super().main(*args, standalone_mode=False, **kwargs)
+            sys.stdout.flush()
+        except click.exceptions.Abort:
+            click.echo("Interrupted.", err=True)
+            sys.exit(EXIT_INTERRUPTED)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            # Python flushes stdout once more at exit; nobody reads it any more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(EXIT_BROKEN_PIPE)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _plugin_commands() -> dict[str, LazyCommand]:
+    """Commands that plugins add; a plugin cannot replace one of ours."""
+    from variant_ai.plugins import registry
+
+    return {
+        entry.name: LazyCommand(entry.target, entry.summary)
+        for entry in registry().commands.values()
+        if entry.name not in COMMANDS
+    }
+
+
+@click.group(
+    cls=VariantGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nExamples:\n"
+    "  variant-ai variants\n"
+    "  variant-ai spec show NAME\n"
+    "  variant-ai train -V NAME\n"
+    "  variant-ai doctor\n",
+)
+@click.version_option(__version__, "-v", "--version", prog_name="variant-ai")
+def cli() -> None:
+    """Neural engines for any chess variant that a YAML spec can describe."""
+
+
+def main() -> None:
+    """Entry point of the `variant-ai` script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a Chinese character shows `?` instead of ending the program.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    cli(prog_name="variant-ai")
+
+
+if __name__ == "__main__":
+    main()
+
+__all__ = ["COMMANDS", "EXIT_USAGE", "LazyCommand", "VariantGroup", "cli", "main"]

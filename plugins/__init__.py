@@ -1,0 +1,34 @@
+"""The plugin host: what a plugin may add (`hookspecs`), and the registry of all that was added.
+
+Importing this package is cheap: names are known without reading a spec or loading a network.
+"""
+
+from __future__ import annotations
+
+from variant_ai.plugins.hookspecs import (
+    API_VERSION,
+    CommandEntry,
+    EvaluatorEntry,
+    NetworkEntry,
+    NotationEntry,
+    ReaderEntry,
+    RulesEntry,
+    VariantEntry,
+    hookimpl,
+)
+from variant_ai.plugins.manager import PluginInfo, Registry, registry
+
+__all__ = [
+    "API_VERSION",
+    "CommandEntry",
+    "EvaluatorEntry",
+    "NetworkEntry",
+    "NotationEntry",
+    "PluginInfo",
+    "ReaderEntry",
+    "Registry",
+    "RulesEntry",
+    "VariantEntry",
+    "hookimpl",
+    "registry",
+]

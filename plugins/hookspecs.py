@@ -1,0 +1,188 @@
+"""The hooks of a variant-ai plugin, and the entries they return.
+
+A plugin is a module (or an object) named by an entry point of the group `variant_ai`. It says which
+plugin API it was written for and implements any of the hooks below with `@hookimpl`:
+
+    from pathlib import Path
+    from variant_ai.plugins import VariantEntry, hookimpl
+
+    variant_ai_api = 1
+
+    @hookimpl
+    def register_variants():
+        return [VariantEntry("mychess", Path(__file__).with_name("mychess.yaml"))]
+
+Plugin modules are imported before every `--help`, so they import cheaply: what costs time to import
+is given as a target, `"package.module:object"`, which is imported when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from variant_ai.specs.errors import PluginError
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.notation import Notation
+    from variant_ai.specs.schema import VariantSpec
+
+GROUP = "variant_ai"
+API_VERSION = 1
+"""Raised when a hook or an entry changes in a way that an older plugin would not survive."""
+
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something a plugin registers under a name."""
+
+    name: str
+    plugin: str = field(default="", kw_only=True)
+    """Name of the plugin it came from; the registry fills it in."""
+
+
+@dataclass(frozen=True)
+class VariantEntry(Entry):
+    """A variant: the name it is called by, and the YAML file that says what it is.
+
+    The name is the spec's own (`variant:`). `sample` is a small game store that comes with the
+    plugin, for a first training without any data of one's own.
+    """
+
+    path: Path
+    sample: Path | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class LazyEntry(Entry):
+    """Something imported when it is used."""
+
+    target: str
+    """`package.module:object`."""
+    summary: str = ""
+    """One line for lists and help."""
+
+    def load(self) -> Any:
+        """The object. Raises PluginError naming plugin and target."""
+        module, _, attribute = self.target.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except Exception as error:
+            raise PluginError(
+                f"plugin {self.plugin!r}: cannot load {self.name!r} from {self.target!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class VariantsEntry(LazyEntry):
+    """Something that serves some variants, or all."""
+
+    variants: tuple[str, ...] = ()
+    """Names of the variants it serves; empty: every variant."""
+
+    def serves(self, variant: str) -> bool:
+        return not self.variants or variant in self.variants
+
+
+@dataclass(frozen=True)
+class RulesEntry(LazyEntry):
+    """A rules engine; the target is a callable `VariantSpec -> Rules`."""
+
+    def make(self, spec: VariantSpec) -> Rules:
+        rules: Rules = self.load()(spec)
+        return rules
+
+
+@dataclass(frozen=True)
+class ReaderEntry(VariantsEntry):
+    """A reader of game files; the target is what `variant_ai.core.data` calls a reader."""
+
+
+@dataclass(frozen=True)
+class NotationEntry(VariantsEntry):
+    """A way to write moves; the target is a `Notation`, or a class or function that makes one."""
+
+    def make(self) -> Notation:
+        target: Any = self.load()
+        notation: Notation = target() if callable(target) else target
+        return notation
+
+
+@dataclass(frozen=True)
+class NetworkEntry(LazyEntry):
+    """A network architecture; the target is a builder as `variant_ai.core.nets` describes it."""
+
+
+@dataclass(frozen=True)
+class EvaluatorEntry(LazyEntry):
+    """Something that evaluates positions; the target makes one."""
+
+    def make(self, *args: Any, **options: Any) -> Any:
+        maker: Callable[..., Any] = self.load()
+        return maker(*args, **options)
+
+
+@dataclass(frozen=True)
+class CommandEntry(LazyEntry):
+    """A command of `variant-ai`; the target is a click command, `summary` its line in `--help`."""
+
+
+class Hooks:
+    """Every hook takes nothing and returns the entries of this plugin (any iterable, or None)."""
+
+    @hookspec
+    def register_variants(self) -> Iterable[VariantEntry]:
+        """Variants, each a YAML spec."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_rules(self) -> Iterable[RulesEntry]:
+        """Rules engines beside `kernel` and `fairy`."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_readers(self) -> Iterable[ReaderEntry]:
+        """Readers of game files."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_notations(self) -> Iterable[NotationEntry]:
+        """Ways to write moves."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_networks(self) -> Iterable[NetworkEntry]:
+        """Network architectures."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_evaluators(self) -> Iterable[EvaluatorEntry]:
+        """Evaluators of positions."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_commands(self) -> Iterable[CommandEntry]:
+        """Commands of `variant-ai`."""
+        raise NotImplementedError
+
+
+HOOKS: dict[str, type[Entry]] = {
+    "register_variants": VariantEntry,
+    "register_rules": RulesEntry,
+    "register_readers": ReaderEntry,
+    "register_notations": NotationEntry,
+    "register_networks": NetworkEntry,
+    "register_evaluators": EvaluatorEntry,
+    "register_commands": CommandEntry,
+}
+"""Every hook and what it returns, in the order that `variant-ai plugins` shows them."""
