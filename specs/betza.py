@@ -112,22 +112,27 @@ def parse_betza(text: str) -> tuple[Movement, ...]:
 
 
 def displacements(piece: Piece, board: Board) -> set[Step]:
-    """Every (dx, dy) the piece can move by somewhere on the board, in its mover's view.
+    """Every (dx, dy) the piece can move by somewhere on the board: see `word_displacements`."""
+    words = (piece.moves, *piece.from_.values())
+    return {step for word in words for step in word_displacements(word, board)}
+
+
+def word_displacements(word: str, board: Board) -> set[Step]:
+    """Every (dx, dy) of one Betza word on the board, in its mover's view.
 
     dy > 0 is forward. Zones are not considered, castling is not a piece's move. Where the second
     player's board is mirrored, not rotated, left and right of an asymmetric piece change places
     in the view, so both are listed.
     """
     found: set[Step] = set()
-    for word in (piece.moves, *piece.from_.values()):
-        for move in parse_betza(word):
-            for n in range(1, (move.reach or max(board.files, board.ranks)) + 1):
-                dx, dy = n * move.dx, n * move.dy
-                if abs(dx) >= board.files or abs(dy) >= board.ranks:
-                    break
-                found.add((dx, dy))
-                if board.sides == "mirror":
-                    found.add((-dx, dy))
+    for move in parse_betza(word):
+        for n in range(1, (move.reach or max(board.files, board.ranks)) + 1):
+            dx, dy = n * move.dx, n * move.dy
+            if abs(dx) >= board.files or abs(dy) >= board.ranks:
+                break
+            found.add((dx, dy))
+            if board.sides == "mirror":
+                found.add((-dx, dy))
     return found
 
 

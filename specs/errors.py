@@ -59,8 +59,8 @@ def closest(given: str, known: Sequence[str]) -> str | None:
 
 
 def unknown(kind: str, given: str, known: Sequence[str]) -> str:
-    """One sentence: `unknown variant 'xianqi'; did you mean 'xiangqi'? There are: a, b`."""
+    """One sentence: `unknown variant 'xianqi'; did you mean 'xiangqi'? accepted: a, b`."""
     guess = closest(given, known)
-    hint = f"; did you mean {guess!r}?" if guess else ";"
+    hint = f"did you mean {guess!r}? " if guess else ""
     listed = ", ".join(known) if known else "none"
-    return f"unknown {kind} {given!r}{hint} There are: {listed}"
+    return f"unknown {kind} {given!r}; {hint}accepted: {listed}"

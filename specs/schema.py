@@ -303,10 +303,10 @@ class Search(Model):
     """Search defaults of the variant; the meaning and source of each stands with the search."""
 
     enhance_checks: bool = False
-    u_divisor: float | Literal["adaptive"] = 1
-    q_weight: float = Field(default=0, ge=0, le=1)
-    node_temperature: float = Field(default=1, gt=0)
-    virtual_loss: float = Field(default=1, ge=0)
+    u_divisor: float | Literal["adaptive"] = 1.0
+    q_weight: float = Field(default=0.0, ge=0, le=1)
+    node_temperature: float = Field(default=1.0, gt=0)
+    virtual_loss: float = Field(default=1.0, ge=0)
 
 
 class Training(Model):

@@ -1,0 +1,280 @@
+"""Checks that need several words of a spec at once; each issue knows the path of its word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from variant_ai.specs.betza import displacements, parse_betza
+from variant_ai.specs.errors import SpecError, unknown
+from variant_ai.specs.planes import (
+    all_promotion_choices,
+    castling_steps,
+    clockwise,
+    input_planes,
+    policy_planes,
+    promotion_choices,
+    promotion_steps,
+    step_name,
+)
+from variant_ai.specs.schema import (
+    MAX_PIECE_TYPES,
+    CapturedPlanes,
+    CastlingPlanes,
+    ChecksPlane,
+    DropPlanes,
+    HandPlanes,
+    PromotedPlane,
+    PromotionPlanes,
+    VariantSpec,
+)
+from variant_ai.specs.zones import square_of, zone_squares
+
+Path = tuple[str | int, ...]
+_SYMBOL = re.compile(r"\+?[A-Z]\Z")
+_CASTLING_WALK = re.compile(r"[a-z][0-9]+-[a-z][0-9]+\Z")
+_RETURNS = re.compile(r"returns as (.+)\Z")
+
+
+@dataclass(frozen=True)
+class Issue:
+    """What is wrong, and the path of YAML keys that leads to it."""
+
+    path: Path
+    message: str
+
+
+def check(spec: VariantSpec) -> list[Issue]:
+    """Every issue of the spec; later checks are made only where earlier ones found nothing."""
+    for stage in (_check_pieces, _check_rules, _check_input, _check_policy, _check_symmetry):
+        issues = list(stage(spec))
+        if issues:
+            return issues
+    return []
+
+
+def _zone_issues(spec: VariantSpec, path: Path, zone: object) -> Iterator[Issue]:
+    if not isinstance(zone, str | tuple):
+        return
+    try:
+        zone_squares(zone, spec.board)
+    except SpecError as error:
+        yield Issue(path, str(error))
+
+
+def _betza_issues(spec: VariantSpec, path: Path, moves: str) -> Iterator[Issue]:
+    try:
+        parse_betza(moves)
+    except SpecError as error:
+        yield Issue(path, str(error))
+
+
+def _unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
+    for i, letter in enumerate(letters):
+        if letter not in spec.pieces:
+            yield Issue((*path, i), unknown("piece", letter, list(spec.pieces)))
+
+
+def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
+    for name, zone in spec.board.zones.items():
+        yield from _zone_issues(spec, ("board", "zones", name), zone)
+    twins = spec.hands is not None and spec.hands.promoted.startswith("returns as ")
+    count = len(spec.pieces) + (len(all_promotion_choices(spec)) if twins else 0)
+    if count > MAX_PIECE_TYPES:
+        message = f"{count} piece types, promoted ones counted; at most {MAX_PIECE_TYPES} fit"
+        yield Issue(("pieces",), message)
+    letters: dict[str, str] = {}
+    for symbol, piece in spec.pieces.items():
+        path: Path = ("pieces", symbol)
+        if not _SYMBOL.match(symbol):
+            yield Issue(
+                path,
+                f"{symbol!r} is no piece symbol; accepted: one capital letter, or "
+                "`+` and one capital letter for a promoted piece",
+            )
+        for letter in (symbol, piece.also):
+            if letter in letters:
+                yield Issue(path, f"letter {letter!r} is used by {letters[letter]} already")
+            if letter is not None:
+                letters[letter] = symbol
+        yield from _betza_issues(spec, (*path, "moves"), piece.moves)
+        for zone, moves in piece.from_.items():
+            yield from _zone_issues(spec, (*path, "from", zone), zone)
+            yield from _betza_issues(spec, (*path, "from", zone), moves)
+        yield from _zone_issues(spec, (*path, "within"), piece.within)
+        yield from _zone_issues(spec, (*path, "drop"), piece.drop)
+        if piece.faces is not None and piece.faces not in spec.pieces:
+            message = unknown("piece", piece.faces, list(spec.pieces))
+            yield Issue((*path, "faces"), message)
+        if (promotes := piece.promotes) is not None:
+            yield from _zone_issues(spec, (*path, "promotes", "at"), promotes.at)
+            if promotes.must not in ("where stuck", True, False):
+                yield from _zone_issues(spec, (*path, "promotes", "must"), promotes.must)
+            if promotes.to != "captured pieces":
+                yield from _unknown_pieces(spec, (*path, "promotes", "to"), promotes.to)
+
+
+def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
+    for side, walk in spec.castling.items():
+        for who, text in (("king", walk.king), ("rook", walk.rook)):
+            path: Path = ("castling", side, who)
+            if not _CASTLING_WALK.match(text):
+                yield Issue(path, f"{text!r} is no walk of two squares; accepted: 'e1-g1'")
+                continue
+            for name in text.split("-"):
+                try:
+                    square_of(name, spec.board)
+                except SpecError as error:
+                    yield Issue(path, str(error))
+    if spec.hands is not None:
+        yield from _unknown_pieces(spec, ("hands", "order"), spec.hands.order)
+        returns = _RETURNS.match(spec.hands.promoted)
+        if returns is None and spec.hands.promoted not in ("reverts", "keeps"):
+            yield Issue(
+                ("hands", "promoted"),
+                f"{spec.hands.promoted!r}; accepted: `returns as P` (a piece), `reverts`, `keeps`",
+            )
+        elif returns is not None and returns[1] not in spec.pieces:
+            message = unknown("piece", returns[1], list(spec.pieces))
+            yield Issue(("hands", "promoted"), message)
+    words = ["captures", "drops", *spec.pieces]
+    for i, word in enumerate(spec.rules.no_progress.reset):
+        if word not in words:
+            yield Issue(("rules", "no_progress", "reset", i), unknown("event", word, words))
+    for i, win in enumerate(spec.rules.wins):
+        for key in ("piece", "extinct"):
+            letter = getattr(win, key)
+            if letter is not None and letter not in spec.pieces:
+                message = unknown("piece", letter, list(spec.pieces))
+                yield Issue(("rules", "wins", i, key), message)
+        yield from _zone_issues(spec, ("rules", "wins", i, "reaches"), win.reaches)
+    yield from _start_issues(spec)
+    training = spec.training
+    if training.lr_min > training.lr_max:
+        yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
+    low, high = training.momentum
+    if not 0 <= low <= high < 1:
+        yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
+
+
+def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """Size and letters of the start array; all else about a FEN is judged by the rules."""
+    path: Path = ("rules", "start")
+    fields = spec.rules.start.split()
+    if len(fields) < 2:
+        yield Issue(path, "a FEN has at least two fields: the board and the side to move")
+        return
+    rows = fields[0].split("[")[0].split("/")
+    if len(rows) != spec.board.ranks:
+        yield Issue(path, f"{len(rows)} ranks in the FEN, {spec.board.ranks} on the board")
+        return
+    letters = set(spec.pieces) | {p.also for p in spec.pieces.values() if p.also}
+    for number, row in enumerate(rows):
+        width = 0
+        for token in re.findall(r"[0-9]+|\+?[A-Za-z]~?|.", row):
+            if token.isdigit():
+                width += int(token)
+                continue
+            width += 1
+            if token.upper().removesuffix("~") not in letters:
+                yield Issue(path, unknown("piece", token, list(spec.pieces)))
+                return
+        if width != spec.board.files:
+            rank = spec.board.ranks - number
+            message = f"rank {rank} is {width} squares wide, the board has {spec.board.files}"
+            yield Issue(path, message)
+
+
+def _check_input(spec: VariantSpec) -> Iterator[Issue]:
+    order = spec.hands.order if spec.hands else ()
+    for i, item in enumerate(spec.input):
+        path: Path = ("input", i)
+        match item:
+            case CapturedPlanes(captured=count):
+                yield from _unknown_pieces(spec, (*path, "captured", "order"), count.order)
+            case HandPlanes(hand=hand):
+                for k, letter in enumerate(hand.order):
+                    if letter not in order:
+                        message = unknown("piece in hand", letter, list(order))
+                        yield Issue((*path, "hand", "order", k), message)
+            case PromotedPlane() if not (
+                spec.hands and spec.hands.promoted.startswith("returns as ")
+            ):
+                yield Issue(path, "a `promoted` plane needs `hands: {promoted: returns as …}`")
+            case CastlingPlanes() if not spec.castling:
+                yield Issue(path, "castling planes in a variant without `castling`")
+            case ChecksPlane() if not any(win.checks for win in spec.rules.wins):
+                yield Issue(path, "a `checks` plane needs `wins: [{checks: n}]`")
+            case "en_passant" if not any(p.passant for p in spec.pieces.values()):
+                yield Issue(path, "an en passant plane needs a piece with `passant: true`")
+    if not list(_unknown_input(spec)) and not input_planes(spec):
+        yield Issue(("input",), "a net needs at least one input plane")
+
+
+def _unknown_input(spec: VariantSpec) -> Iterator[str]:
+    for item in spec.input:
+        if isinstance(item, CapturedPlanes):
+            yield from (p for p in item.captured.order if p not in spec.pieces)
+        if isinstance(item, HandPlanes):
+            yield from (p for p in item.hand.order if p not in spec.pieces)
+
+
+def _check_policy(spec: VariantSpec) -> Iterator[Issue]:
+    if not isinstance(spec.policy, str):
+        for i, item in enumerate(spec.policy):
+            if isinstance(item, DropPlanes):
+                yield from _unknown_pieces(spec, ("policy", i, "drops"), item.drops)
+            if isinstance(item, PromotionPlanes):
+                path: Path = ("policy", i, "promotions", "to")
+                yield from _unknown_pieces(spec, path, item.promotions.to)
+    try:
+        planes = policy_planes(spec)
+    except SpecError as error:
+        yield Issue(("policy",), str(error))
+        return
+    have = {(p.kind, p.dx, p.dy, p.piece) for p in planes}
+
+    def missing(kind: str, steps: Iterable[tuple[int, int]], to: str | None) -> str:
+        lacking = [s for s in steps if (kind, *s, to) not in have]
+        return ", ".join(step_name(dx, dy) for dx, dy in clockwise(lacking))
+
+    for letter, piece in spec.pieces.items():
+        if lacking := missing("move", displacements(piece, spec.board), None):
+            message = f"the policy cannot express moves of the {piece.name} ({letter}): {lacking}"
+            yield Issue(("policy",), message)
+        for choice in promotion_choices(spec, letter):
+            if lacking := missing("promotion", promotion_steps(spec, piece), choice):
+                message = f"the policy cannot express promotions of {letter} to {choice}: {lacking}"
+                yield Issue(("policy",), message)
+    if lacking := missing("move", castling_steps(spec), None):
+        yield Issue(("policy",), f"the policy cannot express castling: {lacking}")
+    for letter in spec.hands.order if spec.hands else ():
+        if ("drop", 0, 0, letter) not in have:
+            yield Issue(("policy",), f"the policy cannot express drops of {letter}")
+
+
+def _check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
+    if "files" not in spec.symmetry:
+        return
+    if spec.castling:
+        yield Issue(("symmetry",), "left-right mirroring is no symmetry of a game with castling")
+    files = spec.board.files
+
+    def mirrored(squares: frozenset[int]) -> frozenset[int]:
+        return frozenset(s - s % files + files - 1 - s % files for s in squares)
+
+    for letter, piece in spec.pieces.items():
+        for word in (piece.moves, *piece.from_.values()):
+            moves = set(parse_betza(word))
+            if moves != {replace(move, dx=-move.dx) for move in moves}:
+                message = f"{letter} moves differently to the left and to the right"
+                yield Issue(("symmetry",), message)
+        zones = [piece.within, piece.drop, *piece.from_]
+        if piece.promotes is not None:
+            zones += [piece.promotes.at, piece.promotes.must]
+        for zone in zones:
+            if isinstance(zone, str | tuple) and zone != "where stuck":
+                squares = zone_squares(zone, spec.board)
+                if squares != mirrored(squares):
+                    yield Issue(("symmetry",), f"zone {zone!r} of {letter} is not symmetric")
