@@ -2,6 +2,8 @@
 
 Each is the first 16 hex digits of the SHA-256 of canonical JSON, so comments, order of keys and
 spelling of numbers in the YAML do not change it. Order of pieces does: it is the order of planes.
+What a spec leaves at its default is left out, so that a word added to the vocabulary later leaves
+the hashes of older specs, and the stores and nets that carry them, as they are.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ _ENCODING_FIELDS = (*_RULE_FIELDS, "input", "policy")
 
 
 def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
-    data: dict[str, Any] = spec.model_dump(mode="json", by_alias=True)
+    data: dict[str, Any] = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if fields is not None:
+        for piece in data["pieces"].values():
+            piece.pop("name")  # how a piece is called changes no game
     # JSON objects are unordered once sorted; the order of pieces and castling sides is meaning.
     data["pieces"] = list(data["pieces"].items())
-    data["castling"] = list(data["castling"].items())
-    data["rules"].pop("engine")  # kernel and fairy play the same game
-    data["policy"] = _ordered(data["policy"])
-    chosen = data if fields is None else {name: data[name] for name in fields}
+    data["castling"] = list(data.get("castling", {}).items())
+    data["rules"].pop("engine", None)  # kernel and fairy play the same game
+    data["policy"] = _ordered(data.get("policy", "derived"))
+    chosen = data if fields is None else {name: data.get(name) for name in fields}
     text = json.dumps(chosen, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
