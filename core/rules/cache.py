@@ -1,0 +1,160 @@
+"""Where compiled code is kept: one folder per state of the sources, safe to lose or to damage.
+
+Every compiled function of the project is made with `njit` of this module. numba keys its cache by
+a function's own file only, so that an edit of a callee or of a constant elsewhere would silently
+keep old machine code. Here the folder is named by a hash of everything compiled code is made of,
+of numba's version and of the processor, and of bounds checking, which numba forgets as well.
+
+The folder lies in the user's cache folder, or, where that cannot be written, in a private folder
+for temporary files: the installation itself may be read-only. `VARIANT_AI_CACHE_DIR` names
+another. A file that cannot be read is thrown away and compiled anew, a file that cannot be written
+(full disk) costs a compilation next time and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite
+import llvmlite.binding
+import numba
+from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
+KEPT_FOLDERS = 8
+"""Folders of other source states left in place when a new one is made."""
+
+_CORE = Path(__file__).resolve().parent.parent
+_COMPILED_ROOMS = ("rules", "encoding")
+_lock = threading.Lock()
+_settings: Any = numba.config
+_FunctionCache: Any = FunctionCache
+
+
+def njit(function: F) -> F:
+    """Compile a function for machine speed on first call: cached, without the GIL, C division.
+
+    Every such function must see one signature only: the tests count.
+    """
+    with _lock, _numba_cache_folder(cache_folder()):
+        dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+        if isinstance(dispatcher, Dispatcher):  # not with NUMBA_DISABLE_JIT
+            dispatcher._cache = _ForgivingCache(dispatcher.py_func)
+    compiled: F = dispatcher
+    return compiled
+
+
+class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
+    """numba's cache, in which a damaged file is a missing one.
+
+    Truncated or foreign files raise whatever unpickling them raises, and would do so for ever.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a pickle of anything may raise anything
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception:  # a full disk, or a damaged index, which is read first
+            with contextlib.suppress(Exception):
+                self.flush()
+                super().save_overload(sig, data)
+
+
+@contextlib.contextmanager
+def _numba_cache_folder(folder: Path) -> Iterator[None]:
+    """Point numba at our folder only while our functions are made: the setting is global, and an
+    application that hosts us keeps its own."""
+    before = _settings.CACHE_DIR
+    _settings.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        _settings.CACHE_DIR = before
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """The folder for compiled code of the present sources; made if need be."""
+    name = sources_hash() + ("-bounds" if _settings.BOUNDSCHECK else "")
+    for base in _candidates():
+        folder = base / name
+        if _make(base, folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="variant-ai-kernels-")) / name
+
+
+def sources_hash() -> str:
+    """Hash (16 hex digits) of every source that compiled code is made of, numba and processor.
+
+    Sources are the rooms of rules and encoding, and every other module of the core that
+    imports this one.
+    """
+    digest = hashlib.sha256()
+    digest.update(f"{numba.__version__} {llvmlite.__version__}".encode())
+    digest.update(llvmlite.binding.get_host_cpu_name().encode())
+    for path in sorted(_CORE.rglob("*.py")):
+        source = path.read_bytes()
+        room = path.relative_to(_CORE).parts[0]
+        if room in _COMPILED_ROOMS or b"core.rules.cache import" in source:
+            digest.update(path.relative_to(_CORE).as_posix().encode() + b"\0")
+            digest.update(source)
+    return digest.hexdigest()[:16]
+
+
+def _candidates() -> Iterator[Path]:
+    """Base folders in order of preference."""
+    if chosen := os.environ.get(FOLDER_VARIABLE):
+        yield Path(chosen)
+    if os.name == "nt" and (local := os.environ.get("LOCALAPPDATA")):
+        yield Path(local) / "variant-ai" / "kernels"
+    elif xdg := os.environ.get("XDG_CACHE_HOME"):
+        yield Path(xdg) / "variant-ai" / "kernels"
+    with contextlib.suppress(RuntimeError):  # no home folder
+        yield Path.home() / ".cache" / "variant-ai" / "kernels"
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    yield Path(tempfile.gettempdir()) / f"variant-ai-kernels-{user}"
+
+
+def _make(base: Path, folder: Path) -> bool:
+    """Make a private folder if need be; False where it cannot be written or is not ours.
+
+    Cached code is executed when it is loaded, so nobody else may have put it there.
+    """
+    try:
+        base.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not folder.is_dir():
+            folder.mkdir(exist_ok=True, mode=0o700)
+            _prune(base)
+        owner = base.stat().st_uid
+    except OSError:
+        return False
+    ours = not hasattr(os, "getuid") or owner == os.getuid()
+    return ours and os.access(folder, os.W_OK)
+
+
+def _prune(base: Path) -> None:
+    """Remove all but the folders used last: each edit of a source leaves one behind."""
+    with contextlib.suppress(OSError):
+        folders = [p for p in base.iterdir() if p.is_dir()]
+        folders.sort(key=lambda p: p.stat().st_mtime, reverse=True)
+        for stale in folders[KEPT_FOLDERS:]:
+            shutil.rmtree(stale, ignore_errors=True)
