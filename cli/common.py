@@ -56,9 +56,7 @@ def variant_option(
     )
 
 
-def _complete_variant(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[str]:
+def _complete_variant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     from variant_ai.plugins import registry
 
     return sorted(name for name in registry().variants if name.startswith(incomplete))

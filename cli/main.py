@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import click
@@ -18,7 +19,6 @@ from variant_ai import __version__
 from variant_ai.cli.common import (
     EXIT_BROKEN_PIPE,
     EXIT_INTERRUPTED,
-    EXIT_USAGE,
     reported_errors,
 )
 from variant_ai.specs.errors import VariantAIError, unknown
@@ -96,10 +96,12 @@ class VariantGroup(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """As click's, but Ctrl-C exits with 130 and a reader that went away is no error."""
-        if not kwargs.pop("standalone_mode", True):
-            return super().main(*args, standalone_mode=False, **kwargs)
+        standalone = kwargs.pop("standalone_mode", True)
+        kwargs["standalone_mode"] = False
+        if not standalone:
+            return super().main(*args, **kwargs)
         try:
-            status = super().main(*args, standalone_mode=False, **kwargs)
+            status = super().main(*args, **kwargs)
             sys.stdout.flush()
         except click.exceptions.Abort:
             click.echo("Interrupted.", err=True)
@@ -114,8 +116,18 @@ class VariantGroup(click.Group):
         sys.exit(status if isinstance(status, int) else 0)
 
 
+@cache
 def _plugin_commands() -> dict[str, LazyCommand]:
-    """Commands that plugins add; a plugin cannot replace one of ours."""
+    """Commands that outside plugins add; a plugin cannot replace one of ours.
+
+    The project's own plugins add none (ours stand in the table), so where nobody else's is
+    installed the registry need not be built to show `--help`.
+    """
+    from importlib.metadata import entry_points
+
+    points = entry_points(group="variant_ai")
+    if all(point.dist is not None and point.dist.name == "variant-ai" for point in points):
+        return {}
     from variant_ai.plugins import registry
 
     return {
@@ -151,5 +163,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-__all__ = ["COMMANDS", "EXIT_USAGE", "LazyCommand", "VariantGroup", "cli", "main"]

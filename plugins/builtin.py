@@ -1,0 +1,53 @@
+"""Plugins of the host itself: the specs that no plugin claims, and the user's own folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from variant_ai import __version__
+from variant_ai.plugins.hookspecs import API_VERSION, VariantEntry, hookimpl
+from variant_ai.specs.index import builtin_specs
+
+SPEC_SUFFIXES = (".yaml", ".yml")
+
+
+class FolderPlugin:
+    """Every YAML file of a folder is a variant called by the file's stem."""
+
+    variant_ai_api = API_VERSION
+    variant_ai_version = __version__
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.folders = tuple(folders)
+
+    @hookimpl
+    def register_variants(self) -> list[VariantEntry]:
+        return [
+            VariantEntry(path.stem, path)
+            for folder in self.folders
+            if folder.is_dir()
+            for path in sorted(folder.iterdir())
+            if path.suffix in SPEC_SUFFIXES
+        ]
+
+
+class SpecsPlugin:
+    """The specs that come with the project; a variant with a plugin of its own is dropped later."""
+
+    variant_ai_api = API_VERSION
+    variant_ai_version = __version__
+
+    @hookimpl
+    def register_variants(self) -> list[VariantEntry]:
+        return [VariantEntry(name, path) for name, path in builtin_specs().items()]
+
+
+def user_spec_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Folders of `VARIANT_AI_SPECS` (several as in PATH), else `~/.config/variant-ai/specs`."""
+    given = environ.get("VARIANT_AI_SPECS")
+    if given is not None:
+        return tuple(Path(part).expanduser() for part in given.split(os.pathsep) if part)
+    config = environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return (Path(config).expanduser() / "variant-ai" / "specs",)

@@ -1,0 +1,346 @@
+"""The registry: finds plugins, checks them, and answers what they registered.
+
+Order decides who wins a name: plugins that come with the project, outside plugins by name, specs
+without a plugin, the user's folder. A plugin that cannot be loaded, speaks another version of the
+API or fails in a hook is reported by name and skipped; everything else works.
+
+    VARIANT_AI_PLUGINS   comma-separated names: load only these outside plugins (empty: none)
+    VARIANT_AI_SPECS     folders with YAML specs of one's own, instead of ~/.config/variant-ai/specs
+    VARIANT_AI_TRACE     1: write every hook call to stderr
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pluggy
+
+from variant_ai import __version__
+from variant_ai.plugins.builtin import (
+    SPEC_SUFFIXES,
+    FolderPlugin,
+    SpecsPlugin,
+    user_spec_folders,
+)
+from variant_ai.plugins.hookspecs import (
+    API_VERSION,
+    GROUP,
+    HOOKS,
+    CommandEntry,
+    Entry,
+    EvaluatorEntry,
+    Hooks,
+    NetworkEntry,
+    NotationEntry,
+    ReaderEntry,
+    RulesEntry,
+    VariantEntry,
+)
+from variant_ai.specs.errors import SpecError, UnknownNameError
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.specs.schema import VariantSpec
+
+OWN_DISTRIBUTION = "variant-ai"
+E = TypeVar("E", bound=Entry)
+_log = logging.getLogger("variant_ai.plugins")
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginInfo:
+    """A plugin that was found, loaded or not."""
+
+    name: str
+    version: str
+    """Of the distribution it comes in; empty if unknown."""
+    distribution: str
+    """Where it comes from, e.g. `variant-ai-shogi`; `(given)` for objects passed in a program."""
+    problem: str = ""
+    """Why it, or part of it, was skipped; empty if all is well."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it comes with the project."""
+        return self.distribution == OWN_DISTRIBUTION
+
+
+class Registry:
+    """Everything that plugins registered, typed. Hooks are called when first asked for."""
+
+    def __init__(
+        self,
+        entry_points: Iterable[importlib.metadata.EntryPoint] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Entry points and environment are those of the installation unless given."""
+        environ = os.environ if environ is None else environ
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(Hooks)
+        if environ.get("VARIANT_AI_TRACE", "0") not in ("", "0"):
+            self._manager.trace.root.setwriter(_write_trace)
+            self._manager.enable_tracing()
+        self._infos: dict[str, PluginInfo] = {}
+        self._specs: dict[Path, VariantSpec] = {}
+        if entry_points is None:
+            entry_points = importlib.metadata.entry_points(group=GROUP)
+        self._load(_ordered(entry_points), environ)
+        self.register(SpecsPlugin(), "specs", __version__, OWN_DISTRIBUTION)
+        folders = user_spec_folders(environ)
+        self.register(FolderPlugin(folders), "user-specs", __version__, OWN_DISTRIBUTION)
+
+    # --- plugins -------------------------------------------------------------------------------
+
+    def _load(
+        self,
+        entry_points: list[importlib.metadata.EntryPoint],
+        environ: Mapping[str, str],
+    ) -> None:
+        listed = environ.get("VARIANT_AI_PLUGINS")
+        wanted = (
+            None if listed is None else {name.strip() for name in listed.split(",") if name.strip()}
+        )
+        for point in entry_points:
+            distribution = point.dist.name if point.dist else "(given)"
+            version = point.dist.version if point.dist else ""
+            own = distribution == OWN_DISTRIBUTION
+            if not own and wanted is not None and point.name not in wanted:
+                continue
+            try:
+                plugin = point.load()
+            except (Exception, SystemExit) as error:
+                self._infos[point.name] = PluginInfo(point.name, version, distribution)
+                self._report(point.name, f"cannot be imported: {_in_words(error)}")
+                continue
+            self.register(plugin, point.name, version, distribution)
+        found = {point.name for point in entry_points}
+        for name in sorted((wanted or set()) - found):
+            self._infos[name] = PluginInfo(name, "", "")
+            self._report(name, "is named in VARIANT_AI_PLUGINS but not installed")
+
+    def register(
+        self,
+        plugin: object,
+        name: str,
+        version: str = "",
+        distribution: str = "(given)",
+    ) -> bool:
+        """Add a plugin object; False if it was refused, with the reason in `plugins`.
+
+        A program may register plugins of its own this way, before it asks for anything else.
+        """
+        if self._infos.get(name) is not None:
+            self._report(
+                name,
+                f"a second plugin of this name, from {distribution}, was not loaded",
+            )
+            return False
+        self._infos[name] = PluginInfo(name, version, distribution)
+        spoken = getattr(plugin, "variant_ai_api", None)
+        if spoken != API_VERSION:
+            says = "has no attribute variant_ai_api" if spoken is None else f"says {spoken!r}"
+            self._report(
+                name,
+                f"was written for another plugin API: it {says}, this is version {API_VERSION}",
+            )
+            return False
+        try:
+            self._manager.register(plugin, name)
+            self._manager.check_pending()
+        except (pluggy.PluginValidationError, ValueError) as error:
+            if self._manager.has_plugin(name):
+                self._manager.unregister(name=name)
+            self._report(name, f"does not fit the hooks: {_in_words(error)}")
+            return False
+        return True
+
+    def _report(self, name: str, problem: str) -> None:
+        info = self._infos[name]
+        problem = f"{info.problem}; {problem}" if info.problem else problem
+        self._infos[name] = dataclasses.replace(info, problem=problem)
+        _log.warning("plugin %r skipped: %s", name, self._infos[name].problem)
+
+    @property
+    def plugins(self) -> tuple[PluginInfo, ...]:
+        """Plugins in the order in which they were found, those that failed included.
+
+        All hooks are called, so that what fails in a hook is known.
+        """
+        self.registered()
+        return tuple(self._infos.values())
+
+    def registered(self) -> dict[str, dict[str, list[str]]]:
+        """Plugin name -> hook's noun (`variants`, `readers`, …) -> names that it registered."""
+        table: dict[str, dict[str, list[str]]] = {name: {} for name in self._infos}
+        for hook, kind in HOOKS.items():
+            noun = hook.removeprefix("register_")
+            for entry in self._entries(hook, kind):
+                table[entry.plugin].setdefault(noun, []).append(entry.name)
+        return {name: table.get(name, {}) for name in self._infos}
+
+    # --- entries -------------------------------------------------------------------------------
+
+    @cached_property
+    def _collected(self) -> dict[str, list[Entry]]:
+        return {}
+
+    def _entries(self, hook: str, kind: type[E]) -> list[E]:
+        """Entries of one hook, every name once. A plugin that fails is reported, not raised."""
+        cached = self._collected.get(hook)
+        if cached is None:
+            cached = self._collected[hook] = self._collect(hook, kind)
+        return [entry for entry in cached if isinstance(entry, kind)]
+
+    def _collect(self, hook: str, kind: type[Entry]) -> list[Entry]:
+        entries: dict[str, Entry] = {}
+        paths: set[Path] = set()
+        plugins = self._manager.list_name_plugin()
+        implementers = {
+            impl.plugin_name for impl in getattr(self._manager.hook, hook).get_hookimpls()
+        }
+        for name in [name for name in self._infos if name in implementers]:
+            others = [plugin for other, plugin in plugins if other != name and plugin is not None]
+            caller = self._manager.subset_hook_caller(hook, others)
+            try:
+                # One plugin is left, so the call returns a list of at most one list.
+                answered = [entry for given in caller() for entry in (given or ())]
+                wrong = next((e for e in answered if not isinstance(e, kind)), None)
+                if wrong is not None:
+                    raise TypeError(f"expected {kind.__name__}, got {type(wrong).__name__}")
+            except Exception as error:
+                self._report(name, f"{hook} failed: {_in_words(error)}")
+                continue
+            for entry in answered:
+                if isinstance(entry, VariantEntry):
+                    # A spec with a plugin of its own is not registered again by its folder.
+                    if (path := entry.path.resolve()) in paths:
+                        continue
+                    paths.add(path)
+                first = entries.setdefault(entry.name, dataclasses.replace(entry, plugin=name))
+                if first.plugin != name:
+                    noun = hook.removeprefix("register_")
+                    self._report(
+                        name,
+                        f"{noun} {entry.name!r} is plugin {first.plugin!r}'s already",
+                    )
+        return list(entries.values())
+
+    @cached_property
+    def variants(self) -> dict[str, VariantEntry]:
+        """By name, sorted; nothing is read yet."""
+        entries = self._entries("register_variants", VariantEntry)
+        return {entry.name: entry for entry in sorted(entries, key=lambda e: e.name)}
+
+    @property
+    def rules_engines(self) -> dict[str, RulesEntry]:
+        """Engines beside the project's own, by name."""
+        return {e.name: e for e in self._entries("register_rules", RulesEntry)}
+
+    @property
+    def networks(self) -> dict[str, NetworkEntry]:
+        """Architectures that plugins add, by name."""
+        return {e.name: e for e in self._entries("register_networks", NetworkEntry)}
+
+    @property
+    def evaluators(self) -> dict[str, EvaluatorEntry]:
+        """Evaluators that plugins add, by name."""
+        return {e.name: e for e in self._entries("register_evaluators", EvaluatorEntry)}
+
+    @property
+    def commands(self) -> dict[str, CommandEntry]:
+        """Commands that plugins add, by name."""
+        return {e.name: e for e in self._entries("register_commands", CommandEntry)}
+
+    def readers(self, spec: VariantSpec) -> tuple[ReaderEntry, ...]:
+        """Readers that plugins add for this variant."""
+        entries = self._entries("register_readers", ReaderEntry)
+        return tuple(e for e in entries if e.serves(spec.variant))
+
+    def notations(self, spec: VariantSpec) -> tuple[NotationEntry, ...]:
+        """Notations that plugins add for this variant."""
+        entries = self._entries("register_notations", NotationEntry)
+        return tuple(e for e in entries if e.serves(spec.variant))
+
+    # --- variants and their rules --------------------------------------------------------------
+
+    def variant(self, name: str) -> VariantSpec:
+        """The spec of a registered name or of a YAML file.
+
+        Raises UnknownNameError (says which there are, and which is closest), SpecError.
+        """
+        return self._read(self.path(name), expected=name if name in self.variants else "")
+
+    def path(self, name: str) -> Path:
+        """The YAML file of a registered name, or the file itself."""
+        entry = self.variants.get(name)
+        if entry is not None:
+            return entry.path
+        path = Path(name).expanduser()
+        if path.suffix in SPEC_SUFFIXES or len(path.parts) > 1:
+            if not path.is_file():
+                raise SpecError("there is no such file", str(path))
+            return path
+        raise UnknownNameError("variant", name, self.variants)
+
+    def entry_of(self, spec: VariantSpec) -> VariantEntry | None:
+        """The registered entry of a spec's name, None for a spec that is only a file."""
+        return self.variants.get(spec.variant)
+
+    def _read(self, path: Path, expected: str) -> VariantSpec:
+        from variant_ai.specs import load_spec
+
+        spec = self._specs.get(path)
+        if spec is None:
+            spec = self._specs[path] = load_spec(path)
+        if expected and spec.variant != expected:
+            raise SpecError(
+                f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "
+                "name and file must agree",
+                str(path),
+            )
+        return spec
+
+    def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules:
+        """Rules of a variant by a plugin's engine of this name, else by the project's own."""
+        added = self.rules_engines
+        if engine is not None and engine in added:
+            return added[engine].make(spec)
+        from variant_ai.core.rules import make_rules
+
+        return make_rules(spec, engine)
+
+
+def _ordered(
+    points: Iterable[importlib.metadata.EntryPoint],
+) -> list[importlib.metadata.EntryPoint]:
+    """The project's own first, then by name, so that who wins a name never depends on luck."""
+    return sorted(
+        points,
+        key=lambda p: (p.dist is None or p.dist.name != OWN_DISTRIBUTION, p.name),
+    )
+
+
+def _in_words(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _write_trace(text: str) -> None:
+    sys.stderr.write(text)
+
+
+@cache
+def registry() -> Registry:
+    """The registry of this process. `registry.cache_clear()` looks for plugins again."""
+    return Registry()
+
+
+__all__ = ["PluginInfo", "Registry", "registry"]

@@ -1,0 +1,23 @@
+"""Fixtures and settings of the whole suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# The same examples every time: a failure seen once is seen again.
+hypothesis.settings.register_profile("variant-ai", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("variant-ai")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real games and positions; skips the test where it is missing."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"needs the real games in {folder}")
+    return folder
