@@ -1,0 +1,104 @@
+"""Evaluators: shapes, repeatability, and refusals of models that do not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from variant_ai.core.inference import OnnxEvaluator, RandomEvaluator, UniformEvaluator
+from variant_ai.specs import (
+    DataError,
+    UnknownNameError,
+    builtin_specs,
+    encoding_hash,
+    load_spec,
+    parse_spec,
+)
+
+SPEC = load_spec(builtin_specs()["xiangqi"])
+SHAPE = (28, 10, 9)
+
+
+def write_model(path: Path, metadata: dict[str, str], outputs: tuple[str, str]) -> Path:
+    """A model whose value is the mean plane and whose policy is the first plane, flattened."""
+    nodes = [
+        helper.make_node("ReduceMean", ["planes"], ["mean"], axes=[1, 2, 3], keepdims=0),
+        helper.make_node("Unsqueeze", ["mean", "one"], [outputs[0]]),
+        helper.make_node("Slice", ["planes", "zero", "one", "one"], ["first"]),
+        helper.make_node("Flatten", ["first"], [outputs[1]]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [helper.make_tensor_value_info("planes", TensorProto.FLOAT, ["batch", *SHAPE])],
+        [
+            helper.make_tensor_value_info(outputs[0], TensorProto.FLOAT, ["batch", 1]),
+            helper.make_tensor_value_info(outputs[1], TensorProto.FLOAT, ["batch", 90]),
+        ],
+        [
+            helper.make_tensor("zero", TensorProto.INT64, [1], [0]),
+            helper.make_tensor("one", TensorProto.INT64, [1], [1]),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    helper.set_model_props(model, {f"variant_ai.{k}": v for k, v in metadata.items()})
+    onnx.save(model, str(path))
+    return path
+
+
+def own_metadata() -> dict[str, str]:
+    return {"variant": SPEC.variant, "encoding_hash": encoding_hash(SPEC), "net": "t"}
+
+
+def test_onnx_evaluator_runs_any_batch(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.onnx", own_metadata(), ("value", "policy"))
+    evaluator = OnnxEvaluator(path, SPEC, threads=1)
+    assert evaluator.planes_shape == SHAPE
+    assert evaluator.actions == 90
+    planes = np.random.default_rng(1).random((3, *SHAPE), np.float32)
+    for batch in (1, 3):
+        evaluation = evaluator.evaluate(planes[:batch])
+        assert evaluation.value.shape == (batch,)
+        np.testing.assert_allclose(evaluation.value, planes[:batch].mean((1, 2, 3)), rtol=1e-5)
+        assert evaluation.policy.shape == (batch, 90)
+
+
+def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.onnx", own_metadata(), ("value", "policy"))
+    changed = builtin_specs()["xiangqi"].read_text(encoding="utf-8").replace("max: 500", "max: 9")
+    with pytest.raises(DataError, match="another version of the xiangqi spec"):
+        OnnxEvaluator(path, parse_spec(changed))
+    with pytest.raises(DataError, match="a net for xiangqi, not for crazyhouse"):
+        OnnxEvaluator(path, load_spec(builtin_specs()["crazyhouse"]))
+    with pytest.raises(UnknownNameError, match="accepted: cpu"):
+        OnnxEvaluator(path, SPEC, device="cpuu")
+    with pytest.raises(DataError, match="no such model file"):
+        OnnxEvaluator(tmp_path / "none.onnx")
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(DataError, match="not a usable ONNX model"):
+        OnnxEvaluator(broken)
+    foreign = write_model(tmp_path / "f.onnx", {}, ("value", "policy"))
+    with pytest.raises(DataError, match="no metadata"):
+        OnnxEvaluator(foreign, SPEC)
+    other = write_model(tmp_path / "o.onnx", own_metadata(), ("a", "b"))
+    with pytest.raises(DataError, match="outputs a, b"):
+        OnnxEvaluator(other, SPEC)
+
+
+def test_stand_ins_repeat_themselves() -> None:
+    planes = np.random.default_rng(1).random((4, *SHAPE), np.float32)
+    uniform = UniformEvaluator(SHAPE, 50).evaluate(planes)
+    assert not uniform.value.any()
+    assert not uniform.policy.any()
+    random = RandomEvaluator(SHAPE, 50, seed=3)
+    whole = random.evaluate(planes)
+    assert np.all(np.abs(whole.value) <= 1)
+    np.testing.assert_array_equal(random.evaluate(planes[2:]).policy, whole.policy[2:])
+    assert len(np.unique(whole.value)) == 4
+    other = RandomEvaluator(SHAPE, 50, seed=4).evaluate(planes)
+    assert not np.array_equal(other.value, whole.value)
