@@ -1,0 +1,256 @@
+"""Which games are kept: one set of conditions for importing and for filtering a store.
+
+The published sets were made with such conditions: both players rated at least 2000 and aborted
+games dropped, time forfeits kept (papers 000/001, section 7); both at least 1615 and 20 plies or
+more (thesis 004, section 4.2).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from variant_ai.core.data.record import GameRecord
+from variant_ai.specs.errors import DataError, UnknownNameError
+
+ENDINGS = (
+    "checkmate",
+    "resignation",
+    "time",
+    "draw",
+    "stalemate",
+    "disconnection",
+    "rules",
+    "adjudication",
+    "normal",
+    "aborted",
+    "unfinished",
+    "other",
+    "unknown",
+)
+"""Kinds of ending that `ending` tells apart; `unknown` is a game that says nothing."""
+
+_ENDING_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("aborted", r"\babort|\babandon|\bcancel|game courtesyadjourned"),
+        ("time", r"\btime\b(?! control)|\btimeout|ran out of time|\bflag"),
+        ("disconnection", r"disconnect|\blag\b|emergency|\bdeath\b"),
+        ("checkmate", r"\bmate[ds]?\b|checkmate"),
+        ("stalemate", r"stalemate"),
+        ("resignation", r"\bresign"),
+        ("rules", r"rules infraction|\bcheat|\bperpetual|\bchas(?:e|ing)\b"),
+        ("draw", r"\bdraw|repetition|agreement|move count|50.?move|insufficient"),
+        ("adjudication", r"adjudicat"),
+        ("unfinished", r"untermin|unfinish|adjourn|in progress|interrupt"),
+        ("normal", r"\bnormal\b"),
+    )
+)
+
+
+def ending(termination: str) -> str:
+    """Kind of ending, one of `ENDINGS`, of a termination in the words of PGN, lichess or FICS.
+
+    `Time forfeit` and `White forfeits on time` are `time`, `Abandoned` and `Game aborted` are
+    `aborted`, `''` is `unknown`, words that fit nothing are `other`.
+    """
+    text = termination.strip().lower()
+    if not text or set(text) <= {"?", "-"}:
+        return "unknown"
+    return next((kind for kind, pattern in _ENDING_PATTERNS if pattern.search(text)), "other")
+
+
+_DATE = re.compile(r"(\d{4})(?:[.\-/](\d{1,2}|\?\?)(?:[.\-/](\d{1,2}|\?\?))?)?(?:\D.*)?\Z")
+
+
+def parse_date(text: str) -> tuple[int, int | None, int | None] | None:
+    """Year, month and day of `2008.05.31`, `2008-05`, `1955.05.??`; None where no year is known."""
+    match = _DATE.match(text.strip())
+    if match is None:
+        return None
+    month, day = (int(part) if part and part.isdigit() else None for part in match.groups()[1:])
+    return int(match[1]), month or None, (day or None) if month else None
+
+
+@dataclass(frozen=True)
+class GameFilter:
+    """Conditions a game must meet, all of them; a field left at its default asks nothing.
+
+    `None` in ratings means missing, and a missing rating does not meet a bound on it.
+    """
+
+    min_rating: int | None = None
+    """Both players at least this."""
+    max_rating: int | None = None
+    """Both players at most this."""
+    min_plies: int | None = None
+    max_plies: int | None = None
+    since: str | None = None
+    """Earliest date, `2016`, `2016.01` or `2016.01.15`. A game whose date is known in part only
+    (`2016.??.??`) is kept where it may lie in the range; without a year it is dropped."""
+    until: str | None = None
+    """Latest date, itself included: `2018` takes all of 2018."""
+    known_result: bool = False
+    results: tuple[str, ...] = ()
+    """Results kept, as PGN writes them; empty: all."""
+    endings: tuple[str, ...] = ()
+    """Kinds of ending kept (`ENDINGS`); empty: all."""
+    not_endings: tuple[str, ...] = ()
+    """Kinds of ending dropped."""
+    players: tuple[str, ...] = ()
+    """Either player's name is or matches one of these (`*` and `?` as in file names)."""
+    not_players: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    """Event, likewise."""
+    sources: tuple[str, ...] = ()
+    """Source, likewise."""
+    standard_start: bool = False
+    """The game begins at the variant's own start position."""
+
+    def __post_init__(self) -> None:
+        for name in ("min_rating", "max_rating", "min_plies", "max_plies"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise DataError(f"{_words(name)} {value} is negative")
+        for low, high in (("min_rating", "max_rating"), ("min_plies", "max_plies")):
+            a, b = getattr(self, low), getattr(self, high)
+            if a is not None and b is not None and a > b:
+                raise DataError(f"{_words(low)} {a} is above {_words(high)} {b}: no game fits")
+        for name in ("since", "until"):
+            value = getattr(self, name)
+            if value is not None and parse_date(value) is None:
+                raise DataError(
+                    f"{name} {value!r} is not a date; accepted: 2016, 2016.01, 2016.01.15"
+                )
+        if self.since and self.until and self._first > self._last:
+            raise DataError(f"since {self.since} is after until {self.until}: no game fits")
+        for kind in (*self.endings, *self.not_endings):
+            if kind not in ENDINGS:
+                raise UnknownNameError("ending", kind, ENDINGS)
+        for result in self.results:
+            if result not in ("1-0", "0-1", "1/2-1/2", "*"):
+                raise UnknownNameError("result", result, ("1-0", "0-1", "1/2-1/2", "*"))
+
+    @cached_property
+    def _first(self) -> tuple[int, int, int]:
+        return _earliest(parse_date(self.since or "")) or (0, 0, 0)
+
+    @cached_property
+    def _last(self) -> tuple[int, int, int]:
+        return _latest(parse_date(self.until or "")) or (9999, 12, 31)
+
+    def reason(self, game: GameRecord, plies: int | None = None) -> str | None:
+        """Why the game is dropped, in a few words that can be counted; None: it is kept.
+
+        `plies` is the game's length where its moves are not at hand.
+        """
+        return (
+            self._rating_reason(game)
+            or self._length_reason(game.plies if plies is None else plies)
+            or self._date_reason(game)
+            or self._result_reason(game)
+            or self._name_reason(game)
+        )
+
+    def _rating_reason(self, game: GameRecord) -> str | None:
+        if self.min_rating is None and self.max_rating is None:
+            return None
+        ratings = (game.white_elo, game.black_elo)
+        for rating in ratings:
+            if rating is None:
+                return "rating missing"
+            if self.min_rating is not None and rating < self.min_rating:
+                return f"rating below {self.min_rating}"
+            if self.max_rating is not None and rating > self.max_rating:
+                return f"rating above {self.max_rating}"
+        return None
+
+    def _length_reason(self, plies: int) -> str | None:
+        if self.min_plies is not None and plies < self.min_plies:
+            return f"under {self.min_plies} plies"
+        if self.max_plies is not None and plies > self.max_plies:
+            return f"over {self.max_plies} plies"
+        return None
+
+    def _date_reason(self, game: GameRecord) -> str | None:
+        if self.since is None and self.until is None:
+            return None
+        date = parse_date(game.date)
+        if date is None:
+            return "date missing"
+        latest, earliest = _latest(date), _earliest(date)
+        if latest is not None and latest < self._first:
+            return f"before {self.since}"
+        if earliest is not None and earliest > self._last:
+            return f"after {self.until}"
+        return None
+
+    def _result_reason(self, game: GameRecord) -> str | None:
+        if self.known_result and game.result == "*":
+            return "result unknown"
+        if self.results and game.result not in self.results:
+            return f"result {game.result}"
+        if self.endings or self.not_endings:
+            kind = ending(game.termination)
+            if kind in self.not_endings or (self.endings and kind not in self.endings):
+                return f"ending: {kind}"
+        return None
+
+    def _name_reason(self, game: GameRecord) -> str | None:
+        if self.players and not _any_match(self.players, (game.white, game.black)):
+            return "other players"
+        if self.not_players and _any_match(self.not_players, (game.white, game.black)):
+            return "excluded player"
+        if self.events and not _any_match(self.events, (game.event,)):
+            return "other event"
+        if self.sources and not _any_match(self.sources, (game.source,)):
+            return "other source"
+        if self.standard_start and game.start_fen is not None:
+            return "other start position"
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The conditions that ask something, by field name; what a store records of its making."""
+        asked: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value != item.default:
+                asked[item.name] = list(value) if isinstance(value, tuple) else value
+        return asked
+
+    def __str__(self) -> str:
+        """In words: `min rating 2000, not endings aborted`; `none` where nothing is asked."""
+        parts = []
+        for name, value in self.as_dict().items():
+            if value is True:
+                parts.append(_words(name))
+            else:
+                listed = " | ".join(value) if isinstance(value, list) else value
+                parts.append(f"{_words(name)} {listed}")
+        return ", ".join(parts) or "none"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _earliest(date: tuple[int, int | None, int | None] | None) -> tuple[int, int, int] | None:
+    return None if date is None else (date[0], date[1] or 1, date[2] or 1)
+
+
+def _latest(date: tuple[int, int | None, int | None] | None) -> tuple[int, int, int] | None:
+    return None if date is None else (date[0], date[1] or 12, date[2] or 31)
+
+
+def _any_match(patterns: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether a name matches a pattern, letter case ignored; no wildcard means the whole name."""
+    lowered = [name.lower() for name in names]
+    return any(
+        name == pattern.lower() or fnmatch.fnmatchcase(name, pattern.lower())
+        for pattern in patterns
+        for name in lowered
+    )
