@@ -1,0 +1,1 @@
+"""Games between engines: other people's programs, and matches."""

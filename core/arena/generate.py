@@ -1,0 +1,242 @@
+"""Games of a UCI engine with itself, for training where there are no games of people.
+
+Game i depends on the settings and i alone: its opening is drawn from a generator seeded with
+(seed, i), the engine starts it with an empty memory and searches a fixed number of nodes. So the
+same command gives the same games with any number of workers, as far as the engine repeats itself
+(one thread does). Our own rules judge every move and every end.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from variant_ai.core.arena.uci_client import Answer, UciClient
+from variant_ai.core.data.record import MATE, GameRecord, Result
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import UciNotation
+from variant_ai.specs.errors import EngineError, MoveError
+
+MAX_FAILURES = 5
+"""Games lost in a row to a failing engine before it is given up."""
+
+OPENING_TRIES = 100
+
+
+@dataclass(frozen=True)
+class GenerateSettings:
+    games: int
+    """Finished games wanted."""
+    nodes: int
+    """Nodes per move."""
+    seed: int = 0
+    random_plies: tuple[int, int] = (2, 8)
+    """Least and most plies of the opening that are drawn among the legal moves."""
+    random_share: float = 0.0
+    """Share of the later plies that are drawn among the legal moves as well, in [0, 1]."""
+    max_plies: int = 400
+    """A longer game is a draw, its termination `move limit`."""
+    move_timeout: float = 30.0
+    """Seconds for one move; after that the engine counts as hung and its game is dropped."""
+    openings: tuple[str, ...] = ()
+    """FENs to start from, in turn; none: the variant's start position."""
+    workers: int = 1
+    """Engines that play at the same time."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A game that was not finished, and why."""
+
+    number: int
+    reason: str
+
+
+class Generator:
+    """Plays the games; iterate over `games()`, call `stop` from anywhere to end early."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        new_engine: Callable[[], UciClient],
+        settings: GenerateSettings,
+        *,
+        engine_variant: str | None,
+    ) -> None:
+        """`new_engine` makes a client that is not started; every worker has one of its own.
+        `engine_variant` is the engine's name of the variant (UCI_Variant), None to set none."""
+        self.rules = rules
+        self.settings = settings
+        self.engine_variant = engine_variant
+        self._new_engine = new_engine
+        self._stopped = threading.Event()
+        self._local = threading.local()
+        self._engines: list[UciClient] = []
+        self._openings_seen: set[bytes] = set()
+
+    def stop(self) -> None:
+        """End soon: games under way are dropped."""
+        self._stopped.set()
+        for engine in list(self._engines):
+            engine.kill()
+
+    def games(self) -> Iterator[GameRecord | Dropped]:
+        """Finished and dropped games in the order of their numbers, until enough are finished.
+
+        Raises EngineError when the engine cannot be started or fails several games in a row.
+        """
+        settings = self.settings
+        self._engine().start()  # a wrong command or variant is told before any game
+        finished = failures = number = 0
+        under_way: dict[int, Future[GameRecord | Dropped]] = {}
+        pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="game")
+        try:
+            next_out = 0
+            while finished < settings.games:
+                while len(under_way) < min(2 * settings.workers, settings.games - finished):
+                    game = self._opening(number)
+                    under_way[number] = pool.submit(self._play, number, game)
+                    number += 1
+                first = under_way[next_out]
+                # With a timeout the main thread still hears Ctrl-C on every system.
+                while not first.done():
+                    wait([first], timeout=0.2, return_when=FIRST_COMPLETED)
+                del under_way[next_out]
+                next_out += 1
+                result = first.result()
+                yield result
+                if isinstance(result, GameRecord):
+                    finished, failures = finished + 1, 0
+                    continue
+                failures += 1
+                if failures >= MAX_FAILURES:
+                    raise EngineError(
+                        f"the engine failed in {failures} games in a row; the last time: "
+                        f"{result.reason}"
+                    )
+        finally:
+            self.stop()
+            pool.shutdown(cancel_futures=True)
+            for engine in self._engines:
+                engine.close()
+
+    # --- one game ------------------------------------------------------------------------------
+
+    def _engine(self) -> UciClient:
+        """The engine of this thread."""
+        engine: UciClient | None = getattr(self._local, "engine", None)
+        if engine is None:
+            engine = self._local.engine = self._new_engine()
+            self._engines.append(engine)
+        return engine
+
+    def _opening(self, number: int) -> Game:
+        """The start of game `number`, unlike that of any game before it where that can be."""
+        settings = self.settings
+        chance = random.Random(f"opening {settings.seed} {number}")
+        fen = settings.openings[number % len(settings.openings)] if settings.openings else None
+        least, most = settings.random_plies
+        game = Game(self.rules, fen)
+        for attempt in range(OPENING_TRIES):
+            # Where the short openings are used up, longer ones are drawn.
+            plies = chance.randint(least, most + attempt // 10)
+            game = Game(self.rules, fen)
+            while game.ply < plies and game.outcome() is None:
+                game.push(_drawn(chance, game))
+            key = game.position.tobytes()
+            if game.outcome() is None and key not in self._openings_seen:
+                self._openings_seen.add(key)
+                break
+        return game
+
+    def _play(self, number: int, game: Game) -> GameRecord | Dropped:
+        if self._stopped.is_set():
+            return Dropped(number, "stopped")
+        settings = self.settings
+        chance = random.Random(f"game {settings.seed} {number}")
+        engine = self._engine()
+        scores: list[int | None] = [None] * game.ply
+        opening_plies = game.ply
+        try:
+            if not engine.running:
+                engine.start()
+            if self.engine_variant is not None:
+                engine.set_variant(self.engine_variant)
+            engine.new_game()
+            texts = game.uci_moves()
+            start = self.rules.fen(game.positions[0])
+            while game.outcome() is None and game.ply < settings.max_plies:
+                if settings.random_share and chance.random() < settings.random_share:
+                    move = _drawn(chance, game)
+                    game.push(move)
+                    scores.append(None)
+                    texts.append(_UCI.write(self.rules, game.positions[-2], move))
+                    continue
+                answer = engine.go(
+                    start,
+                    texts,
+                    limits={"nodes": settings.nodes},
+                    timeout=settings.move_timeout,
+                )
+                if answer.move is None:
+                    raise EngineError(
+                        f"engine {engine.name} sees no move where the game goes on (FEN "
+                        f"{game.fen()})"
+                    )
+                game.push_uci(answer.move)
+                texts.append(answer.move)
+                scores.append(_score(answer))
+        except (EngineError, MoveError) as error:
+            engine.kill()
+            return Dropped(number, str(error))
+        return self._record(number, game, scores, engine, opening_plies)
+
+    def _record(
+        self,
+        number: int,
+        game: Game,
+        scores: list[int | None],
+        engine: UciClient,
+        opening_plies: int,
+    ) -> GameRecord:
+        settings = self.settings
+        outcome = game.outcome()
+        result: Result = "1/2-1/2"
+        if outcome is not None and outcome.winner is not None:
+            result = "0-1" if outcome.winner else "1-0"
+        openings = settings.openings
+        return GameRecord(
+            variant=self.rules.spec.variant,
+            moves=list(game.moves),
+            start_fen=openings[number % len(openings)] if openings else None,
+            result=result,
+            white=engine.name,
+            black=engine.name,
+            event=f"self-play, {settings.nodes} nodes a move",
+            termination=outcome.reason if outcome else "move limit",
+            source=f"generate --seed {settings.seed}",
+            number=number + 1,
+            scores=scores,
+            tags={"RandomPlies": str(opening_plies)},
+        )
+
+
+def _drawn(chance: random.Random, game: Game) -> int:
+    """A legal move by lot. Sorted, so that the lot falls the same with either rules engine."""
+    moves: Sequence[int] = sorted(int(move) for move in game.legal_moves())
+    return chance.choice(moves)
+
+
+def _score(answer: Answer) -> int | None:
+    """Centipawns of the mover, mates as `GameRecord.scores` has them."""
+    if answer.mate is None:
+        return answer.score
+    # `mate 0` is said of a side that has been mated, which has no move to give a score to.
+    return MATE - answer.mate if answer.mate > 0 else -MATE - answer.mate
+
+
+_UCI = UciNotation()
