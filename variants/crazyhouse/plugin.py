@@ -1,16 +1,27 @@
-"""The plugin of crazyhouse: what it registers with the host."""
+"""Crazyhouse as the plugin host sees it. Its games are PGN and its moves SAN, which core knows."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from variant_ai.plugins import API_VERSION, VariantEntry, hookimpl
-from variant_ai.specs import builtin_specs
+from variant_ai import __version__
+from variant_ai.plugins.hookspecs import API_VERSION, ReaderEntry, VariantEntry, hookimpl
+from variant_ai.specs.index import builtin_specs
 
 variant_ai_api = API_VERSION
+variant_ai_version = __version__
 
 
 @hookimpl
 def register_variants() -> list[VariantEntry]:
-    sample = Path(__file__).with_name("sample.store")
-    return [VariantEntry("crazyhouse", builtin_specs()["crazyhouse"], sample=sample)]
+    return [VariantEntry("crazyhouse", builtin_specs()["crazyhouse"])]
+
+
+@hookimpl
+def register_readers() -> list[ReaderEntry]:
+    return [
+        ReaderEntry(
+            "crazyhouse-pgn",
+            "variant_ai.variants.crazyhouse.readers:crazyhouse_pgn",
+            "PGN of chess servers, with or without a Variant tag",
+            ("crazyhouse",),
+        )
+    ]

@@ -1,16 +1,65 @@
-"""The plugin of xiangqi: what it registers with the host."""
+"""Xiangqi as the plugin host sees it: its spec, how its moves are written, what it reads."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from variant_ai.plugins import API_VERSION, VariantEntry, hookimpl
-from variant_ai.specs import builtin_specs
+from variant_ai import __version__
+from variant_ai.plugins.hookspecs import (
+    API_VERSION,
+    NotationEntry,
+    ReaderEntry,
+    VariantEntry,
+    hookimpl,
+)
+from variant_ai.specs.index import builtin_specs
 
 variant_ai_api = API_VERSION
+variant_ai_version = __version__
+
+_SERVES = ("xiangqi",)
 
 
 @hookimpl
 def register_variants() -> list[VariantEntry]:
-    sample = Path(__file__).with_name("sample.store")
-    return [VariantEntry("xiangqi", builtin_specs()["xiangqi"], sample=sample)]
+    return [VariantEntry("xiangqi", builtin_specs()["xiangqi"])]
+
+
+@hookimpl
+def register_readers() -> list[ReaderEntry]:
+    return [
+        ReaderEntry(
+            "xiangqi-pgn",
+            "variant_ai.variants.xiangqi.readers:xiangqi_pgn",
+            "PGN whose moves are Chinese, WXF or ICCS, in UTF-8, UTF-16, Big5 or GB18030",
+            _SERVES,
+        ),
+        ReaderEntry(
+            "dhtmlxq",
+            "variant_ai.variants.xiangqi.readers:DhtmlXqReader",
+            "games saved from web pages as [DhtmlXQ] blocks",
+            _SERVES,
+        ),
+    ]
+
+
+@hookimpl
+def register_notations() -> list[NotationEntry]:
+    return [
+        NotationEntry(
+            "chinese",
+            "variant_ai.variants.xiangqi.notation:chinese",
+            "Chinese, traditional characters: 炮二平五",
+            _SERVES,
+        ),
+        NotationEntry(
+            "chinese-simplified",
+            "variant_ai.variants.xiangqi.notation:chinese_simplified",
+            "Chinese, simplified characters: 马８进７",
+            _SERVES,
+        ),
+        NotationEntry(
+            "wxf",
+            "variant_ai.variants.xiangqi.wxf:WxfNotation",
+            "World Xiangqi Federation: C2=5",
+            _SERVES,
+        ),
+    ]
