@@ -1,0 +1,56 @@
+"""Rules of a variant: positions, moves, legality, game ends, FEN and move text.
+
+Engines are found by name. Two are built in and imported when first asked for; plugins add theirs
+with `register_rules_engine`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from variant_ai.specs.errors import PluginError, UnknownNameError
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.specs.schema import VariantSpec
+
+__all__ = ["make_rules", "register_rules_engine", "rules_engines"]
+
+_engines: dict[str, str | Callable[[VariantSpec], Rules]] = {
+    "kernel": "variant_ai.core.rules.kernel:KernelRules",
+    "fairy": "variant_ai.core.rules.fairy:FairyRules",
+}
+
+
+def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
+    """Rules of the spec, played by the named engine (None: the spec's choice).
+
+    Raises UnknownNameError for an engine that does not exist, SpecError where the engine cannot
+    play the spec.
+    """
+    name = spec.rules.engine if engine is None else engine
+    if name not in _engines:
+        raise UnknownNameError("rules engine", name, _engines)
+    factory = _engines[name]
+    if isinstance(factory, str):
+        module, _, attribute = factory.partition(":")
+        factory = getattr(importlib.import_module(module), attribute)
+        _engines[name] = factory
+    return factory(spec)
+
+
+def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | str) -> None:
+    """Add an engine: a Rules class or function of the spec, or `module:object` to import late.
+
+    Raises PluginError where another engine has the name.
+    """
+    if name in _engines and _engines[name] is not factory:
+        raise PluginError(f"the rules engine {name!r} exists already; choose another name")
+    _engines[name] = factory
+
+
+def rules_engines() -> tuple[str, ...]:
+    """Names that `make_rules` takes."""
+    return tuple(_engines)

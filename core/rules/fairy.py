@@ -1,0 +1,273 @@
+"""The rules engine `fairy`: any variant of Fairy-Stockfish, at 2 ms a question.
+
+It is the reference that the kernel is judged by, and the engine of variants the kernel has no
+words for. Positions are the same records and moves the same integers, so whoever plays through it
+cannot tell the difference. pyffish sees only FENs written from a checked record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
+from variant_ai.core.rules.fen import format_fen, parse_fen
+from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.notation import uci
+from variant_ai.core.rules.position import (
+    CASTLING,
+    DOUBLE_STEP,
+    DROP,
+    EN_PASSANT,
+    NORMAL,
+    PASS,
+    PROMOTION,
+    Position,
+    make_move,
+    move_kind,
+    move_origin,
+    move_target,
+    piece_colour,
+    piece_type,
+    square_index,
+)
+from variant_ai.core.rules.verdicts import (
+    PLAYERS,
+    idle_winner,
+    move_count_detail,
+    ordinal,
+    progress_plies,
+)
+from variant_ai.specs.errors import FenError, MoveError, SpecError
+from variant_ai.specs.schema import VariantSpec
+
+_MOVE = re.compile(
+    r"(?:(?P<drop>\+?[A-Z])@|(?P<origin>[a-l][0-9]{1,2}))(?P<target>[a-l][0-9]{1,2})"
+    r"(?P<suffix>[a-z+]?)"
+)
+
+
+class FairyRules(Rules):
+    """Rules of a spec as Fairy-Stockfish plays them, end-of-game rules as the spec says.
+
+    Raises SpecError where the spec names no Fairy-Stockfish variant or uses words that position
+    records cannot hold for it, UnknownNameError for a name that does not exist.
+    """
+
+    name = "fairy"
+
+    def __init__(self, spec: VariantSpec) -> None:
+        super().__init__(spec)
+        if spec.fairy is None:
+            raise SpecError(
+                f"variant {spec.variant!r} has no `fairy:` name, so the rules engine 'fairy' "
+                "cannot play it; use the engine 'kernel'"
+            )
+        if spec.rules.counting != "none":
+            raise SpecError(
+                f"variant {spec.variant!r}: `counting: {spec.rules.counting}` is not supported by "
+                "the rules engine 'fairy', because position records hold no counting limit"
+            )
+        # move counts are read from the record: a FEN alone does not know the checks given
+        self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
+        self._without_chase = FairyVariant(
+            spec.fairy, spec_settings(spec, move_count=False, chase=False)
+        )
+        self._legal = lru_cache(maxsize=4096)(self._fairy.legal_moves)
+        self._checks = lru_cache(maxsize=4096)(self._fairy.in_check)
+        self._cycles = lru_cache(maxsize=4096)(self._judge)
+
+    def position(self, fen: str | None = None) -> Position:
+        text = self.spec.rules.start if fen is None else fen
+        position = parse_fen(self.spec, self.types, text)
+        self._refuse_unplayable(position, text)
+        position["key"] = position_key(position)
+        return position
+
+    def fen(self, position: Position) -> str:
+        return format_fen(self.spec, self.types, position)
+
+    def legal_moves(self, position: Position) -> NDArray[np.int32]:
+        texts = self._legal(self.fen(position))
+        return np.array([self._move(position, text) for text in texts], np.int32)
+
+    def play(self, position: Position, move: int) -> Position:
+        text = uci(self.types, self.spec.board.files, int(move))
+        try:
+            after_fen = self._fairy.fen_after(self.fen(position), [text])
+        except MoveError as error:
+            raise MoveError(f"{text} is not a legal move (FEN {self.fen(position)})") from error
+        after = parse_fen(self.spec, self.types, after_fen)
+        # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
+        mover = int(position["side"][0])
+        after["side"] = 1 - mover
+        after["ply"] = position["ply"] + 1
+        if self._resets_clock(position, int(move)):
+            after["clock"] = 0
+            after["checks"] = 0
+        else:
+            after["clock"] = min(int(position["clock"][0]) + 1, np.iinfo(np.int16).max)
+            after["checks"] = position["checks"]
+            if self.spec.rules.no_progress.checks_counted != "all" and self.in_check(after):
+                after["checks"][0, mover] += 1
+        after["key"] = position_key(after)
+        return after
+
+    def in_check(self, position: Position) -> bool:
+        return self._checks(self.fen(position))
+
+    def outcome(self, position: Position) -> Outcome | None:
+        rules, side, fen = self.spec.rules, int(position["side"][0]), self.fen(position)
+        value = self._fairy.immediate_end(fen)
+        if value is not None:
+            return Outcome(
+                _winner(value, side), "variant win", f"by the rules of {self.spec.fairy}"
+            )
+        if not self._legal(fen):
+            winner = _winner(self._fairy.mated_value(fen), side)
+            if self._checks(fen):
+                return Outcome(winner, "checkmate")
+            return Outcome(winner, "stalemate", f"stalemate: {rules.stalemate}")
+        count = rules.no_progress
+        if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
+            return Outcome(None, "move count", move_count_detail(self.spec))
+        if rules.insufficient_material and all(self._fairy.insufficient_material(fen)):
+            return Outcome(None, "insufficient material")
+        return None
+
+    def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
+        """Verdict on the last position of `moves` (UCI) played from `fen`, if it is repeated often
+        enough. The first move may lead into the cycle: the pieces it chases count for the
+        position it reaches, as Fairy-Stockfish has it. Cached.
+
+        Raises FenError, MoveError.
+        """
+        start = self.position(fen)
+        start["ply"] = start["side"]
+        start["clock"] = 0
+        for move in moves:
+            if not _MOVE.fullmatch(move):
+                raise MoveError(f"{move!r} is not a move as UCI writes it (FEN {fen})")
+        return self._cycles(self.fen(start), tuple(moves))
+
+    def _judge(self, fen: str, moves: tuple[str, ...]) -> Outcome | None:
+        value = self._fairy.optional_end(fen, moves)
+        if value is None:
+            return None
+        rule = self.spec.rules.repetition
+        occurrence = f"{ordinal(rule.fold)} occurrence"
+        first = int(parse_fen(self.spec, self.types, fen)["side"][0])
+        side = first ^ (len(moves) & 1)
+        winner = _winner(value, side)
+        if value != self._without_chase.optional_end(fen, moves) and winner is not None:
+            detail = f"{occurrence}, the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
+            return Outcome(winner, "perpetual chase", detail)
+        if winner != idle_winner(self.spec, side) and winner is not None:
+            detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
+            return Outcome(winner, "perpetual check", detail)
+        return Outcome(winner, "repetition", occurrence)
+
+    def _move(self, position: Position, text: str) -> int:
+        """Move integer of a legal move as Fairy-Stockfish writes it."""
+        match = _MOVE.fullmatch(text)
+        if match is None:
+            raise SpecError(
+                f"{self.spec.fairy} has moves like {text!r}, which move integers cannot hold"
+            )
+        files, ranks = self.spec.board.files, self.spec.board.ranks
+        target = square_index(match["target"], files, ranks)
+        assert target is not None
+        if match["drop"]:
+            hand = self.spec.hands.order if self.spec.hands else ()
+            if match["drop"] not in hand:
+                raise SpecError(f"{self.spec.fairy} drops {match['drop']!r}; hands.order lacks it")
+            return make_move(0, target, DROP, hand.index(match["drop"]))
+        origin = square_index(match["origin"], files, ranks)
+        assert origin is not None
+        if origin == target:
+            return make_move(origin, target, PASS)
+        board = position["board"][0]
+        mover = self.types.all[piece_type(int(board[origin]))]
+        if match["suffix"]:
+            return make_move(origin, target, PROMOTION, self._promoted(mover.base, match["suffix"]))
+        if mover.piece.royal:
+            for right in self.types.castling_rights:
+                held = int(position["castling"][0]) >> right.bit & 1
+                if held and (right.king_from, right.king_to) == (origin, target):
+                    return make_move(origin, target, CASTLING, right.bit)
+        if mover.piece.passant and board[target] == 0:
+            if target == int(position["ep"][0]) and origin % files != target % files:
+                return make_move(origin, target, EN_PASSANT)
+            if abs(target - origin) == 2 * files:
+                return make_move(origin, target, DOUBLE_STEP)
+        return make_move(origin, target, NORMAL)
+
+    def _promoted(self, base: str, suffix: str) -> int:
+        """Type index of a promotion written `q` or `+`."""
+        symbol = f"+{base}" if suffix == "+" else suffix.upper()
+        if symbol not in self.types.by_symbol:
+            raise SpecError(f"{self.spec.fairy} promotes {base} to {symbol}, not in the spec")
+        return self.types.promoted(symbol)
+
+    def _resets_clock(self, position: Position, move: int) -> bool:
+        reset = self.spec.rules.no_progress.reset
+        kind = move_kind(move)
+        if kind == DROP:
+            return "drops" in reset
+        if kind == PASS:
+            return False
+        board = position["board"][0]
+        mover = int(board[move_origin(move)])
+        captured = kind == EN_PASSANT or (kind != CASTLING and board[move_target(move)] != 0)
+        if captured and "captures" in reset:
+            return True
+        return mover != 0 and self.types.all[piece_type(mover)].symbol in reset
+
+    def _refuse_unplayable(self, position: Position, text: str) -> None:
+        """Raise FenError where the side that has just moved left itself in danger."""
+        if self._facing(position):
+            raise FenError(f"the royal pieces face each other on an open line: {text!r}")
+        turned = position.copy()
+        turned["side"] = 1 - position["side"]
+        turned["ep"] = -1
+        if self._fairy.in_check(self.fen(turned)):
+            player = PLAYERS[1 - int(position["side"][0])]
+            raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
+
+    def _facing(self, position: Position) -> bool:
+        """Whether two pieces that may not face (`faces`) stand on one file with nothing between.
+        Fairy-Stockfish takes such a position without a word and plays on."""
+        files, board = self.spec.board.files, position["board"][0]
+        for square in np.flatnonzero(board):
+            piece = self.types.all[piece_type(int(board[square]))]
+            if piece.piece.faces is None:
+                continue
+            for ahead in range(int(square) + files, files * self.spec.board.ranks, files):
+                code = int(board[ahead])
+                if code:
+                    other = self.types.all[piece_type(code)]
+                    if other.base == piece.piece.faces and piece_colour(code) != piece_colour(
+                        int(board[square])
+                    ):
+                        return True
+                    break
+        return False
+
+
+def position_key(position: Position) -> np.uint64:
+    """Stable 64-bit hash of what makes two positions the same: board (with promotedness), hands,
+    side, castling rights, capturable en passant square, checks left to win."""
+    record = position[0]
+    digest = hashlib.blake2b(digest_size=8)
+    for field in ("board", "hands", "side", "castling", "ep", "wins_left"):
+        digest.update(record[field].tobytes())
+    return np.uint64(int.from_bytes(digest.digest(), "little"))
+
+
+def _winner(value: int, side: int) -> int | None:
+    """Winner by a value as the side to move sees it."""
+    return None if value == 0 else (side if value > 0 else 1 - side)

@@ -1,0 +1,233 @@
+"""A game: positions in order, and the ends that need the order.
+
+A position knows mate, stalemate and the move count; that it has occurred before, and who gave
+check or chased all the while, only the game knows. Whoever plays or replays moves asks a `Game`
+for the outcome, never a position alone.
+
+    repeated `fold` times            what happened between the first and the last occurrence
+      every move of one side a check   that side loses where the spec says so; both: draw
+      else one side always chasing     that side loses under the spec's rule set; both: draw
+      else                             the spec's `otherwise`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.notation import UciNotation, uci
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.verdicts import PLAYERS, idle_winner, ordinal
+from variant_ai.specs.errors import MoveError, SpecError
+
+IDENTITY = ("board", "hands", "side", "castling", "ep", "wins_left")
+"""Fields in which repeated positions agree: all but counters and what follows from these."""
+MAX_REPETITIONS = 127
+
+
+class CycleJudge(Protocol):
+    """Whoever can tell a perpetual chase; `Rules.judge_cycle` is the contract."""
+
+    def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None: ...
+
+
+class Game:
+    """Moves played from a start position, with the verdict on the last one.
+
+    `push` costs one `Rules.play` and a dictionary entry; checks and chases of a cycle are looked
+    at when a position has occurred often enough, not before. The look-back is never cut at a
+    capture: with hands, positions recur across captures.
+    """
+
+    def __init__(
+        self, rules: Rules, fen: str | None = None, *, judge: CycleJudge | None = None
+    ) -> None:
+        """fen None: the spec's start. judge: tells perpetual chases; None: the rules engine where
+        it can, else Fairy-Stockfish, asked only at a repetition.
+
+        Raises FenError; SpecError where the spec forbids chases and nobody can judge them.
+        """
+        self.rules = rules
+        self.moves: list[int] = []
+        """Move integers, in order."""
+        self.positions: list[Position] = [rules.position(fen)]
+        """The start position and the one after each move; `repetitions` is filled in."""
+        self._seen: dict[int, list[int]] = {int(self.position["key"][0]): [0]}
+        self._legal: NDArray[np.int32] | None = None
+        self._outcome: Outcome | None = None
+        self._judged = False
+        self._judge = judge
+        if rules.spec.rules.repetition.perpetual_chase != "none" and judge is None:
+            _require_judge(rules)
+
+    @classmethod
+    def from_uci(cls, rules: Rules, fen: str | None, moves: Iterable[str]) -> Game:
+        """Replay UCI moves. Raises FenError, or MoveError with the ply that cannot be played."""
+        game = cls(rules, fen)
+        for text in moves:
+            game.push_uci(text)
+        return game
+
+    @property
+    def position(self) -> Position:
+        """The position after the last move, shape (1,)."""
+        return self.positions[-1]
+
+    @property
+    def ply(self) -> int:
+        """Moves played in this game (`position['ply']` counts from the FEN's move number)."""
+        return len(self.moves)
+
+    @property
+    def side(self) -> int:
+        """Colour to move."""
+        return int(self.position["side"][0])
+
+    def fen(self) -> str:
+        return self.rules.fen(self.position)
+
+    def uci_moves(self) -> list[str]:
+        return [uci(self.rules.types, self.rules.spec.board.files, m) for m in self.moves]
+
+    def legal_moves(self) -> NDArray[np.int32]:
+        """Legal moves by the position alone, shape (n,); do not write to it."""
+        if self._legal is None:
+            self._legal = self.rules.legal_moves(self.position)
+        return self._legal
+
+    def push(self, move: int) -> None:
+        """Play a legal move. Legality is the caller's word: `push_uci` checks."""
+        position = self.rules.play(self.position, move)
+        occurrences = self._seen.setdefault(int(position["key"][0]), [])
+        position["repetitions"] = min(len(occurrences), MAX_REPETITIONS)
+        occurrences.append(len(self.positions))
+        self.positions.append(position)
+        self.moves.append(move)
+        self._forget()
+
+    def push_uci(self, text: str) -> int:
+        """Play a move given as UCI text, if it is legal, and return it. Raises MoveError."""
+        try:
+            move = _UCI.read(self.rules, self.position, text)
+        except MoveError as error:
+            raise MoveError(f"ply {self.ply + 1}: {error}") from error
+        self.push(move)
+        return move
+
+    def pop(self) -> int:
+        """Take the last move back and return it. Raises MoveError at the start of the game."""
+        if not self.moves:
+            raise MoveError(f"no move to take back (FEN {self.fen()})")
+        position = self.positions.pop()
+        key = int(position["key"][0])
+        self._seen[key].pop()
+        if not self._seen[key]:
+            del self._seen[key]
+        self._forget()
+        return self.moves.pop()
+
+    def outcome(self) -> Outcome | None:
+        """How the game has ended, None while it goes on. Mate, stalemate and move count come
+        before repetition."""
+        if not self._judged:
+            self._outcome = self.rules.outcome(self.position) or self._repetition()
+            self._judged = True
+        return self._outcome
+
+    def _forget(self) -> None:
+        self._legal = None
+        self._outcome = None
+        self._judged = False
+
+    def _repetition(self) -> Outcome | None:
+        rule = self.rules.spec.rules.repetition
+        indices = self._seen[int(self.position["key"][0])]
+        if len(indices) < rule.fold:
+            return None
+        same = [i for i in indices if _same(self.positions[i], self.position)]
+        if len(same) < rule.fold:  # two positions share a key
+            return None
+        first = same[-rule.fold]
+        occurrence = f"{ordinal(rule.fold)} occurrence"
+        if rule.perpetual_check == "loss":
+            verdict = self._perpetual_check(first, occurrence)
+            if verdict is not None:
+                return verdict
+        idle = "" if rule.perpetual_check == "draw" else ", nobody gives check each time"
+        if rule.perpetual_chase != "none":
+            verdict = self._perpetual_chase(first)
+            if verdict is not None:
+                return verdict
+            idle = f", no one-sided perpetual check or chase ({rule.perpetual_chase})"
+        return Outcome(
+            idle_winner(self.rules.spec, self.side),
+            "repetition",
+            f"{occurrence}{idle}: {rule.otherwise}",
+        )
+
+    def _perpetual_check(self, first: int, occurrence: str) -> Outcome | None:
+        """Verdict where every move of a side since position `first` gave check."""
+        last = len(self.positions) - 1
+        # the side that stands in check on move now was checked by the other one
+        opponent_checks = self._all_in_check(last, first)
+        mover_checks = self._all_in_check(last - 1, first)
+        if not (opponent_checks or mover_checks):
+            return None
+        if opponent_checks and mover_checks:
+            return Outcome(None, "perpetual check", f"{occurrence}, both sides give check: draw")
+        winner = self.side if opponent_checks else 1 - self.side
+        detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time: loss"
+        return Outcome(winner, "perpetual check", detail)
+
+    def _all_in_check(self, last: int, first: int) -> bool:
+        return all(self.rules.in_check(p) for p in self.positions[first : last + 1][::-1][::2])
+
+    def _perpetual_chase(self, first: int) -> Outcome | None:
+        """Verdict of the judge where it sees a perpetual chase, else None.
+
+        The judge also gets the move that led to position `first`: which pieces that move chased
+        belongs to the position.
+        """
+        lead = max(first - 1, 0)
+        types, files = self.rules.types, self.rules.spec.board.files
+        moves = [uci(types, files, move) for move in self.moves[lead:]]
+        judge = self._judge
+        fen = self.rules.fen(self.positions[lead])
+        verdict = judge.judge_cycle(fen, moves) if judge else self.rules.judge_cycle(fen, moves)
+        if verdict is None and judge is None:
+            verdict = _fairy_judge(self.rules).judge_cycle(fen, moves)
+        if verdict is not None and verdict.reason == "perpetual chase":
+            return verdict
+        return None
+
+
+_UCI = UciNotation()
+_judges: WeakKeyDictionary[Rules, CycleJudge] = WeakKeyDictionary()
+
+
+def _fairy_judge(rules: Rules) -> CycleJudge:
+    """Fairy-Stockfish as judge of the spec, one for each rules object."""
+    if rules not in _judges:
+        from variant_ai.core.rules.fairy import FairyRules
+
+        _judges[rules] = FairyRules(rules.spec)
+    return _judges[rules]
+
+
+def _require_judge(rules: Rules) -> None:
+    """A judge of chases that is missing is an error now, not in the middle of a game."""
+    spec = rules.spec
+    if spec.fairy is None and type(rules).judge_cycle is Rules.judge_cycle:
+        raise SpecError(
+            f"variant {spec.variant!r} has `perpetual_chase: {spec.rules.repetition.perpetual_chase}`"
+            " but no `fairy:` name, so nobody can judge a chase; name one or use `none`"
+        )
+
+
+def _same(a: Position, b: Position) -> bool:
+    return all(np.array_equal(a[field], b[field]) for field in IDENTITY)

@@ -1,0 +1,41 @@
+"""Verdicts of a spec that every rules engine and the game words alike."""
+
+from __future__ import annotations
+
+from variant_ai.core.rules.position import Position
+from variant_ai.specs.schema import VariantSpec
+
+PLAYERS = ("first player", "second player")
+_ORDINALS = ("zeroth", "first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def ordinal(number: int) -> str:
+    return _ORDINALS[number] if number < len(_ORDINALS) else f"{number}th"
+
+
+def idle_winner(spec: VariantSpec, side: int) -> int | None:
+    """Who wins by a repetition in which nobody checks or chases; `side` is to move."""
+    return {"draw": None, "loss of first player": 1, "loss of mover": side}[
+        spec.rules.repetition.otherwise
+    ]
+
+
+def progress_plies(spec: VariantSpec, position: Position) -> int:
+    """Plies that count for the move-count rule: the clock, less two (the check and its answer)
+    for every check of the busier checker beyond `checks_counted`."""
+    clock = int(position["clock"][0])
+    counted = spec.rules.no_progress.checks_counted
+    if counted == "all":
+        return clock
+    return clock - 2 * max(0, int(position["checks"][0].max()) - counted)
+
+
+def move_count_detail(spec: VariantSpec) -> str:
+    """The move-count rule in words: `120 plies without captures, 10 checks a side counted`."""
+    rule = spec.rules.no_progress
+    words = f"{rule.plies} plies without {', '.join(rule.reset)}"
+    return (
+        words
+        if rule.checks_counted == "all"
+        else f"{words}, {rule.checks_counted} checks a side counted"
+    )
