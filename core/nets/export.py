@@ -1,0 +1,161 @@
+"""ONNX export: one file, any batch size, and the metadata an evaluator checks.
+
+The file has one input, `planes` float32 [batch, C, H, W], and two outputs, `value` float32
+[batch, 1] in [-1, 1] from the mover's side and `policy` float32 [batch, A], logits: the softmax is
+taken over the legal moves, which the network does not know.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from variant_ai.core.nets.interface import NetShape
+from variant_ai.specs.errors import DataError
+
+OPSET = 17
+INPUT = "planes"
+OUTPUTS = ("value", "policy")
+TOLERANCE = 1e-4
+"""Largest difference allowed between onnxruntime's output and torch's."""
+METADATA_PREFIX = "variant_ai."
+FORMAT_VERSION = "1"
+
+
+class _Outputs(nn.Module):
+    """The network with `value` as a column, so that both outputs are matrices."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        value, logits = self.net(planes)
+        return value.float().unsqueeze(1), logits.float()
+
+
+def export_onnx(
+    module: nn.Module,
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any],
+    *,
+    shape: NetShape | None = None,
+) -> float:
+    """Writes the net to `path` (whole or not at all) and compares the file with the net.
+
+    Args:
+        metadata: stored under the prefix `variant_ai.`; strings as they are, anything else as
+            JSON. Expected by evaluators: variant, spec_hash, encoding_hash, net, head.
+        shape: of a net that does not carry one itself.
+
+    Returns the largest difference of any output between onnxruntime and torch. Raises DataError
+    where it exceeds 1e-4: such a file is not written.
+
+    torch's newer exporter writes opset 20 and splits the weights into a second file; the
+    TorchScript one writes opset 17 and a single file, and folds batch norms into convolutions.
+    """
+    if shape is None:
+        carried = getattr(module, "shape", None)
+        if not isinstance(carried, NetShape):
+            raise TypeError("export_onnx needs the shape of a net that does not carry it")
+        shape = carried
+    training = module.training
+    net = _Outputs(module).eval()
+    generator = torch.Generator().manual_seed(0)
+    samples = torch.rand(3, shape.planes, shape.height, shape.width, generator=generator)
+    device = next(module.parameters()).device
+    try:
+        model = onnx.load_from_string(_trace(net, samples.to(device)))
+        with torch.no_grad():
+            expected = [output.cpu().numpy() for output in net(samples.to(device))]
+    finally:
+        module.train(training)
+    write_metadata(model, metadata)
+    onnx.checker.check_model(model, full_check=True)
+    content = model.SerializeToString()
+    difference = _difference(content, samples.numpy(), expected)
+    if not difference <= TOLERANCE:
+        raise DataError(
+            f"{path}: the exported file differs from the net by {difference:.2g} "
+            f"(at most {TOLERANCE:g} is allowed); not written"
+        )
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    try:
+        part.write_bytes(content)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return difference
+
+
+def _trace(net: nn.Module, samples: Tensor) -> bytes:
+    buffer: Any = io.BytesIO()  # accepted, though its signature speaks of paths only
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch announces that it prefers its other exporter
+        torch.onnx.export(
+            net,
+            (samples,),
+            buffer,
+            input_names=[INPUT],
+            output_names=list(OUTPUTS),
+            opset_version=OPSET,
+            dynamic_axes={name: {0: "batch"} for name in (INPUT, *OUTPUTS)},
+            dynamo=False,
+        )
+    content: bytes = buffer.getvalue()
+    return content
+
+
+def write_metadata(model: onnx.ModelProto, metadata: Mapping[str, Any]) -> None:
+    """Replaces the model's own metadata by `metadata` under the project's prefix."""
+    kept = [p for p in model.metadata_props if not p.key.startswith(METADATA_PREFIX)]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    for key, value in {"format": FORMAT_VERSION, **metadata}.items():
+        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        model.metadata_props.add(key=METADATA_PREFIX + key, value=text)
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The project's metadata of an ONNX file, prefix removed; empty for a foreign file.
+
+    Raises DataError where the file is not an ONNX model.
+    """
+    try:
+        model = onnx.load(os.fspath(path), load_external_data=False)
+    except (OSError, ValueError, onnx.onnx_cpp2py_export.checker.ValidationError) as error:
+        raise DataError(f"{path}: cannot be read as an ONNX model: {error}") from error
+    except Exception as error:  # protobuf's DecodeError has no public home
+        if type(error).__name__ != "DecodeError":
+            raise
+        raise DataError(f"{path}: is not an ONNX model, or is damaged") from error
+    return {
+        p.key.removeprefix(METADATA_PREFIX): p.value
+        for p in model.metadata_props
+        if p.key.startswith(METADATA_PREFIX)
+    }
+
+
+def _difference(
+    content: bytes, samples: NDArray[np.float32], expected: list[NDArray[np.float32]]
+) -> float:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    actual = session.run(list(OUTPUTS), {INPUT: samples})
+    return float(max(np.abs(a - e).max() for a, e in zip(actual, expected, strict=True)))

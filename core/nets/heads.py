@@ -1,0 +1,66 @@
+"""Value and policy heads (paper 000, tables 6 to 8; thesis tables 4.8 to 4.10).
+
+Each head is a `stem`, whose convolutions may run in reduced precision, and an `output`, which the
+network always runs in fp32: bf16 has eight bits, so tanh would round to ±1 and close logits to
+each other.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from variant_ai.core.nets.blocks import conv, conv_norm
+
+
+class HeadModule(nn.Module):
+    """stem: x [B, C, H, W] -> features; output: features in fp32 -> result."""
+
+    stem: nn.Module
+    output: nn.Module
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.output(self.stem(x))
+        return result
+
+
+class ValueHead(HeadModule):
+    """conv 1 x 1, n -> flatten -> fc hidden, ReLU -> fc 1, tanh; result [B, 1]."""
+
+    def __init__(self, channels: int, squares: int, n: int, hidden: int) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(*conv_norm(channels, n, 1))
+        self.output = nn.Sequential(
+            nn.Flatten(),
+            nn.Linear(n * squares, hidden),
+            nn.ReLU(inplace=True),
+            nn.Linear(hidden, 1),
+            nn.Tanh(),
+        )
+
+
+class MapHead(HeadModule):
+    """Policy map: conv 3 x 3, channels -> conv 3 x 3, P -> flatten; logits [B, P·H·W]."""
+
+    def __init__(self, channels: int, hidden: int, planes: int, *, bias: bool) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(*conv_norm(channels, hidden, 3))
+        self.output = nn.Sequential(conv(hidden, planes, 3, bias=bias), nn.Flatten())
+
+
+class FlatHead(HeadModule):
+    """Flat labels of the AlphaZero nets: conv 1 x 1, n -> flatten -> fc A; logits [B, A]."""
+
+    def __init__(self, channels: int, squares: int, n: int, actions: int) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(*conv_norm(channels, n, 1))
+        self.output = nn.Sequential(nn.Flatten(), nn.Linear(n * squares, actions))
+
+
+class OneHotHead(HeadModule):
+    """Flat labels of the RISE nets (thesis table 4.10): the map head's convolutions, then a fully
+    connected layer: conv 3 x 3, hidden -> conv 3 x 3, n -> flatten -> fc A; logits [B, A]."""
+
+    def __init__(self, channels: int, hidden: int, squares: int, n: int, actions: int) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(*conv_norm(channels, hidden, 3), *conv_norm(hidden, n, 3))
+        self.output = nn.Sequential(nn.Flatten(), nn.Linear(n * squares, actions))

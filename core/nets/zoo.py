@@ -1,0 +1,292 @@
+"""The named nets of the papers, each for every variant, and smaller ones by parameter.
+
+Readings of the papers' tables that their parameter counts settle (thesis table 4.13): RISEv2's
+last policy convolution has no bias, RISEv3's has one, AlphaZero's map head is RISEv2's (both are
+table 8); RISEv2-13 has SE in its last five blocks
+only; RISEv3-13 has 3 x 3 depthwise convolutions throughout, its attention block included.
+
+Torch is imported when a net is built, not before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from variant_ai.core.nets.interface import Head, NetShape, NetSize, NetworkBuilder
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from variant_ai.core.nets.heads import HeadModule
+
+
+class HeadSize(NetSize):
+    """Options of the heads, shared by all towers."""
+
+    value_channels: int = Field(default=8, ge=1, description="channels of the value head")
+    value_hidden: int = Field(default=256, ge=1, description="width of its hidden layer")
+
+
+class TowerSize(HeadSize):
+    """AlphaZero towers: `blocks` x `channels`."""
+
+    blocks: int = Field(default=19, ge=1, le=100)
+    channels: int = Field(default=256, ge=1, le=2048)
+
+
+class FlatTowerSize(TowerSize):
+    policy_channels: int = Field(default=8, ge=1, description="channels of the flat policy head")
+
+
+class RiseSize(HeadSize):
+    """RISE towers. `None` follows `channels` in the papers' proportions."""
+
+    blocks: int = Field(default=13, ge=1, le=100)
+    channels: int = Field(default=256, ge=4, le=2048, description="kept between blocks")
+    width: int | None = Field(
+        default=None, ge=1, description="operating channels of the first block (None: channels / 2 "
+        "of a pyramid, else 2 x channels)"
+    )  # fmt: skip
+    growth: int | None = Field(
+        default=None, ge=0, description="operating channels a block has more than the one before "
+        "(None: channels / 4 of a pyramid, else 0)"
+    )  # fmt: skip
+    pyramid: bool = Field(default=True, description="whether operating channels grow")
+    kernel: int = Field(default=3, ge=1, description="side of the depthwise convolutions")
+    ratio: int = Field(default=2, ge=1, description="SE reduction r")
+    pool: Literal["global", "window"] = Field(default="global", description="pooling of SE")
+
+    def widths(self) -> list[int]:
+        """Operating channels of each block: 128 + 64 i at 256 channels (paper 000, section 6)."""
+        first, step = self.width, self.growth
+        if first is None:
+            first = max(1, self.channels // 2) if self.pyramid else 2 * self.channels
+        if step is None:
+            step = self.channels // 4 if self.pyramid else 0
+        return [first + step * i for i in range(self.blocks)]
+
+
+class RiseV2Size(RiseSize):
+    se_blocks: int = Field(default=5, ge=0, description="how many of the last blocks have SE")
+
+
+class RiseV2SmallSize(RiseV2Size):
+    blocks: int = Field(default=5, ge=1, le=100)
+    pyramid: bool = False
+
+
+class RiseV3Size(RiseSize):
+    ratio: int = Field(default=4, ge=1, description="SE reduction r")
+    wide_blocks: int = Field(default=0, ge=0, description="how many of the last blocks have 5 x 5")
+
+
+class RiseV3SmallSize(RiseV3Size):
+    blocks: int = Field(default=5, ge=1, le=100)
+    pyramid: bool = False
+    wide_blocks: int = Field(default=2, ge=0, description="how many of the last blocks have 5 x 5")
+
+
+class AlphaZeroBuilder(NetworkBuilder):
+    """Residual tower (paper 000, tables 3, 4, 6 to 8)."""
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        source: str,
+        size_type: type[TowerSize],
+        *,
+        preact: bool = False,
+    ) -> None:
+        self.name = name
+        self.summary = summary
+        self.source = source
+        self.size_type = size_type
+        flat = issubclass(size_type, FlatTowerSize)
+        self.heads: tuple[Head, ...] = ("flat",) if flat else ("map",)
+        self.preact = preact
+
+    def build(self, shape: NetShape, size: NetSize) -> nn.Module:
+        from torch import nn
+
+        from variant_ai.core.nets import blocks, heads
+        from variant_ai.core.nets.network import Network
+
+        assert isinstance(size, TowerSize)
+        kind = blocks.PreActivationBlock if self.preact else blocks.ResidualBlock
+        tower: list[nn.Module] = [kind(size.channels) for _ in range(size.blocks)]
+        if self.preact:
+            tower += [nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
+        policy: HeadModule
+        if isinstance(size, FlatTowerSize):
+            policy = heads.FlatHead(
+                size.channels, shape.squares, size.policy_channels, shape.actions
+            )
+        else:
+            policy = _map_head(shape, size.channels, bias=False)
+        return Network(
+            shape,
+            nn.Sequential(*blocks.conv_norm(shape.planes, size.channels, 3)),
+            nn.Sequential(*tower),
+            _value_head(shape, size.channels, size),
+            policy,
+        )
+
+
+class RiseBuilder(NetworkBuilder):
+    """Towers of mobile bottlenecks with attention."""
+
+    heads: tuple[Head, ...] = ("map", "flat")
+
+    def __init__(self, name: str, summary: str, source: str, size_type: type[RiseSize]) -> None:
+        self.name = name
+        self.summary = summary
+        self.source = source
+        self.size_type = size_type
+
+    def build(self, shape: NetShape, size: NetSize) -> nn.Module:
+        from torch import nn
+
+        from variant_ai.core.nets import blocks, heads
+        from variant_ai.core.nets.network import Network
+
+        assert isinstance(size, RiseSize)
+        v3 = isinstance(size, RiseV3Size)
+        tower = _risev3_tower(shape, size) if v3 else _risev2_tower(shape, size)
+        policy: HeadModule
+        if shape.head == "map":
+            policy = _map_head(shape, size.channels, bias=v3)
+        else:
+            policy = heads.OneHotHead(
+                size.channels,
+                size.channels,
+                shape.squares,
+                shape.policy_planes or size.channels,
+                shape.actions,
+            )
+        return Network(
+            shape,
+            nn.Sequential(*blocks.conv_norm(shape.planes, size.channels, 3)),
+            nn.Sequential(*tower),
+            _value_head(shape, size.channels, size),
+            policy,
+        )
+
+
+def _risev2_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
+    from variant_ai.core.nets import blocks
+
+    assert isinstance(size, RiseV2Size)
+    board = (shape.height, shape.width)
+    return [
+        blocks.RiseV2Block(
+            size.channels,
+            width,
+            size.kernel,
+            blocks.SqueezeExcite(size.channels, size.ratio, "sigmoid", size.pool, board)
+            if i >= size.blocks - size.se_blocks
+            else None,
+        )
+        for i, width in enumerate(size.widths())
+    ]
+
+
+def _risev3_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
+    from torch import nn
+
+    from variant_ai.core.nets import blocks
+
+    assert isinstance(size, RiseV3Size)
+    board = (shape.height, shape.width)
+    tower: list[nn.Module] = []
+    for i, width in enumerate(size.widths()):
+        attention: nn.Module
+        if i < size.blocks - 1:
+            attention = blocks.SqueezeExcite(
+                size.channels, size.ratio, "hard sigmoid", size.pool, board
+            )
+        else:
+            attention = blocks.SpatialAttention("hard sigmoid")
+        kernel = 5 if i >= size.blocks - size.wide_blocks else size.kernel
+        tower.append(blocks.RiseV3Block(size.channels, width, kernel, attention))
+    return [*tower, nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
+
+
+def _value_head(shape: NetShape, channels: int, size: HeadSize) -> HeadModule:
+    from variant_ai.core.nets.heads import ValueHead
+
+    return ValueHead(channels, shape.squares, size.value_channels, size.value_hidden)
+
+
+def _map_head(shape: NetShape, channels: int, *, bias: bool) -> HeadModule:
+    from variant_ai.core.nets.heads import MapHead
+
+    assert shape.policy_planes is not None
+    return MapHead(channels, channels, shape.policy_planes, bias=bias)
+
+
+class _FourEight(FlatTowerSize):
+    value_channels: int = Field(default=4, ge=1, description="channels of the value head")
+
+
+class _EightSixteen(FlatTowerSize):
+    policy_channels: int = Field(default=16, ge=1, description="channels of the flat policy head")
+
+
+_PAPER = "Czech et al., CrazyAra"
+_THESIS = "TU Darmstadt thesis on xiangqi"
+
+BUILDERS: tuple[NetworkBuilder, ...] = (
+    RiseBuilder(
+        "risev2-mobile",
+        "mobile bottlenecks, pyramid of 13 blocks, SE in the last five",
+        f"{_PAPER}, table 5; {_THESIS}, table 4.5",
+        RiseV2Size,
+    ),
+    RiseBuilder(
+        "risev2-mobile-small",
+        "mobile bottlenecks, 5 blocks of constant width, SE in all",
+        f"{_THESIS}, table 4.4",
+        RiseV2SmallSize,
+    ),
+    RiseBuilder(
+        "risev3-mobile",
+        "norm-first bottlenecks, pyramid of 13 blocks, SE in all but the last, which attends "
+        "to squares",
+        f"{_THESIS}, table 4.7",
+        RiseV3Size,
+    ),
+    RiseBuilder(
+        "risev3-mobile-small",
+        "norm-first bottlenecks, 5 blocks of constant width, the last two with 5 x 5",
+        f"{_THESIS}, table 4.6",
+        RiseV3SmallSize,
+    ),
+    AlphaZeroBuilder(
+        "alphazero-4v8p",
+        "19 residual blocks, value head of 4 channels, flat policy head of 8",
+        f"{_PAPER}, tables 3, 6, 7",
+        _FourEight,
+    ),
+    AlphaZeroBuilder(
+        "alphazero-8v16p",
+        "19 residual blocks, value head of 8 channels, flat policy head of 16",
+        f"{_PAPER}, tables 3, 6, 7",
+        _EightSixteen,
+    ),
+    AlphaZeroBuilder(
+        "alphazero-8v-map",
+        "19 residual blocks, value head of 8 channels, policy map",
+        f"{_PAPER}, tables 3, 6, 8",
+        TowerSize,
+    ),
+    AlphaZeroBuilder(
+        "alphazero-preact-8v-map",
+        "19 pre-activation blocks, value head of 8 channels, policy map",
+        f"{_PAPER}, tables 4, 6, 8",
+        TowerSize,
+        preact=True,
+    ),
+)

@@ -1,0 +1,116 @@
+"""ONNX files: what they say, and that they answer as the net does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+
+from variant_ai.core.nets import build_net
+from variant_ai.core.nets.export import export_onnx, read_metadata
+from variant_ai.specs.errors import DataError
+
+
+def trained_looking(name: str, head: str, board: tuple[int, int]) -> torch.nn.Module:
+    """A net whose norms have statistics of their own, as after training."""
+    torch.manual_seed(1)
+    net = build_net(
+        name, planes=7, board=board, policy_planes=5, head=head, blocks=2, channels=8,
+        actions=None if head == "map" else 33,
+    )  # fmt: skip
+    for module in net.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(module.running_mean, -0.5, 0.5)
+            torch.nn.init.uniform_(module.running_var, 0.5, 2.0)
+            torch.nn.init.uniform_(module.bias, -0.5, 0.5)
+    return net
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("risev2-mobile", "map"),
+        ("risev2-mobile", "flat"),
+        ("risev3-mobile-small", "map"),
+        ("alphazero-4v8p", "flat"),
+        ("alphazero-preact-8v-map", "map"),
+    ],
+)
+def test_onnxruntime_agrees_with_torch(name: str, head: str, tmp_path: Path) -> None:
+    net = trained_looking(name, head, (10, 9))
+    path = tmp_path / "model.onnx"
+    assert export_onnx(net, path, {}) <= 1e-4
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    net.eval()
+    for batch in (1, 5):  # neither is the batch it was exported with
+        planes = torch.rand(batch, 7, 10, 9)
+        with torch.no_grad():
+            value, logits = net(planes)
+        actual = session.run(["value", "policy"], {"planes": planes.numpy()})
+        assert actual[0].shape == (batch, 1)
+        np.testing.assert_allclose(actual[0][:, 0], value.numpy(), atol=1e-4)
+        np.testing.assert_allclose(actual[1], logits.numpy(), atol=1e-4)
+
+
+def test_the_file_stands_alone(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    export_onnx(trained_looking("risev2-mobile", "map", (8, 8)), path, {})
+    assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
+    model = onnx.load(path, load_external_data=False)
+    assert [o.version for o in model.opset_import] == [17]
+    assert "BatchNormalization" not in {node.op_type for node in model.graph.node}
+
+
+def test_metadata(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    net = trained_looking("risev2-mobile", "map", (8, 8))
+    export_onnx(net, path, {"variant": "somechess", "metrics": {"policy_accuracy": 0.5}})
+    metadata = read_metadata(path)
+    assert metadata["variant"] == "somechess"
+    assert metadata["metrics"] == '{"policy_accuracy": 0.5}'
+    assert metadata["format"] == "1"
+
+
+def test_training_mode_survives(tmp_path: Path) -> None:
+    net = trained_looking("risev2-mobile", "map", (8, 8)).train()
+    before = {key: value.clone() for key, value in net.state_dict().items()}
+    export_onnx(net, tmp_path / "model.onnx", {})
+    assert net.training
+    assert all(torch.equal(before[key], value) for key, value in net.state_dict().items())
+
+
+def test_a_file_that_differs_is_not_written(tmp_path: Path) -> None:
+    class Unfaithful(torch.nn.Module):
+        """Traces to something else than it does."""
+
+        def __init__(self, net: torch.nn.Module) -> None:
+            super().__init__()
+            self.net = net
+
+        def forward(self, planes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            value, logits = self.net(planes)
+            return value + (0.1 if torch.jit.is_tracing() else 0.0), logits
+
+    net = trained_looking("risev2-mobile", "map", (8, 8))
+    with pytest.raises(DataError, match="differs from the net"):
+        export_onnx(Unfaithful(net), tmp_path / "model.onnx", {}, shape=net.shape)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x07\x12"])
+def test_foreign_files(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    try:
+        assert read_metadata(path) == {}
+    except DataError as error:
+        assert str(path) in str(error)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.onnx"):
+        read_metadata(tmp_path / "nowhere.onnx")
