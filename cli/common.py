@@ -26,7 +26,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
 
 
 # --- help and options --------------------------------------------------------------------------

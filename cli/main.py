@@ -17,7 +17,7 @@ import click
 
 from variant_ai import __version__
 from variant_ai.cli.common import (
-    EXIT_BROKEN_PIPE,
+    EXIT_ERROR,
     EXIT_INTERRUPTED,
     reported_errors,
 )
@@ -110,9 +110,10 @@ class VariantGroup(click.Group):
             error.show()
             sys.exit(error.exit_code)
         except BrokenPipeError:
-            # Python flushes stdout once more at exit; nobody reads it any more.
+            # Click ends the program here by itself, unless the pipe broke in this last flush.
+            # Python flushes once more at exit, and nobody reads it any more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(EXIT_BROKEN_PIPE)
+            sys.exit(EXIT_ERROR)
         sys.exit(status if isinstance(status, int) else 0)
 
 

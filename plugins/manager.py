@@ -17,7 +17,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -90,6 +90,7 @@ class Registry:
             self._manager.enable_tracing()
         self._infos: dict[str, PluginInfo] = {}
         self._specs: dict[Path, VariantSpec] = {}
+        self._collected: dict[str, list[Entry]] = {}
         if entry_points is None:
             entry_points = importlib.metadata.entry_points(group=GROUP)
         self._load(_ordered(entry_points), environ)
@@ -153,17 +154,21 @@ class Registry:
             )
             return False
         try:
+            hash(plugin)  # pluggy keeps plugins in sets
             self._manager.register(plugin, name)
             self._manager.check_pending()
-        except (pluggy.PluginValidationError, ValueError) as error:
+        except (pluggy.PluginValidationError, TypeError, ValueError) as error:
             if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
             self._report(name, f"does not fit the hooks: {_in_words(error)}")
             return False
+        self._collected.clear()
         return True
 
     def _report(self, name: str, problem: str) -> None:
         info = self._infos[name]
+        if problem in info.problem:
+            return
         problem = f"{info.problem}; {problem}" if info.problem else problem
         self._infos[name] = dataclasses.replace(info, problem=problem)
         _log.warning("plugin %r skipped: %s", name, self._infos[name].problem)
@@ -187,10 +192,6 @@ class Registry:
         return {name: table.get(name, {}) for name in self._infos}
 
     # --- entries -------------------------------------------------------------------------------
-
-    @cached_property
-    def _collected(self) -> dict[str, list[Entry]]:
-        return {}
 
     def _entries(self, hook: str, kind: type[E]) -> list[E]:
         """Entries of one hook, every name once. A plugin that fails is reported, not raised."""
@@ -233,7 +234,7 @@ class Registry:
                     )
         return list(entries.values())
 
-    @cached_property
+    @property
     def variants(self) -> dict[str, VariantEntry]:
         """By name, sorted; nothing is read yet."""
         entries = self._entries("register_variants", VariantEntry)

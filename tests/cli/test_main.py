@@ -1,0 +1,316 @@
+"""The command group: quick to start, plain about mistakes, open to plugins."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from variant_ai.cli import common
+from variant_ai.cli.main import COMMANDS, VariantGroup, cli
+from variant_ai.specs import DataError, builtin_specs
+
+HEAVY = ("numpy", "torch", "pydantic", "numba", "onnxruntime", "pyffish", "rich")
+
+
+def run_python(code: str, *paths: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter, from a folder that is not the project's."""
+    env = {**os.environ, **environ}
+    if paths:
+        env["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd="/", check=False
+    )
+
+
+def run_cli(
+    *args: str, paths: tuple[Path, ...] = (), **environ: str
+) -> subprocess.CompletedProcess[str]:
+    code = (
+        f"import sys; sys.argv[1:] = {list(args)!r}\nfrom variant_ai.cli.main import main; main()"
+    )
+    return run_python(code, *paths, **environ)
+
+
+def group(**commands: click.Command) -> VariantGroup:
+    """A group as ours, with commands for this test."""
+    made = VariantGroup("variant-ai")
+    made.list_commands = lambda ctx: list(commands)  # type: ignore[method-assign]
+    made.get_command = lambda ctx, name: commands.get(name)  # type: ignore[method-assign]
+    return made
+
+
+def raising(error: BaseException) -> VariantGroup:
+    @click.command()
+    def fall() -> None:
+        raise error
+
+    return group(fall=fall)
+
+
+# --- starting ------------------------------------------------------------------------------------
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "sys.argv[1:] = ['--help']\n"
+        "from variant_ai.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "Commands:" in done.stdout
+    assert done.stderr == ""
+
+
+def test_core_is_not_importable_bare() -> None:
+    done = run_python(
+        "import variant_ai.cli.main, variant_ai.plugins, sys, importlib.util\n"
+        "rooms = ['core', 'cli', 'plugins', 'specs', 'variants']\n"
+        "print([room for room in rooms if room in sys.modules or importlib.util.find_spec(room)])"
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_version() -> None:
+    from variant_ai import __version__
+
+    result = CliRunner().invoke(cli, ["--version"])
+    assert result.output.strip() == f"variant-ai, version {__version__}"
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+def every_command() -> list[tuple[str, click.Command]]:
+    """All of our commands and their subcommands, with the words that call them."""
+    found: list[tuple[str, click.Command]] = []
+
+    def walk(words: str, command: click.Command) -> None:
+        found.append((words, command))
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                assert inner is not None
+                walk(f"{words} {name}", inner)
+
+    for name, lazy in COMMANDS.items():
+        walk(name, lazy.load())
+    return found
+
+
+def test_every_command_has_help_and_an_example() -> None:
+    for words, command in every_command():
+        result = CliRunner().invoke(cli, [*words.split(), "--help"])
+        assert result.exit_code == 0, words
+        assert command.help, f"{words} says nothing"
+        assert f"variant-ai {words}" in result.output, f"{words} has no example"
+
+
+def test_every_option_is_explained() -> None:
+    for words, command in every_command():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{words} {parameter.opts[0]} is not explained"
+
+
+def test_the_table_says_what_the_commands_say() -> None:
+    for name, lazy in COMMANDS.items():
+        first = (lazy.load().help or "").split("\n")[0].strip()
+        assert lazy.summary == first, name
+
+
+# --- mistakes ------------------------------------------------------------------------------------
+
+
+def test_an_error_is_one_sentence_and_status_1() -> None:
+    result = CliRunner().invoke(raising(DataError("game.store: shard 3 is\ndamaged")), ["fall"])
+    assert result.exit_code == 1
+    assert result.stderr == "Error: game.store: shard 3 is damaged\n"
+    assert result.stdout == ""
+
+
+def test_an_error_of_the_system_is_one_sentence_too() -> None:
+    error = OSError(28, "No space left on device", "/mnt/games.store")
+    result = CliRunner().invoke(raising(error), ["fall"])
+    assert result.exit_code == 1
+    assert result.stderr == "Error: /mnt/games.store: No space left on device\n"
+
+
+def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VARIANT_AI_DEBUG", "1")
+    result = CliRunner().invoke(raising(DataError("damaged")), ["fall"])
+    assert isinstance(result.exception, DataError)
+
+
+def test_a_mistake_of_ours_is_not_hidden() -> None:
+    result = CliRunner().invoke(raising(ZeroDivisionError("ours")), ["fall"])
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_ctrl_c_is_status_130() -> None:
+    result = CliRunner().invoke(raising(KeyboardInterrupt()), ["fall"])
+    assert result.exit_code == common.EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    "args", [["--no-such-option"], ["varants"], ["variants", "--no-such"], ["plugins", "surplus"]]
+)
+def test_wrong_usage_is_status_2(args: list[str]) -> None:
+    result = CliRunner().invoke(cli, args)
+    assert result.exit_code == common.EXIT_USAGE
+    assert "Error: " in result.stderr
+
+
+def test_an_unknown_command_says_which_is_closest() -> None:
+    result = CliRunner().invoke(cli, ["varants"])
+    assert "did you mean 'variants'" in result.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_real_ctrl_c() -> None:
+    code = (
+        "import click, time\n"
+        "from variant_ai.cli.main import VariantGroup\n"
+        "group = VariantGroup('variant-ai')\n"
+        "@group.command()\n"
+        "def wait():\n"
+        "    print('waiting', flush=True)\n"
+        "    time.sleep(60)\n"
+        "group.get_command = lambda ctx, name: wait\n"
+        "group.list_commands = lambda ctx: ['wait']\n"
+        "group(['wait'])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    code = (
+        "import click\n"
+        "from variant_ai.cli.main import VariantGroup\n"
+        "@click.command()\n"
+        "def flood():\n"
+        "    for i in range(200000): click.echo('line')\n"
+        "group = VariantGroup('variant-ai')\n"
+        "group.get_command = lambda ctx, name: flood\n"
+        "group.list_commands = lambda ctx: ['flood']\n"
+        "group(['flood'])\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(20) == common.EXIT_ERROR
+
+
+# --- plugins on the command line -----------------------------------------------------------------
+
+
+def install(folder: Path, name: str, code: str) -> None:
+    """An outside package in a folder, as pip would lay it out."""
+    module = name.replace("-", "_")
+    (folder / f"{module}.py").write_text(code, encoding="utf-8")
+    info = folder / f"{module}-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.3\n")
+    (info / "entry_points.txt").write_text(f"[variant_ai]\n{module} = {module}\n")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder with a plugin that greets and one that cannot be imported."""
+    install(
+        tmp_path,
+        "variant-ai-greeting",
+        "from variant_ai.plugins import CommandEntry, hookimpl\n"
+        "variant_ai_api = 1\n"
+        "@hookimpl\n"
+        "def register_commands():\n"
+        "    return [CommandEntry('greet', 'greeting_command:command', 'Say hello.'),\n"
+        "            CommandEntry('variants', 'greeting_command:command', 'Replace ours.')]\n",
+    )
+    (tmp_path / "greeting_command.py").write_text(
+        "import click\n"
+        "@click.command()\n"
+        "def command():\n"
+        "    '''Say hello.'''\n"
+        "    click.echo('hello')\n"
+    )
+    install(tmp_path, "variant-ai-wreck", "import no_such_module_at_all\n")
+    return tmp_path
+
+
+def test_a_plugins_command_is_in_the_help_and_runs(outside: Path) -> None:
+    shown = run_cli("--help", paths=(outside,))
+    assert "greet" in shown.stdout and "Say hello." in shown.stdout
+    assert "Replace ours." not in shown.stdout
+    assert run_cli("greet", paths=(outside,)).stdout == "hello\n"
+
+
+def test_plugins_lists_good_and_broken(outside: Path) -> None:
+    done = run_cli("plugins", "--json", paths=(outside,))
+    assert done.returncode == 0
+    rows = {row["name"]: row for row in json.loads(done.stdout)["plugins"]}
+    assert rows["variant_ai_greeting"]["registers"] == {"commands": ["greet", "variants"]}
+    assert rows["variant_ai_greeting"]["version"] == "0.3"
+    assert rows["variant_ai_greeting"]["distribution"] == "variant-ai-greeting"
+    assert "no_such_module_at_all" in rows["variant_ai_wreck"]["problem"]
+    assert "'variant_ai_wreck'" in done.stderr
+    shown = run_cli("plugins", paths=(outside,))
+    assert "greet, variants" in shown.stdout
+    assert "no_such_module_at_all" in shown.stderr
+
+
+def test_without_outside_plugins(outside: Path) -> None:
+    done = run_cli("plugins", "--json", paths=(outside,), VARIANT_AI_PLUGINS="")
+    names = {row["name"] for row in json.loads(done.stdout)["plugins"]}
+    assert names == {*builtin_specs(), "specs", "user-specs"}
+    assert done.stderr == ""
+
+
+# --- variants ------------------------------------------------------------------------------------
+
+
+def test_variants_lists_every_spec() -> None:
+    result = CliRunner().invoke(cli, ["variants", "--json"])
+    rows = {row["name"]: row for row in json.loads(result.stdout)}
+    assert set(rows) >= set(builtin_specs())
+    assert all(row["problem"] is None for row in rows.values())
+    text = CliRunner().invoke(cli, ["variants"]).stdout
+    assert all(name in text for name in builtin_specs())
+
+
+def test_a_spec_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "wreck.yaml").write_text("spec: 1\nvarant: wreck\n")
+    done = run_cli("variants", VARIANT_AI_SPECS=str(tmp_path))
+    assert done.returncode == 0
+    assert "(cannot be read)" in done.stdout
+    assert "wreck.yaml:" in done.stderr
+    assert all(name in done.stdout for name in builtin_specs())

@@ -1,0 +1,349 @@
+"""The registry: what it collects, whom it believes, and what it does about broken plugins."""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from variant_ai.plugins import (
+    API_VERSION,
+    CommandEntry,
+    NetworkEntry,
+    NotationEntry,
+    ReaderEntry,
+    Registry,
+    RulesEntry,
+    VariantEntry,
+    hookimpl,
+    registry,
+)
+from variant_ai.plugins.hookspecs import HOOKS, Hooks
+from variant_ai.specs import PluginError, SpecError, UnknownNameError, builtin_specs
+
+ENVIRON = {"VARIANT_AI_SPECS": ""}
+"""No folder of the user's."""
+
+
+class Plugin:
+    """A plugin object with the hooks it is given."""
+
+    variant_ai_api = API_VERSION
+
+
+def plugin(**hooks: Any) -> Plugin:
+    """A plugin whose hooks return what is given."""
+    made = Plugin()
+    for name, entries in hooks.items():
+        setattr(made, name, hookimpl(_hook(name, entries)))
+    return made
+
+
+def _hook(name: str, entries: Any) -> Any:
+    def hook() -> Any:
+        return entries
+
+    hook.__name__ = name
+    return hook
+
+
+def empty(**environ: str) -> Registry:
+    """A registry without any installed plugin."""
+    return Registry(entry_points=[], environ={**ENVIRON, **environ})
+
+
+def problem(of: Registry, name: str) -> str:
+    return {info.name: info.problem for info in of.plugins}[name]
+
+
+def broken_entry_point(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> EntryPoint:
+    (tmp_path / "broken_plugin_for_test.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return EntryPoint("broken", "broken_plugin_for_test", "variant_ai")
+
+
+# --- what is installed ---------------------------------------------------------------------------
+
+
+def test_shipped_variants_come_in_through_entry_points_of_their_own() -> None:
+    found = Registry(environ=ENVIRON)
+    shipped = {info.name: info for info in found.plugins if info.own}
+    for name in builtin_specs():
+        assert found.variants[name].plugin == name
+        assert shipped[name].problem == ""
+        assert found.variant(name).variant == name
+
+
+def test_specs_without_a_plugin_are_registered_all_the_same() -> None:
+    found = empty()
+    assert set(found.variants) == set(builtin_specs())
+    assert {entry.plugin for entry in found.variants.values()} == {"specs"}
+
+
+def test_the_registry_of_the_process_is_one() -> None:
+    assert registry() is registry()
+
+
+def test_own_plugins_add_no_commands() -> None:
+    # `--help` does not load plugins while only the project's own are installed.
+    own = {info.name for info in registry().plugins if info.own}
+    assert [c.name for c in registry().commands.values() if c.plugin in own] == []
+
+
+def test_every_hook_is_documented_and_known() -> None:
+    declared = {name for name in vars(Hooks) if name.startswith("register_")}
+    assert declared == set(HOOKS)
+    for name in declared:
+        assert getattr(Hooks, name).__doc__
+
+
+# --- what plugins register -----------------------------------------------------------------------
+
+
+def test_entries_carry_the_name_of_their_plugin(tmp_path: Path) -> None:
+    found = empty()
+    assert found.register(
+        plugin(
+            register_variants=[VariantEntry("mine", tmp_path / "mine.yaml")],
+            register_networks=[NetworkEntry("deep", "json:loads", "a net")],
+            register_commands=[CommandEntry("hello", "json:dumps", "says hello")],
+        ),
+        "outside",
+        "1.2",
+    )
+    assert found.variants["mine"].plugin == "outside"
+    assert found.networks["deep"].plugin == "outside"
+    assert found.commands["hello"].summary == "says hello"
+    assert found.registered()["outside"] == {
+        "variants": ["mine"],
+        "networks": ["deep"],
+        "commands": ["hello"],
+    }
+    info = next(i for i in found.plugins if i.name == "outside")
+    assert (info.version, info.problem, info.own) == ("1.2", "", False)
+
+
+def test_readers_and_notations_are_those_of_the_variant() -> None:
+    found = empty()
+    chess, other = sorted(builtin_specs())[:2]
+    found.register(
+        plugin(
+            register_readers=[
+                ReaderEntry("all", "json:loads"),
+                ReaderEntry("one", "json:loads", "", (chess,)),
+            ],
+            register_notations=[NotationEntry("own", "json:loads", "", (other,))],
+        ),
+        "outside",
+    )
+    assert [e.name for e in found.readers(found.variant(chess))] == ["all", "one"]
+    assert [e.name for e in found.readers(found.variant(other))] == ["all"]
+    assert [e.name for e in found.notations(found.variant(chess))] == []
+    assert [e.name for e in found.notations(found.variant(other))] == ["own"]
+
+
+def test_a_plugin_can_bring_a_rules_engine() -> None:
+    found = empty()
+    found.register(plugin(register_rules=[RulesEntry("paper", "types:SimpleNamespace")]), "outside")
+    assert set(found.rules_engines) == {"paper"}
+
+
+def test_a_target_that_is_not_there_names_plugin_and_target() -> None:
+    entry = NetworkEntry("deep", "no_such_module_at_all:x", plugin="outside")
+    with pytest.raises(PluginError, match=r"'outside'.*'deep'.*no_such_module_at_all:x"):
+        entry.load()
+
+
+# --- broken plugins ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import no_such_module_at_all", "no_such_module_at_all"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("def (", "SyntaxError"),
+        ("x = 1", "has no attribute variant_ai_api"),
+        (f"variant_ai_api = {API_VERSION + 1}", f"says {API_VERSION + 1}"),
+        (
+            "from variant_ai.plugins import hookimpl\nvariant_ai_api = 1\n"
+            "@hookimpl\ndef register_varaints():\n    return []\n",
+            "register_varaints",
+        ),
+        (
+            "from variant_ai.plugins import hookimpl\nvariant_ai_api = 1\n"
+            "@hookimpl\ndef register_variants(surplus):\n    return []\n",
+            "surplus",
+        ),
+        (
+            "from variant_ai.plugins import hookimpl\nvariant_ai_api = 1\n"
+            "@hookimpl\ndef register_variants():\n    raise RuntimeError('no way')\n",
+            "register_variants failed: RuntimeError: no way",
+        ),
+        (
+            "from variant_ai.plugins import hookimpl\nvariant_ai_api = 1\n"
+            "@hookimpl\ndef register_variants():\n    return ['mine']\n",
+            "expected VariantEntry, got str",
+        ),
+        (
+            "from variant_ai.plugins import hookimpl\nvariant_ai_api = 1\n"
+            "@hookimpl\ndef register_variants():\n    return 5\n",
+            "register_variants failed: TypeError",
+        ),
+    ],
+)
+def test_a_broken_plugin_is_named_and_skipped(
+    code: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    import sys
+
+    point = broken_entry_point(tmp_path, code, monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        found = Registry(entry_points=[point], environ=ENVIRON)
+        variants = set(found.variants)
+    sys.modules.pop("broken_plugin_for_test", None)
+    assert variants == set(builtin_specs())
+    assert reason in problem(found, "broken")
+    assert "'broken'" in caplog.text
+
+
+def test_half_a_broken_plugin_still_serves(tmp_path: Path) -> None:
+    found = empty()
+    outside = plugin(
+        register_variants=[VariantEntry("mine", tmp_path / "mine.yaml")],
+        register_networks=["not an entry"],
+    )
+    found.register(outside, "outside")
+    assert "mine" in found.variants
+    assert found.networks == {}
+    assert "register_networks failed" in problem(found, "outside")
+
+
+def test_the_first_to_register_a_name_keeps_it(tmp_path: Path) -> None:
+    name = min(builtin_specs())
+    found = Registry(environ=ENVIRON)
+    found.register(plugin(register_variants=[VariantEntry(name, tmp_path / "x.yaml")]), "thief")
+    assert found.variants[name].plugin == name
+    assert f"{name!r} is plugin {name!r}'s already" in problem(found, "thief")
+
+
+def test_a_plugin_given_late_counts(tmp_path: Path) -> None:
+    found = empty()
+    assert "mine" not in found.variants
+    found.register(plugin(register_variants=[VariantEntry("mine", tmp_path / "m.yaml")]), "late")
+    assert "mine" in found.variants
+
+
+def test_two_plugins_of_one_name() -> None:
+    found = empty()
+    assert found.register(plugin(), "twin")
+    assert not found.register(plugin(), "twin")
+    assert "second plugin of this name" in problem(found, "twin")
+
+
+# --- environment ---------------------------------------------------------------------------------
+
+GOOD = "variant_ai_api = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("setting", "loaded"),
+    [(None, {"first", "second"}), ("second", {"second"}), ("", set()), (" first , ", {"first"})],
+)
+def test_only_named_plugins_are_loaded(
+    setting: str | None, loaded: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good_plugin_for_test.py").write_text(GOOD)
+    (tmp_path / "other_plugin_for_test.py").write_text(GOOD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    points = [
+        EntryPoint("first", "good_plugin_for_test", "variant_ai"),
+        EntryPoint("second", "other_plugin_for_test", "variant_ai"),
+    ]
+    environ = ENVIRON if setting is None else {**ENVIRON, "VARIANT_AI_PLUGINS": setting}
+    found = Registry(entry_points=points, environ=environ)
+    assert {i.name for i in found.plugins} - {"specs", "user-specs"} == loaded
+    assert set(found.variants) == set(builtin_specs())
+
+
+def test_a_named_plugin_that_is_not_installed_is_reported() -> None:
+    assert "not installed" in problem(empty(VARIANT_AI_PLUGINS="ghost"), "ghost")
+
+
+def test_trace_writes_hook_calls_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert empty(VARIANT_AI_TRACE="1").variants
+    captured = capsys.readouterr()
+    assert "register_variants" in captured.err
+    assert captured.out == ""
+    assert empty().variants
+    assert capsys.readouterr().err == ""
+
+
+# --- specs of the user's -------------------------------------------------------------------------
+
+
+def own_spec(folder: Path, name: str, *, says: str = "") -> Path:
+    """A copy of a shipped spec under another name."""
+    shipped = builtin_specs()[min(builtin_specs())]
+    text = shipped.read_text(encoding="utf-8")
+    text = text.replace(f"variant: {shipped.stem}\n", f"variant: {says or name}\n")
+    path = folder / f"{name}.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_specs_in_the_users_folder_can_be_named(tmp_path: Path) -> None:
+    own_spec(tmp_path, "my-game")
+    found = Registry(entry_points=[], environ={"VARIANT_AI_SPECS": str(tmp_path)})
+    assert found.variants["my-game"].plugin == "user-specs"
+    assert found.variant("my-game").variant == "my-game"
+
+
+def test_the_users_folder_follows_the_desktops_convention(tmp_path: Path) -> None:
+    folder = tmp_path / "variant-ai" / "specs"
+    folder.mkdir(parents=True)
+    own_spec(folder, "my-game")
+    found = Registry(entry_points=[], environ={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert "my-game" in found.variants
+
+
+def test_a_shipped_name_in_the_users_folder_is_told_and_the_shipped_one_kept(
+    tmp_path: Path,
+) -> None:
+    name = min(builtin_specs())
+    own_spec(tmp_path, name)
+    found = Registry(entry_points=[], environ={"VARIANT_AI_SPECS": str(tmp_path)})
+    assert found.variants[name].plugin == "specs"
+    assert repr(name) in problem(found, "user-specs")
+
+
+def test_a_spec_registered_under_another_name_is_an_error(tmp_path: Path) -> None:
+    own_spec(tmp_path, "my-game", says="your-game")
+    found = Registry(entry_points=[], environ={"VARIANT_AI_SPECS": str(tmp_path)})
+    with pytest.raises(SpecError, match=r"your-game.*my-game"):
+        found.variant("my-game")
+
+
+def test_a_path_does_wherever_a_name_does(tmp_path: Path) -> None:
+    path = own_spec(tmp_path, "my-game", says="your-game")
+    assert empty().variant(str(path)).variant == "your-game"
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="no such file"):
+        empty().variant(str(tmp_path / "nothing.yaml"))
+
+
+def test_an_unknown_name_says_which_there_are_and_which_is_closest() -> None:
+    name = max(builtin_specs())
+    with pytest.raises(UnknownNameError) as caught:
+        empty().variant(name[:-1])
+    assert f"did you mean {name!r}" in str(caught.value)
+    assert all(known in str(caught.value) for known in builtin_specs())
