@@ -141,8 +141,11 @@ class FairyRules(Rules):
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
         """Verdict on the last position of `moves` (UCI) played from `fen`, if it is repeated often
-        enough. The first move may lead into the cycle: the pieces it chases count for the
-        position it reaches, as Fairy-Stockfish has it. Cached.
+        enough. Cached.
+
+        `fen` should be the first occurrence. With a move before it Fairy-Stockfish (0.0.90) asks
+        that this move, too, chased what the cycle chases, and so calls a chase that was entered
+        quietly a draw, and finds it a ply later.
 
         Raises FenError, MoveError.
         """

@@ -190,14 +190,13 @@ class Game:
     def _perpetual_chase(self, first: int) -> Outcome | None:
         """Verdict of the judge where it sees a perpetual chase, else None.
 
-        The judge also gets the move that led to position `first`: which pieces that move chased
-        belongs to the position.
+        The judge sees the cycle and nothing before it: the moves of the cycle are what the
+        verdict is about, and Fairy-Stockfish would hold the move that entered it against a chase.
         """
-        lead = max(first - 1, 0)
         types, files = self.rules.types, self.rules.spec.board.files
-        moves = [uci(types, files, move) for move in self.moves[lead:]]
+        moves = [uci(types, files, move) for move in self.moves[first:]]
         judge = self._judge
-        fen = self.rules.fen(self.positions[lead])
+        fen = self.rules.fen(self.positions[first])
         verdict = judge.judge_cycle(fen, moves) if judge else self.rules.judge_cycle(fen, moves)
         if verdict is None and judge is None:
             verdict = _fairy_judge(self.rules).judge_cycle(fen, moves)

@@ -1,0 +1,245 @@
+"""Game ends against Fairy-Stockfish: does a `Game` stop where, and for whom, the judge stops?
+
+Random games are steered to where ends live, since blind play hardly meets them: shuffling back and
+forth (repetition), checking (perpetual check, checks that do not count), hunting (chases), trading
+down (long endgames, mates), and keeping quiet without repeating (move count).
+
+One difference is known and counted apart. Asked with the whole game, Fairy-Stockfish also wants
+the move that entered a cycle to have chased what the cycle chases, so a chase entered by a quiet
+move is a draw at the third occurrence and a loss one ply later. A `Game` judges the moves of the
+cycle; where the judge, given just these, says the same, the difference is one of `entered quietly`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.position import (
+    DROP,
+    PASS,
+    move_kind,
+    move_origin,
+    move_target,
+)
+from variant_ai.specs.errors import SpecError
+from variant_ai.specs.schema import VariantSpec
+
+STYLES = ("wander", "trade", "shuffle", "check", "hunt", "quiet")
+
+
+@dataclass
+class EndsReport:
+    """What `check_game_ends` found."""
+
+    variant: str
+    engine: str
+    games: int = 0
+    positions: int = 0
+    """Positions at which both were asked."""
+    ends: Counter[str] = field(default_factory=Counter)
+    """Ends both agree on, by reason and by who won: `perpetual check, first player`."""
+    differences: int = 0
+    first_difference: str = ""
+    """Start FEN, moves, FEN reached, and both verdicts, of the first difference."""
+    entered_quietly: int = 0
+    """Chases that the judge misses only because of the move before the cycle."""
+    first_entered_quietly: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        return self.differences == 0
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    ended: bool
+    winner: int | None = None
+
+    def __str__(self) -> str:
+        if not self.ended:
+            return "the game goes on"
+        return (
+            "draw"
+            if self.winner is None
+            else ("first player wins", "second player wins")[self.winner]
+        )
+
+
+class _Judge:
+    """Fairy-Stockfish, with the spec's parameters, asked in the order in which its answers mean
+    something: variant ends, no legal move, then claims, then material."""
+
+    def __init__(self, spec: VariantSpec) -> None:
+        if spec.fairy is None:
+            raise SpecError(f"variant {spec.variant!r} has no `fairy:` name, so there is no judge")
+        self.spec = spec
+        self.fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=True, chase=True))
+
+    def verdict(self, fen: str, moves: Sequence[str], side: int, has_moves: bool) -> _Verdict:
+        value = self.fairy.immediate_end(fen, moves)
+        if value is None and not has_moves:
+            # a position that we find without moves must be so for the judge, too
+            if not self.fairy.legal_moves(fen, moves):
+                value = self.fairy.mated_value(fen, moves)
+        elif value is None:
+            value = self.fairy.optional_end(fen, moves)
+            if value is None and self.spec.rules.insufficient_material:
+                now = self.fairy.fen_after(fen, moves)
+                value = 0 if all(self.fairy.insufficient_material(now)) else None
+        if value is None:
+            return _Verdict(False)
+        return _Verdict(True, None if value == 0 else (side if value > 0 else 1 - side))
+
+
+def check_game_ends(
+    spec: VariantSpec,
+    games: int,
+    seed: int,
+    *,
+    engine: str | None = None,
+    starts: Sequence[str] = (),
+    max_plies: int = 400,
+    stop_at_difference: bool = True,
+) -> EndsReport:
+    """Play random games and compare every position's verdict with the judge's.
+
+    starts: FENs to begin games at besides the spec's start (every other game).
+    Raises SpecError where the spec has no judge, or one that cannot count as the spec does.
+    """
+    rules = make_rules(spec, engine)
+    judge = _Judge(spec)
+    report = EndsReport(spec.variant, rules.name)
+    rng = random.Random(seed)
+    for number in range(games):
+        fen = rng.choice(starts) if starts and number % 2 else None
+        _compare_game(rules, judge, fen, rng, max_plies, report)
+        report.games += 1
+        if report.differences and stop_at_difference:
+            break
+    return report
+
+
+def _compare_game(
+    rules: Rules,
+    judge: _Judge,
+    fen: str | None,
+    rng: random.Random,
+    max_plies: int,
+    report: EndsReport,
+) -> None:
+    game = Game(rules, fen)
+    start = game.fen()
+    style = rng.choice(STYLES)
+    trade_plies = rng.choice((0, 0, 40, 120))
+    moves: list[str] = []
+    for ply in range(max_plies):
+        ours = game.outcome()
+        theirs = judge.verdict(start, moves, game.side, len(game.legal_moves()) > 0)
+        report.positions += 1
+        if theirs != _as_verdict(ours):
+            if _entered_quietly(judge, game, ours, theirs):
+                report.entered_quietly += 1
+                if not report.first_entered_quietly:
+                    report.first_entered_quietly = _describe(game, start, moves, ours, theirs)
+            else:
+                report.differences += 1
+                if not report.first_difference:
+                    report.first_difference = _describe(game, start, moves, ours, theirs)
+            return
+        if ours is not None:
+            player = (
+                "draw" if ours.winner is None else ("first player", "second player")[ours.winner]
+            )
+            report.ends[f"{ours.reason}, {player}"] += 1
+            return
+        game.push(_choose(game, "trade" if ply < trade_plies else style, rng))
+        moves = game.uci_moves()
+
+
+def _as_verdict(outcome: Outcome | None) -> _Verdict:
+    return _Verdict(False) if outcome is None else _Verdict(True, outcome.winner)
+
+
+def _entered_quietly(judge: _Judge, game: Game, ours: Outcome | None, theirs: _Verdict) -> bool:
+    """Whether the judge, given the cycle alone, says what we say."""
+    rule = game.rules.spec.rules.repetition
+    if ours is None or not theirs.ended or rule.perpetual_chase == "none":
+        return False
+    key = game.position["key"][0]
+    same = [i for i, position in enumerate(game.positions) if position["key"][0] == key]
+    if len(same) < rule.fold:
+        return False
+    first = same[-rule.fold]
+    cycle = game.uci_moves()[first:]
+    start = game.rules.fen(game.positions[first])
+    return judge.verdict(start, cycle, game.side, True) == _as_verdict(ours)
+
+
+def _describe(
+    game: Game, start: str, moves: Sequence[str], ours: Outcome | None, theirs: _Verdict
+) -> str:
+    words = str(_as_verdict(ours)) + (f" ({ours.reason}: {ours.detail})" if ours else "")
+    return (
+        f"after {' '.join(moves) or 'no moves'} from {start}, reaching {game.fen()}: "
+        f"ours: {words}; Fairy-Stockfish: {theirs}"
+    )
+
+
+def _choose(game: Game, style: str, rng: random.Random) -> int:
+    """A random move in the style; three in four follow it, so that no style is pure."""
+    legal = game.legal_moves()
+    if rng.random() < 0.25:
+        return int(rng.choice(legal))
+    liked = _liked(game, style, legal, rng)
+    return int(rng.choice(liked if len(liked) else legal))
+
+
+def _liked(
+    game: Game, style: str, legal: np.ndarray[tuple[int], np.dtype[np.int32]], rng: random.Random
+) -> list[int]:
+    moves: list[int] = legal.tolist()
+    board = game.position["board"][0]
+    if style == "trade":
+        return [m for m in moves if _captures(m, board)]
+    if style == "shuffle":
+        back = _backwards(game)
+        return [m for m in moves if m == back] or [m for m in moves if not _captures(m, board)]
+    if style == "quiet":
+        seen = {int(p["key"][0]) for p in game.positions}
+        quiet = [m for m in moves if not _captures(m, board) and move_kind(m) != DROP]
+        fresh = [m for m in quiet if int(game.rules.play(game.position, m)["key"][0]) not in seen]
+        return fresh or quiet
+    if style == "check":
+        checks = [m for m in moves if game.rules.in_check(game.rules.play(game.position, m))]
+        back = _backwards(game)
+        return [m for m in checks if m == back] or checks or [m for m in moves if m == back]
+    if style == "hunt":
+        # the same piece goes back and forth with a fair chance, the rest moves at random
+        back = _backwards(game)
+        if rng.random() < 0.8 and back in moves:
+            return [back]
+        return [m for m in moves if not _captures(m, board)]
+    return moves
+
+
+def _backwards(game: Game) -> int:
+    """The move that takes the mover's last move back, -1 where there is none."""
+    if len(game.moves) < 2:
+        return -1
+    last = game.moves[-2]
+    if move_kind(last) in (DROP, PASS):
+        return -1
+    return move_origin(last) | move_target(last) << 7
+
+
+def _captures(move: int, board: np.ndarray[tuple[int], np.dtype[np.int8]]) -> bool:
+    return move_kind(move) not in (DROP, PASS) and bool(board[move_target(move)])
