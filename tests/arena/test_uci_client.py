@@ -1,0 +1,231 @@
+"""The UCI client: what it reads, and what it does about engines that misbehave."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.arena.uci_client import UciClient, engine_command, parse_option
+from variant_ai.specs import EngineError
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+GO = {"nodes": 10}
+
+
+def fake(mode: str, timeout: float = 10.0, **options: str) -> UciClient:
+    return UciClient([sys.executable, str(FAKE), mode], timeout=timeout, options=options)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().split()[2] != "Z"
+
+
+def test_handshake_reads_name_and_options() -> None:
+    with fake("good") as engine:
+        assert engine.name == "Fake Engine 1.0"
+        assert engine.author == "nobody"
+        assert set(engine.options) == {"hash", "clear hash", "uci_variant"}
+        choices = engine.options["uci_variant"].choices
+        assert choices == ("chess", "xiangqi", "crazyhouse", "tic tac toe")
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "kind", "default", "choices"),
+    [
+        ("option name Hash type spin default 16 min 1 max 9", "Hash", "spin", "16", ()),
+        ("option name Clear Hash type button", "Clear Hash", "button", "", ()),
+        ("option name Book File type string default a b c", "Book File", "string", "a b c", ()),
+        ("option name Book type string default", "Book", "string", "", ()),
+        ("option name V type combo default a b var a b var c", "V", "combo", "a b", ("a b", "c")),
+    ],
+)
+def test_option_lines(
+    line: str, name: str, kind: str, default: str, choices: tuple[str, ...]
+) -> None:
+    option = parse_option(line)
+    assert option is not None
+    assert (option.name, option.kind, option.default, option.choices) == (
+        name,
+        kind,
+        default,
+        choices,
+    )
+
+
+@pytest.mark.parametrize("line", ["option", "option nonsense", "option name X", "option type spin"])
+def test_option_lines_that_say_nothing(line: str) -> None:
+    assert parse_option(line) is None
+
+
+def test_a_search_gives_move_score_and_line() -> None:
+    with fake("scores") as engine:
+        answer = engine.go(FEN, limits=GO, timeout=10)
+    assert answer.move == "e2e4"
+    # the bound at depth 3 does not replace the score before it
+    assert (answer.score, answer.mate, answer.depth, answer.nodes) == (None, -3, 2, 20)
+    assert answer.pv == ("e2e4", "e7e5")
+    assert [line.split()[4] for line in answer.info] == ["1", "2"]
+
+
+def test_moves_reach_the_engine() -> None:
+    with fake("echo") as engine:
+        assert engine.go(FEN, ["e2e4", "e7e5"], limits=GO, timeout=10).move == "2"
+
+
+@pytest.mark.parametrize("mode", ["no-move", "nonsense"])
+def test_no_move(mode: str) -> None:
+    with fake(mode) as engine:
+        answer = engine.go(FEN, limits=GO, timeout=10)
+    assert answer.move is None
+
+
+def test_a_search_without_limit_is_refused() -> None:
+    with fake("good") as engine, pytest.raises(ValueError, match="never ends"):
+        engine.go(FEN, limits={}, timeout=1)
+
+
+def test_options_in_any_case_are_set_at_the_start() -> None:
+    with fake("good", hash="1", UCI_VARIANT="xiangqi") as engine:
+        engine.ready()
+        deadline = time.monotonic() + 5
+        while len(engine._stderr) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert list(engine._stderr) == ["set Hash to 1", "set UCI_Variant to xiangqi"]
+
+
+def test_unknown_options_and_values_say_what_there_is() -> None:
+    with fake("good") as engine:
+        with pytest.raises(EngineError, match="did you mean 'Hash'"):
+            engine.set_option("Hush", "1")
+        with pytest.raises(EngineError, match="did you mean 'xiangqi'"):
+            engine.set_variant("xianqi")
+
+
+def test_an_engine_of_one_variant_is_believed() -> None:
+    with fake("one-variant") as engine:
+        engine.set_variant("xiangqi")
+        assert "UCI_Variant" not in engine.options_wanted
+
+
+# --- misbehaviour --------------------------------------------------------------------------------
+
+
+def test_death_is_told_with_status_and_last_words() -> None:
+    with fake("dies") as engine:
+        with pytest.raises(EngineError, match=r"Fake Engine 1.0 died \(exit status 7\).*of ideas"):
+            engine.go(FEN, limits=GO, timeout=10)
+        assert not engine.running
+        engine.start()
+        assert engine.running
+
+
+def test_death_at_the_start() -> None:
+    with pytest.raises(EngineError, match="died"):
+        fake("dead").start()
+
+
+def test_a_hanging_engine_is_killed_in_time() -> None:
+    with fake("hangs") as engine:
+        pid = engine.pid
+        with pytest.raises(EngineError, match="hangs: no 'bestmove'"):
+            engine.go(FEN, limits=GO, timeout=0.3)
+        assert not engine.running
+        assert pid is not None and not alive(pid)
+
+
+def test_an_engine_that_never_says_uciok() -> None:
+    engine = fake("mute", timeout=0.3)
+    with pytest.raises(EngineError, match="hangs: no 'uciok'"):
+        engine.start()
+    assert not engine.running
+
+
+def test_an_engine_that_does_not_quit_is_ended() -> None:
+    engine = fake("stubborn")
+    engine.start()
+    pid = engine.pid
+    engine.close()
+    assert pid is not None and not alive(pid)
+
+
+def test_kill_from_another_thread_ends_a_search() -> None:
+    with fake("hangs") as engine:
+        threading.Timer(0.2, engine.kill).start()
+        with pytest.raises(EngineError):
+            engine.go(FEN, limits=GO, timeout=30)
+
+
+def test_a_closed_engine_cannot_be_asked() -> None:
+    engine = fake("good")
+    with pytest.raises(EngineError, match="not running"):
+        engine.new_game()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shell scripts of POSIX")
+def test_children_of_a_wrapper_script_end_with_it(tmp_path: Path) -> None:
+    script = tmp_path / "wrapper"
+    script.write_text(
+        f"#!/bin/sh\n{sys.executable} {FAKE} hangs & echo $! > {tmp_path}/pid\nwait\n"
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    engine = UciClient([str(script)], timeout=0.5)
+    # a background process of a shell has no standard input, so the engine says nothing
+    with pytest.raises(EngineError):
+        engine.start()
+    child = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 5
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not alive(child)
+
+
+# --- finding engines -----------------------------------------------------------------------------
+
+
+def test_a_command_may_have_arguments() -> None:
+    command = engine_command(f"{sys.executable} -u 'a file'")
+    assert command == [sys.executable, "-u", "a file"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("'unclosed", "cannot be read"),
+        ("no-such-engine-at-all", "'no-such-engine-at-all' is not a program"),
+        ("/no/such/file", "'/no/such/file' is not a program"),
+    ],
+)
+def test_commands_that_cannot_be_run(text: str, reason: str) -> None:
+    with pytest.raises(EngineError, match=reason):
+        engine_command(text)
+
+
+def test_engines_in_the_games_folder_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "my-engine"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(
+        "variant_ai.core.arena.uci_client.GAMES_FOLDERS", (str(tmp_path),), raising=True
+    )
+    assert engine_command("my-engine") == [str(program)]
+
+
+def test_a_program_that_is_none(tmp_path: Path) -> None:
+    program = tmp_path / "text"
+    program.write_text("not a program")
+    program.chmod(0o755)
+    with pytest.raises(EngineError, match="cannot be started"):
+        UciClient([str(program)]).start()
