@@ -1,0 +1,250 @@
+"""PGN as it is found, of any variant and in any notation: headers, words of moves, comments.
+
+The grammar is the standard's (PGN specification, sections 7 and 8) with the liberties that real
+files take: no blank line between headers and moves or between games, several headers on a line, no
+result, move numbers stuck to moves, headers without a closing bracket, `\\%` lines, variations nested
+and not ended, files that end anywhere.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+from variant_ai.core.data.reader import (
+    MAX_COMMENT,
+    MAX_HEADERS,
+    MAX_PLIES,
+    GameReader,
+    RawGame,
+)
+from variant_ai.core.data.text import TextLines, head_text
+
+RESULTS = {
+    "1-0": "1-0",
+    "0-1": "0-1",
+    "1/2-1/2": "1/2-1/2",
+    "1/2": "1/2-1/2",
+    "½-½": "1/2-1/2",
+    "0.5-0.5": "1/2-1/2",
+    "*": "*",
+}
+_SIGNS = frozenset(
+    ("=", "+-", "-+", "+=", "=+", "+/-", "-/+", "+/=", "=/+", "±", "∓", "⩲", "⩱", "∞", "e.p.", "ep")
+)
+"""Judgements and remarks of annotators that are no moves."""
+
+_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*)"\s*\]\s*')
+_ONE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_LOOSE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*?)"?\s*\]?\s*')
+_ESCAPED = re.compile(r'\\(["\\])')
+_TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
+_NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
+_SNIFF = re.compile(r'^\s*\[\s*[A-Za-z]\w*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
+
+
+class PgnReader(GameReader):
+    """PGN text."""
+
+    name = "pgn"
+    extensions: tuple[str, ...] = (".pgn",)
+
+    def __init__(
+        self, name: str = "pgn", expect: str = "", notations: tuple[str, ...] = ()
+    ) -> None:
+        """expect: characters the text is full of, which tell its encoding. notations: names of
+        those to try first, where no `Format` header says more."""
+        self.name = name
+        self.expect = expect
+        self.notations = notations
+
+    def sniff(self, head: bytes) -> bool:
+        return _SNIFF.search(head_text(head, self.expect)) is not None
+
+    def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
+        scanner = _Scanner(source, self.notations)
+        for number, line in TextLines(stream, self.expect):
+            yield from scanner.line(number, line)
+        yield from scanner.end()
+
+
+class _Scanner:
+    """Puts games together line by line."""
+
+    def __init__(self, source: str, notations: tuple[str, ...]) -> None:
+        self.source = source
+        self.notations = notations
+        self.count = 0
+        self.results_seen = 0
+        self.game: RawGame | None = None
+        self.in_moves = False
+        self.blank = False
+        """Whether an empty line came after the last header."""
+        self.ended = False
+        """The result has been read, the next word begins another game."""
+        self.depth = 0
+        """Of variations."""
+        self.comment: list[str] | None = None
+        self.comment_size = 0
+
+    def line(self, number: int, line: str) -> Iterator[RawGame]:
+        if line.startswith("%"):
+            return
+        if "[" in line and (header := self._headers(line)):
+            if self.comment is not None or self.depth:
+                if not self._starts_game(header[0][0]):
+                    yield from self._words(number, line)
+                    return
+                yield from self._close("cut off", "a comment or variation has no end")
+            yield from self._take_headers(number, header)
+            return
+        if not line or line.isspace():
+            self.blank = True
+            if self.comment is not None:
+                self.comment.append("\n")
+            return
+        yield from self._words(number, line)
+
+    def end(self) -> Iterator[RawGame]:
+        """The last game, after the last line."""
+        game = self.game
+        if game is None:
+            return
+        if self.comment is not None or self.depth:
+            yield from self._close("cut off", "the file ends inside a comment or variation")
+            return
+        if not game.result:
+            game.open_end = True
+            promised = RESULTS.get(game.headers.get("Result", ""), "*") != "*"
+            # Files without results after the moves exist; in others a missing one means a cut.
+            if promised and self.results_seen:
+                yield from self._close("cut off", "the file ends before the game's result")
+                return
+        yield from self._close()
+
+    # --- headers -------------------------------------------------------------------------------
+
+    @staticmethod
+    def _headers(line: str) -> list[tuple[str, str]]:
+        """Headers on the line; empty where the line is none."""
+        if not line.lstrip().startswith("["):
+            return []
+        whole = _HEADER.fullmatch(line)
+        if whole is not None and '"' not in whole[2]:
+            return [(whole[1], whole[2])]
+        found, at = [], 0
+        while match := _ONE_HEADER.match(line, at):
+            found.append((match[1], _ESCAPED.sub(r"\1", match[2])))
+            at = match.end()
+        if found and not line[at:].strip():
+            return found
+        # Quotes inside the value, or no closing quote or bracket.
+        loose = whole or _LOOSE_HEADER.fullmatch(line)
+        return [(loose[1], _ESCAPED.sub(r"\1", loose[2]))] if loose else []
+
+    def _starts_game(self, name: str) -> bool:
+        first = next(iter(self.game.headers), "Event") if self.game else "Event"
+        return name in ("Event", first)
+
+    def _take_headers(self, number: int, headers: list[tuple[str, str]]) -> Iterator[RawGame]:
+        known = self.game.headers if self.game else {}
+        again = any(name in known for name, _ in headers)
+        if self.in_moves or (again and (self.blank or self._starts_game(headers[0][0]))):
+            yield from self._close()
+        game = self._game(number)
+        for name, value in headers:
+            if len(game.headers) < MAX_HEADERS:
+                game.headers.setdefault(name, value.strip())
+        self.blank = False
+
+    # --- moves ---------------------------------------------------------------------------------
+
+    def _words(self, number: int, line: str) -> Iterator[RawGame]:
+        at = 0
+        while at < len(line):
+            if self.comment is not None:
+                end = line.find("}", at)
+                self._say(line[at:] if end < 0 else line[at:end])
+                if end < 0:
+                    self._say("\n")
+                    return
+                self._finish_comment()
+                at = end + 1
+                continue
+            match = _TOKEN.search(line, at)
+            if match is None:
+                return
+            at, token = match.end(), match[0]
+            if token == "{":
+                self.comment, self.comment_size = [], 0
+            elif token == ";":
+                self.comment, self.comment_size = [], 0
+                self._say(line[at:])
+                self._finish_comment()
+                return
+            elif token == "(":
+                self.depth += 1
+            elif token == ")":
+                self.depth = max(0, self.depth - 1)
+            elif token != "}" and not self.depth and token[0] != "$":
+                yield from self._word(number, token)
+
+    def _word(self, number: int, token: str) -> Iterator[RawGame]:
+        result = RESULTS.get(token)
+        if result is None:
+            while (match := _NUMBER.match(token)) is not None:
+                token = token[match.end() :]
+            token = token.rstrip("!?")
+            if not token or token in _SIGNS:
+                return
+            result = RESULTS.get(token)
+        if self.ended:
+            if result is not None:
+                return
+            yield from self._close()
+        game = self._game(number)
+        self.in_moves = True
+        if result is not None:
+            game.result = result
+            self.ended = True
+            self.results_seen += 1
+        elif len(game.moves) < MAX_PLIES:
+            game.moves.append(token)
+            game.lines.append(number)
+        else:
+            game.problem, game.detail = "too long", f"more than {MAX_PLIES} moves"
+
+    def _say(self, text: str) -> None:
+        assert self.comment is not None
+        if self.comment_size < MAX_COMMENT:
+            self.comment.append(text)
+            self.comment_size += len(text)
+
+    def _finish_comment(self) -> None:
+        text = " ".join("".join(self.comment or ()).split())
+        self.comment = None
+        if self.game is None or self.depth or not text:
+            return
+        ply = len(self.game.moves) - 1
+        before = self.game.comments.get(ply)
+        self.game.comments[ply] = f"{before} {text}" if before else text
+
+    # --- games ---------------------------------------------------------------------------------
+
+    def _game(self, number: int) -> RawGame:
+        if self.game is None:
+            self.count += 1
+            self.game = RawGame(self.source, self.count, number, notations=self.notations)
+        return self.game
+
+    def _close(self, problem: str = "", detail: str = "") -> Iterator[RawGame]:
+        game = self.game
+        self.game, self.in_moves, self.ended, self.blank = None, False, False, False
+        self.depth, self.comment = 0, None
+        if game is None:
+            return
+        if problem and not game.problem:
+            game.problem, game.detail = problem, detail
+        if game.moves or game.headers:
+            yield game

@@ -1,0 +1,206 @@
+"""Lines of text out of bytes in an encoding that nobody has told.
+
+Chinese game files are UTF-8, Big5, GB18030 or UTF-16, rarely say which, and often begin with long
+stretches of ASCII. So bytes are taken as ASCII until a line is not; then the next 64 KiB decide,
+and decide again where a later line does not fit.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import deque
+from collections.abc import Iterator
+from functools import lru_cache
+
+MAX_LINE = 1 << 20
+"""Bytes; a longer line comes in pieces, so that memory stays bounded."""
+WINDOW = 1 << 16
+"""Bytes that an encoding is decided by."""
+ENOUGH = 1000
+"""Characters that an encoding is decided by, at most."""
+REPLACEMENT = "\ufffd"
+
+_SURE_OF_UTF8 = 9
+"""Bytes above ASCII; a shorter line may fit UTF-8 by chance."""
+_CHINESE = ("cp950", "gb18030")
+_WESTERN = "cp1252"
+_DECIDED = 0.25
+"""Share of non-ASCII characters that must be common ones for a Chinese encoding to be sure."""
+_UTF16_BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_UTF8_BOM = b"\xef\xbb\xbf"
+_LONE_BYTE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+
+COMMON = frozenset(
+    # The commonest characters of written Chinese, both scripts;
+    "的一是不了在人有我他這这中大來来上國国個个到說说們们為为子和你地出道也時时年得就那要下以生會会"
+    "自著着去之過过家學学對对可她里裡後后小麼么心多天而能好都然沒没日於于起還还發发成事只作當当想看"
+    "文無无開开手十用主行方又如前所本見见經经頭头面公同三已老從从動动兩两長长"
+    # numbers, punctuation and fullwidth forms;
+    "二四五六七八九零百千０１２３４５６７８９，。、：；！？「」（）《》－・　"
+    # what headers of game files are about: results, events, places,
+    "紅红黑先勝胜負负和賽赛局棋杯第輪轮屆届全省市區区體体團团隊队選选男女子組组冠軍军王名手象月"
+    "北京上海天津廣广東东西南州江湖河山川黑龍龙吉林遼辽寧宁安徽浙福建蘇苏陝陕雲云貴贵香港澳門门臺台灣湾"
+    "沈瀋陽阳武漢汉重慶庆煤礦矿火車车頭头電电力農农協协"
+    # and the commonest family names.
+    "李張张劉刘陳陈楊杨趙赵黃黄周吳吴徐孫孙胡朱高何郭馬马羅罗梁宋鄭郑謝谢韓韩唐馮冯董蕭萧程曹袁鄧邓許许"
+    "傅曾彭呂吕蔣蒋蔡賈贾丁魏薛葉叶閻阎余潘杜戴夏鍾钟汪田任姜范方石姚譚谭廖鄒邹熊金陸陆郝孔白崔康毛邱秦柳卜"
+)
+
+
+def detect(data: bytes, expect: str = "") -> str:
+    """Name of the codec that whole lines `data` are most likely in.
+
+    expect: characters that such text is full of, beyond the commonest of the language.
+    """
+    for bom, codec in _UTF16_BOMS:
+        if data.startswith(bom):
+            return codec
+    if (wide := _utf16_without_bom(data)) is not None:
+        return wide
+    if _decodes(data, "utf-8"):
+        return "utf-8"
+    common = _common(expect)
+    scores = {codec: _familiar(data, codec, common) for codec in _CHINESE}
+    best = max(_CHINESE, key=lambda codec: scores[codec])
+    if scores[best] >= _DECIDED:
+        return best
+    # Letters of Western names stand alone among ASCII; half of the bytes of Big5 do so too.
+    lone = len(_LONE_BYTE.findall(data)) / max(1, len(_HIGH_BYTE.findall(data)))
+    if lone > 0.9 or not _decodes(data, best):
+        return _WESTERN
+    return best
+
+
+@lru_cache(maxsize=16)
+def _common(expect: str) -> frozenset[str]:
+    return COMMON | frozenset(expect)
+
+
+def _decodes(data: bytes, codec: str) -> bool:
+    try:
+        data.decode(codec)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _familiar(data: bytes, codec: str, common: frozenset[str]) -> float:
+    """Share of common characters among those that are not ASCII; undecodable ones weigh double."""
+    foreign = _FOREIGN.findall(data.decode(codec, "replace"))[:ENOUGH]
+    if not foreign:
+        return 0.0
+    broken = foreign.count(REPLACEMENT)
+    return (sum(map(common.__contains__, foreign)) - 2 * broken) / len(foreign)
+
+
+def _utf16_without_bom(data: bytes) -> str | None:
+    """Text with much ASCII in UTF-16 has a zero in every second byte."""
+    head = data[:1024]
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if odd > len(head) // 8 and even * 8 < odd:
+        return "utf-16-le"
+    if even > len(head) // 8 and odd * 8 < even:
+        return "utf-16-be"
+    return None
+
+
+def decode_name(name: bytes) -> str:
+    """A file name in an unknown encoding."""
+    return name.decode(detect(name), "replace")
+
+
+def head_text(head: bytes, expect: str = "") -> str:
+    """The first bytes of a file as text, to recognise its format by; a cut character is dropped."""
+    cut = max(head.rfind(b"\n"), head.rfind(b" "))
+    whole = head[: cut + 1] if cut > 0 else head
+    text = whole.decode(detect(whole, expect), "replace")
+    return text.removeprefix("\ufeff")
+
+
+class TextLines:
+    """Iterates over (line number from 1, text without its line end). Memory is bounded.
+
+    Bytes that fit no encoding become U+FFFD, so that who reads the line can say where it broke.
+    """
+
+    def __init__(self, stream: io.BufferedReader, expect: str = "") -> None:
+        self.stream = stream
+        self.expect = expect
+        self.encoding = "ascii"
+        """What was found so far."""
+        self._ahead: deque[bytes] = deque()
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        head = self.stream.peek(1024)
+        if head.startswith(_UTF8_BOM):
+            self.stream.read(len(_UTF8_BOM))
+        codec = (
+            detect(head[:1024]) if b"\x00" in head or head[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        )
+        lines = self._wide(codec) if codec.startswith("utf-16") else self._narrow()
+        number = 0
+        for line in lines:
+            text = line.rstrip("\r\n")
+            # Files of old Macintoshes end their lines with a bare carriage return.
+            for piece in text.split("\r") if "\r" in text else (text,):
+                number += 1
+                yield number, piece
+
+    def _wide(self, codec: str) -> Iterator[str]:
+        self.encoding = codec
+        text = io.TextIOWrapper(self.stream, codec, errors="replace", newline="\n")
+        first = True
+        while line := text.readline(MAX_LINE):
+            yield line.removeprefix("\ufeff") if first else line
+            first = False
+        text.detach()
+
+    def _narrow(self) -> Iterator[str]:
+        while line := self._next():
+            yield line.decode("ascii") if line.isascii() else self._decode(line)
+
+    def _next(self) -> bytes:
+        return self._ahead.popleft() if self._ahead else self._read()
+
+    def _read(self) -> bytes:
+        line = self.stream.readline(MAX_LINE)
+        if len(line) == MAX_LINE and line[-1] > 0x7F:
+            # Do not cut a character in two: finish it with bytes up to the next ASCII one.
+            while (byte := self.stream.read(1)) and byte[0] > 0x7F and len(line) < 2 * MAX_LINE:
+                line += byte
+            line += byte
+        return line
+
+    def _decode(self, line: bytes) -> str:
+        # UTF-8 first: what fits it at length is it, and what does not fails within a few bytes.
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            if self.encoding == "utf-8" or len(_HIGH_BYTE.findall(line)) >= _SURE_OF_UTF8:
+                self.encoding = "utf-8"
+                return text
+        if self.encoding not in ("ascii", "utf-8"):
+            try:
+                return line.decode(self.encoding)
+            except UnicodeDecodeError:
+                pass
+        # Undecided, or the file changed its mind: look ahead and decide by what follows.
+        window, size = [line], len(line)
+        for ahead in self._ahead:
+            window.append(ahead)
+            size += len(ahead)
+        while size < WINDOW and (ahead := self._read()):
+            self._ahead.append(ahead)
+            window.append(ahead)
+            size += len(ahead)
+        found = detect(b"".join(window), self.expect)
+        if not _decodes(line, found):
+            found = detect(line, self.expect)
+        self.encoding = found
+        return line.decode(found, "replace")
