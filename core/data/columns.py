@@ -1,0 +1,164 @@
+"""Columns of games to bytes and back: numpy arrays and texts, compressed with zstd.
+
+    bytes of a body (before compression)
+      u32   length of the directory
+      ...   directory, JSON: [[name, dtype, count], ...] in the order of the data
+      ...   the data of each column, one after the other
+
+An integer column is written in the narrowest type that holds it, its bytes regrouped (all lowest
+bytes first, and so on) because zstd finds more in them so. Optional numbers are shifted by one, 0
+is None. A text column is a JSON list of its distinct texts in order of first use, and a number for
+each row: 0 for the next new text, else 1 + its place in the list; a column of distinct texts so
+costs nothing but the texts.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+LEVEL = 12
+"""zstd level: 19 makes move columns 0.1 % smaller in five times the time."""
+MAX_BYTES = 1 << 31
+"""No body is longer uncompressed: a damaged length cannot ask for all memory."""
+
+Texts = tuple[list[str], NDArray[np.int32]]
+"""Distinct texts, and for each row the index of its own, int32 [rows]."""
+Column = NDArray[Any] | Texts
+_INTEGERS = ("u1", "i1", "u2", "i2", "u4", "i4", "i8")
+
+
+class Columns:
+    """Named columns being written; `to_bytes` packs them in the order they were added."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[str, str, int, bytes]] = []
+
+    def add_integers(self, name: str, values: Iterable[int] | NDArray[Any]) -> None:
+        """A column of integers of any sign, up to 64 bits."""
+        array = np.asarray(values if isinstance(values, np.ndarray) else list(values), np.int64)
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        dtype = next(t for t in _INTEGERS if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+        narrow = array.astype(f"<{dtype}")
+        grouped = narrow.view(np.uint8).reshape(array.size, -1).T
+        self._parts.append((name, dtype, array.size, grouped.tobytes()))
+
+    def add_optional(self, name: str, values: Iterable[int | None]) -> None:
+        """A column of integers and Nones; read back with `optional`."""
+        self.add_integers(name, (0 if v is None else v + 1 if v >= 0 else v for v in values))
+
+    def add_bytes(self, name: str, data: bytes) -> None:
+        """A column of bytes kept in the order given."""
+        self._parts.append((name, "raw", len(data), data))
+
+    def add_texts(self, name: str, values: Sequence[str]) -> None:
+        """A text column. Lone surrogates, which undecodable names may hold, are kept."""
+        place: dict[str, int] = {}
+        numbers = []
+        for value in values:
+            known = place.get(value)
+            if known is None:
+                place[value] = len(place)
+                numbers.append(0)
+            else:
+                numbers.append(known + 1)
+        table = json.dumps(list(place), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        self.add_bytes(f"{name}:texts", table)
+        self.add_integers(f"{name}:rows", numbers)
+
+    def to_bytes(self) -> bytes:
+        """The columns, compressed."""
+        directory = json.dumps([[name, dtype, count] for name, dtype, count, _ in self._parts])
+        head = directory.encode()
+        raw = b"".join([struct.pack("<I", len(head)), head, *(part[3] for part in self._parts)])
+        return zstandard.ZstdCompressor(level=LEVEL, write_content_size=True).compress(raw)
+
+
+class ColumnError(ValueError):
+    """A body that is not columns; its reader knows the place and says DataError."""
+
+
+class ColumnReader:
+    """Columns read back by name."""
+
+    def __init__(self, body: bytes) -> None:
+        """Raises ColumnError."""
+        try:
+            size = zstandard.get_frame_parameters(body).content_size
+            if not 4 <= size <= MAX_BYTES:
+                raise ColumnError(f"its columns would take {size} bytes")
+            raw = zstandard.ZstdDecompressor().decompress(body)
+            (length,) = struct.unpack_from("<I", raw)
+            directory = json.loads(raw[4 : 4 + length])
+            at = 4 + length
+            self._parts: dict[str, tuple[str, int, memoryview]] = {}
+            view = memoryview(raw)
+            for name, dtype, count in directory:
+                width = 1 if dtype == "raw" else np.dtype(dtype).itemsize
+                end = at + width * count
+                if end > len(raw) or count < 0:
+                    raise ColumnError(f"column {name!r} runs past the end")
+                self._parts[name] = (dtype, count, view[at:end])
+                at = end
+        except (zstandard.ZstdError, struct.error, ValueError, TypeError) as error:
+            if isinstance(error, ColumnError):
+                raise
+            raise ColumnError(f"its columns cannot be read ({error})") from error
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts or f"{name}:texts" in self._parts
+
+    def _part(self, name: str) -> tuple[str, int, memoryview]:
+        if name not in self._parts:
+            raise ColumnError(f"column {name!r} is missing")
+        return self._parts[name]
+
+    def bytes(self, name: str) -> memoryview:
+        return self._part(name)[2]
+
+    def integers(self, name: str) -> NDArray[np.int64]:
+        """int64 [rows]."""
+        dtype, count, data = self._part(name)
+        width = np.dtype(dtype).itemsize
+        grouped = np.frombuffer(data, np.uint8).reshape(width, count)
+        return np.ascontiguousarray(grouped.T).view(f"<{dtype}").reshape(count).astype(np.int64)
+
+    def optional(self, name: str) -> list[int | None]:
+        return [None if v == 0 else v - 1 if v > 0 else v for v in self.integers(name).tolist()]
+
+    def texts(self, name: str) -> Texts:
+        """Raises ColumnError where the rows name texts that are not there."""
+        try:
+            table = json.loads(bytes(self.bytes(f"{name}:texts")).decode("utf-8", "surrogatepass"))
+        except ValueError as error:
+            raise ColumnError(f"texts of {name!r} cannot be read ({error})") from error
+        rows = self.integers(f"{name}:rows")
+        new = rows == 0
+        index = np.where(new, np.cumsum(new) - 1, rows - 1).astype(np.int32)
+        if index.size and (int(index.max()) >= len(table) or int(index.min()) < 0):
+            raise ColumnError(f"rows of {name!r} name texts that are not there")
+        return table, index
+
+
+def encode_json(value: Mapping[str, Any]) -> bytes:
+    """A JSON object as bytes; the same object gives the same bytes."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def decode_json(body: bytes) -> dict[str, Any]:
+    """Raises ColumnError."""
+    try:
+        value = json.loads(body.decode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        raise ColumnError(f"its JSON cannot be read ({error})") from error
+    if not isinstance(value, dict):
+        raise ColumnError(f"its JSON is a {type(value).__name__}, not an object")
+    return value
