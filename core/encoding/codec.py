@@ -1,0 +1,97 @@
+"""Moves as 16-bit codes: how game stores write them down.
+
+A code is the move's action in the derived policy map, seen by the mover. That map has a plane for
+every displacement any piece can make, every promotion choice and every drop, so each legal move of
+each position has exactly one code, whatever `policy:` the spec trains with; and a code is turned
+back into a move without generating the legal ones, which makes replay seventy times faster than
+numbering moves among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding import kernels
+from variant_ai.core.encoding.policy import PolicyMap
+from variant_ai.core.encoding.records import Record
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import (
+    Position,
+    move_argument,
+    move_kind,
+    move_origin,
+    move_target,
+    square_name,
+)
+from variant_ai.specs.errors import MoveError
+from variant_ai.specs.schema import VariantSpec
+
+Codes = NDArray[np.uint16]
+
+
+class MoveCodec:
+    """Move integers to u16 codes and back, for every legal move of every position."""
+
+    def __init__(self, spec: VariantSpec) -> None:
+        """Raises SpecError where the derived policy has more than 65,536 actions."""
+        self.spec = spec
+        self.policy = PolicyMap(spec, "derived")
+        self.record: Record = self.policy.record
+        """For compiled code (`action_of`, `move_of`)."""
+
+    def encode(self, position: Position, move: int) -> int:
+        """The code of a legal move. Raises MoveError where the pieces of the spec have no such
+        move (rules on `fairy` may know more than the spec's Betza words)."""
+        code = int(kernels.action_of(self.record, position, 0, int(move)))
+        if code < 0:
+            raise MoveError(
+                f"{describe(move, self.spec)} is a displacement that no piece of "
+                f"{self.spec.variant} has; add it to the piece's `moves:`"
+            )
+        return code
+
+    def decode(self, position: Position, code: int) -> int:
+        """The move of a code. Raises MoveError where the mover has no piece that could make it;
+        legality is not asked."""
+        move = int(kernels.move_of(self.record, position, 0, int(code)))
+        if move < 0:
+            raise MoveError(f"code {code} is no move of this position; codes of another game?")
+        return move
+
+    def encode_game(self, rules: Rules, start: Position, moves: Sequence[int]) -> Codes:
+        """Codes of a whole game from its start position. Raises MoveError naming the ply."""
+        codes = np.empty(len(moves), np.uint16)
+        position = start
+        for ply, move in enumerate(moves):
+            try:
+                codes[ply] = self.encode(position, move)
+            except MoveError as error:
+                raise MoveError(f"ply {ply}: {error}") from None
+            position = rules.play(position, move)
+        return codes
+
+    def decode_game(self, rules: Rules, start: Position, codes: Codes) -> list[int]:
+        """Moves of a whole game from its start position. Raises MoveError naming the ply."""
+        moves: list[int] = []
+        position = start
+        for ply, code in enumerate(codes.tolist()):
+            try:
+                moves.append(self.decode(position, code))
+            except MoveError as error:
+                raise MoveError(f"ply {ply}: {error}") from None
+            position = rules.play(position, moves[-1])
+        return moves
+
+
+def describe(move: int, spec: VariantSpec) -> str:
+    """A move integer in words for messages, read without a position."""
+    files = spec.board.files
+    names = ("normal", "promotion", "drop", "castling", "en passant", "double step", "pass")
+    kind = names[move_kind(move)] if move_kind(move) < len(names) else f"kind {move_kind(move)}"
+    origin, target = (square_name(s, files) for s in (move_origin(move), move_target(move)))
+    where = target if kind == "drop" else origin + target
+    argument = f" {move_argument(move)}" if move_argument(move) else ""
+    return f"move {move} ({kind} {where}{argument})"
