@@ -28,7 +28,6 @@ import llvmlite
 import llvmlite.binding
 import numba
 from numba.core.caching import FunctionCache
-from numba.core.dispatcher import Dispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,8 +48,9 @@ def njit(function: F) -> F:
     Every such function must see one signature only: the tests count.
     """
     with _lock, _numba_cache_folder(cache_folder()):
-        dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
-        if isinstance(dispatcher, Dispatcher):  # not with NUMBA_DISABLE_JIT
+        compile_: Any = numba.njit(nogil=True, error_model="numpy")
+        dispatcher: Any = compile_(function)
+        if hasattr(dispatcher, "_cache"):  # a plain function with NUMBA_DISABLE_JIT
             dispatcher._cache = _ForgivingCache(dispatcher.py_func)
     compiled: F = dispatcher
     return compiled
