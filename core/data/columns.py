@@ -46,7 +46,7 @@ class Columns:
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         dtype = next(t for t in _INTEGERS if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
         narrow = array.astype(f"<{dtype}")
-        grouped = narrow.view(np.uint8).reshape(array.size, -1).T
+        grouped = narrow.view(np.uint8).reshape(array.size, narrow.itemsize).T
         self._parts.append((name, dtype, array.size, grouped.tobytes()))
 
     def add_optional(self, name: str, values: Iterable[int | None]) -> None:
