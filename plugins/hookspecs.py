@@ -19,7 +19,7 @@ is given as a target, `"package.module:object"`, which is imported when it is us
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,9 @@ import pluggy
 from variant_ai.specs.errors import PluginError
 
 if TYPE_CHECKING:
-    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.data.reader import GameReader
+    from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.notation import Notation
-    from variant_ai.specs.schema import VariantSpec
 
 GROUP = "variant_ai"
 API_VERSION = 1
@@ -96,16 +96,17 @@ class VariantsEntry(LazyEntry):
 
 @dataclass(frozen=True)
 class RulesEntry(LazyEntry):
-    """A rules engine; the target is a callable `VariantSpec -> Rules`."""
-
-    def make(self, spec: VariantSpec) -> Rules:
-        rules: Rules = self.load()(spec)
-        return rules
+    """A rules engine; the target is a `Rules` class, or a function `VariantSpec -> Rules`."""
 
 
 @dataclass(frozen=True)
 class ReaderEntry(VariantsEntry):
-    """A reader of game files; the target is what `variant_ai.core.data` calls a reader."""
+    """A reader of game files; the target is a `GameReader`, or a class or function that makes one."""
+
+    def make(self) -> GameReader:
+        target: Any = self.load()
+        reader: GameReader = target() if callable(target) else target
+        return reader
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,18 @@ class NotationEntry(VariantsEntry):
 
 @dataclass(frozen=True)
 class NetworkEntry(LazyEntry):
-    """A network architecture; the target is a builder as `variant_ai.core.nets` describes it."""
+    """A network architecture; the target is a `NetworkBuilder`, or a class or function that makes one."""
+
+    def make(self) -> NetworkBuilder:
+        target: Any = self.load()
+        builder: NetworkBuilder = target() if callable(target) else target
+        return builder
 
 
 @dataclass(frozen=True)
 class EvaluatorEntry(LazyEntry):
-    """Something that evaluates positions; the target makes one."""
-
-    def make(self, *args: Any, **options: Any) -> Any:
-        maker: Callable[..., Any] = self.load()
-        return maker(*args, **options)
+    """An evaluator of positions; the target is an `Evaluator` class as in
+    `variant_ai.core.inference`."""
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,10 @@ from variant_ai.plugins.hookspecs import (
     RulesEntry,
     VariantEntry,
 )
-from variant_ai.specs.errors import SpecError, UnknownNameError
+from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError
 
 if TYPE_CHECKING:
+    from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.specs.schema import VariantSpec
 
@@ -310,13 +311,31 @@ class Registry:
         return spec
 
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules:
-        """Rules of a variant by a plugin's engine of this name, else by the project's own."""
-        added = self.rules_engines
-        if engine is not None and engine in added:
-            return added[engine].make(spec)
+        """Rules of a variant by the named engine, ours or a plugin's (None: the spec's choice)."""
         from variant_ai.core.rules import make_rules
 
+        self._offer_engines()
         return make_rules(spec, engine)
+
+    def _offer_engines(self) -> None:
+        """Make the engines of plugins known to the core, which does not look for plugins."""
+        from variant_ai.core.rules import register_rules_engine
+
+        for entry in self.rules_engines.values():
+            try:
+                register_rules_engine(entry.name, entry.target)
+            except PluginError as error:
+                self._report(entry.plugin, str(error))
+
+    def builders(self) -> dict[str, NetworkBuilder]:
+        """Network builders by name, the project's own and those of plugins.
+
+        Raises PluginError where a plugin's builder cannot be loaded.
+        """
+        from variant_ai.core.nets import core_networks
+
+        own = core_networks()
+        return {**{name: entry.make() for name, entry in self.networks.items()}, **own}
 
 
 def _ordered(

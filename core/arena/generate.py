@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ class Dropped:
     reason: str
 
 
-class Generator:
+class GameGenerator:
     """Plays the games; iterate over `games()`, call `stop` from anywhere to end early."""
 
     def __init__(
@@ -84,13 +84,24 @@ class Generator:
         for engine in list(self._engines):
             engine.kill()
 
-    def games(self) -> Iterator[GameRecord | Dropped]:
+    @property
+    def engine_name(self) -> str:
+        """As the engine calls itself; see `check_engine`."""
+        return self._engine().name
+
+    def check_engine(self) -> None:
+        """Start the engine and set the variant, so that what is wrong with it is told at once.
+
+        Raises EngineError.
+        """
+        self._ready(self._engine())
+
+    def games(self) -> Generator[GameRecord | Dropped, None, None]:
         """Finished and dropped games in the order of their numbers, until enough are finished.
 
         Raises EngineError when the engine cannot be started or fails several games in a row.
         """
         settings = self.settings
-        self._engine().start()  # a wrong command or variant is told before any game
         finished = failures = number = 0
         under_way: dict[int, Future[GameRecord | Dropped]] = {}
         pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="game")
@@ -134,6 +145,13 @@ class Generator:
             self._engines.append(engine)
         return engine
 
+    def _ready(self, engine: UciClient) -> None:
+        """Start the engine if it does not run, and set the variant."""
+        if not engine.running:
+            engine.start()
+            if self.engine_variant is not None:
+                engine.set_variant(self.engine_variant)
+
     def _opening(self, number: int) -> Game:
         """The start of game `number`, unlike that of any game before it where that can be."""
         settings = self.settings
@@ -162,14 +180,13 @@ class Generator:
         scores: list[int | None] = [None] * game.ply
         opening_plies = game.ply
         try:
-            if not engine.running:
-                engine.start()
-            if self.engine_variant is not None:
-                engine.set_variant(self.engine_variant)
+            self._ready(engine)
             engine.new_game()
             texts = game.uci_moves()
             start = self.rules.fen(game.positions[0])
             while game.outcome() is None and game.ply < settings.max_plies:
+                if self._stopped.is_set():
+                    return Dropped(number, "stopped")
                 if settings.random_share and chance.random() < settings.random_share:
                     move = _drawn(chance, game)
                     game.push(move)

@@ -91,13 +91,15 @@ class UciClient:
         command: Sequence[str],
         *,
         options: Mapping[str, str] | None = None,
+        soft_options: Mapping[str, str] | None = None,
         timeout: float = 20.0,
         cwd: Path | None = None,
     ) -> None:
-        """`options` are set at every start, names in any case; `timeout` (seconds) is the longest
-        wait for `uciok` and each `readyok`."""
+        """`options` are set at every start, names in any case; `soft_options` too, but only where
+        the engine has them. `timeout` (seconds) is the longest wait for `uciok` and `readyok`."""
         self.command = tuple(command)
         self.options_wanted = dict(options or {})
+        self.soft_options = dict(soft_options or {})
         self.timeout = timeout
         self.cwd = cwd
         self.name = Path(command[0]).name
@@ -166,6 +168,9 @@ class UciClient:
                 option = parse_option(line)
                 if option is not None:
                     self.options[option.name.lower()] = option
+        for name, value in self.soft_options.items():
+            if name.lower() in self.options:
+                self.set_option(name, value)
         for name, value in self.options_wanted.items():
             self.set_option(name, value)
         self.ready()
@@ -260,7 +265,6 @@ class UciClient:
     def set_variant(self, name: str) -> None:
         """Set UCI_Variant. An engine without that option plays one variant and is believed."""
         if "uci_variant" in self.options:
-            self.options_wanted["UCI_Variant"] = name
             self.set_option("UCI_Variant", name)
             self.ready()
 

@@ -102,6 +102,12 @@ def test_options_in_any_case_are_set_at_the_start() -> None:
         assert list(engine._stderr) == ["set Hash to 1", "set UCI_Variant to xiangqi"]
 
 
+def test_options_that_only_some_engines_have() -> None:
+    soft = {"Hash": "1", "No Such Option": "1"}
+    with UciClient([sys.executable, str(FAKE), "good"], soft_options=soft) as engine:
+        assert engine.running
+
+
 def test_unknown_options_and_values_say_what_there_is() -> None:
     with fake("good") as engine:
         with pytest.raises(EngineError, match="did you mean 'Hash'"):
@@ -113,7 +119,7 @@ def test_unknown_options_and_values_say_what_there_is() -> None:
 def test_an_engine_of_one_variant_is_believed() -> None:
     with fake("one-variant") as engine:
         engine.set_variant("xiangqi")
-        assert "UCI_Variant" not in engine.options_wanted
+        assert engine.go(FEN, limits=GO, timeout=10).move is not None
 
 
 # --- misbehaviour --------------------------------------------------------------------------------

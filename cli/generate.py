@@ -1,0 +1,277 @@
+"""`variant-ai generate`: games of a UCI engine with itself, into a game store."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from variant_ai.cli.common import (
+    examples,
+    fail,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    progress,
+    seed_option,
+    variant_option,
+)
+from variant_ai.specs.errors import EngineError
+
+if TYPE_CHECKING:
+    from variant_ai.core.arena.generate import GameGenerator
+    from variant_ai.core.data.store_writer import StoreWriter
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai generate --engine fairy-stockfish -V NAME --nodes 500 --games 100 -o g.store",
+        "# openings from a file, two engines at a time, behind the games that are there",
+        "variant-ai generate --engine ./my-engine -V NAME --openings lines.epd --workers 2 \\",
+        "    --append -o g.store",
+    )
+)
+@click.option(
+    "--engine",
+    required=True,
+    metavar="CMD",
+    help="UCI engine: a program with its arguments. Looked for in PATH and /usr/games.",
+)
+@variant_option()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="STORE",
+    help="Game store to write.",
+)
+@click.option(
+    "--games",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Finished games wanted.",
+)
+@click.option(
+    "--nodes", type=click.IntRange(min=1), default=500, show_default=True, help="Nodes per move."
+)
+@seed_option()
+@click.option(
+    "--random-plies",
+    type=(click.IntRange(min=0), click.IntRange(min=0)),
+    default=(2, 8),
+    show_default=True,
+    metavar="LEAST MOST",
+    help="Each game starts with this many plies drawn among the legal moves.",
+)
+@click.option(
+    "--random-share",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of the later plies that are drawn among the legal moves too.",
+)
+@click.option(
+    "--openings",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Positions to start from in turn, a FEN or EPD a line.",
+)
+@click.option(
+    "--max-plies",
+    type=click.IntRange(min=1),
+    default=400,
+    show_default=True,
+    help="A game as long as this is a draw.",
+)
+@click.option(
+    "--hash",
+    "hash_mb",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Memory of each engine in MB.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Further option of the engine; may be given several times.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Engines that play at the same time; the games are the same with any number.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Seconds for one move; an engine that needs longer is restarted and its game dropped.",
+)
+@click.option("--append", is_flag=True, help="Add to a store that exists.")
+@click.option("--replace", is_flag=True, help="Replace a store that exists.")
+@json_option
+def command(
+    engine: str,
+    variant: str,
+    output: Path,
+    games: int,
+    nodes: int,
+    seed: int,
+    random_plies: tuple[int, int],
+    random_share: float,
+    openings: Path | None,
+    max_plies: int,
+    hash_mb: int,
+    options: tuple[str, ...],
+    workers: int,
+    timeout: float,
+    append: bool,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Let a UCI engine play itself into a game store.
+
+    Openings are drawn from the seed, the spec's rules end the games, scores are kept. An engine
+    that dies, hangs or plays an illegal move is restarted and its game dropped. Ctrl-C keeps the
+    finished games.
+    """
+    if random_plies[0] > random_plies[1]:
+        raise click.BadParameter("the least is more than the most", param_hint="--random-plies")
+    if append and replace:
+        raise click.UsageError("--append and --replace exclude each other")
+    wanted = _named(options)
+
+    from variant_ai.core.arena.generate import GameGenerator, GenerateSettings
+    from variant_ai.core.arena.openings import read_openings
+    from variant_ai.core.arena.uci_client import UciClient, engine_command
+    from variant_ai.core.data.store_writer import StoreWriter
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    rules = registry().rules(spec)
+    settings = GenerateSettings(
+        games=games,
+        nodes=nodes,
+        seed=seed,
+        random_plies=random_plies,
+        random_share=random_share,
+        max_plies=max_plies,
+        move_timeout=timeout,
+        openings=read_openings(openings, rules) if openings else (),
+        workers=workers,
+    )
+    words = engine_command(engine)
+    soft = {"Threads": "1", "Hash": str(hash_mb)}
+    generator = GameGenerator(
+        rules,
+        lambda: UciClient(words, options=wanted, soft_options=soft),
+        settings,
+        engine_variant=spec.fairy or spec.variant,
+    )
+    generator.check_engine()
+    writer = StoreWriter(
+        output,
+        spec,
+        mode="append" if append else "replace" if replace else "new",
+        sources=[f"self-play of {generator.engine_name}, {nodes} nodes a move, seed {seed}"],
+    )
+    with writer:
+        report = _play(generator, writer, games)
+        if writer.games:
+            writer.close(dropped=report.dropped)
+        else:
+            writer.abort()
+    _print(report, output, as_json)
+    if report.interrupted:
+        raise KeyboardInterrupt
+    if report.failure:
+        fail(report.failure)
+
+
+@dataclass
+class _Report:
+    games: int = 0
+    plies: int = 0
+    results: Counter[str] = field(default_factory=Counter)
+    endings: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    """By reason."""
+    failure: str = ""
+    """Why the engine was given up."""
+    interrupted: bool = False
+
+
+def _play(generator: GameGenerator, writer: StoreWriter, wanted: int) -> _Report:
+    """Play until enough games are in the store, the engine is given up, or Ctrl-C."""
+    from variant_ai.core.arena.generate import Dropped
+
+    report = _Report()
+    with progress() as bar, contextlib.closing(generator.games()) as games:
+        task = bar.add_task("games", total=wanted)
+        try:
+            for game in games:
+                if isinstance(game, Dropped):
+                    report.dropped[game.reason] += 1
+                    bar.update(task, note=f"{report.dropped.total()} dropped")
+                    continue
+                writer.add(game)
+                report.games += 1
+                report.plies += game.plies
+                report.results[game.result] += 1
+                report.endings[game.termination] += 1
+                bar.advance(task)
+        except KeyboardInterrupt:
+            report.interrupted = True
+        except EngineError as error:
+            report.failure = str(error)
+    return report
+
+
+def _print(report: _Report, output: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({"store": output if report.games else None, **dataclasses.asdict(report)})
+        return
+    for reason, count in report.dropped.most_common():
+        note(f"dropped {count}: {reason}")
+    if not report.games:
+        note("no game was finished; nothing was written")
+        return
+    print_facts(
+        [
+            ("store", output),
+            ("games", report.games),
+            ("plies", report.plies),
+            ("results", _counted(report.results)),
+            ("endings", _counted(report.endings)),
+            ("dropped", report.dropped.total()),
+        ]
+    )
+
+
+def _counted(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counter.most_common())
+
+
+def _named(options: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a mapping."""
+    named: dict[str, str] = {}
+    for text in options:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
+        named[name.strip()] = value.strip()
+    return named
