@@ -1,0 +1,225 @@
+"""Checkpoints: one directory, written aside and renamed whole.
+
+    step-00001000/
+      model.safetensors       parameters and buffers (running statistics of the norms)
+      optimiser.safetensors   momentum of each parameter, by its name
+      state.json              step and everything else that training goes on from
+      config.json             the run's resolved configuration
+
+A directory with that name is complete: a killed writer leaves `.part` behind, never a half of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from variant_ai.core.train.config import TrainConfig
+from variant_ai.specs.errors import DataError
+
+MODEL, OPTIMISER = "model.safetensors", "optimiser.safetensors"
+STATE, CONFIG = "state.json", "config.json"
+_NAME = re.compile(r"step-(\d{8,})\Z")
+
+
+@dataclass
+class TrainState:
+    """What a training goes on from, beside the numbers of net and optimiser."""
+
+    step: int = 0
+    """Optimiser steps taken."""
+    data_shift: int = 0
+    """The batch of step s is the source's batch s + data_shift: what recoveries stepped past."""
+    lr_scale: float = 1.0
+    """Factor of the learning rate, cut by recoveries."""
+    recoveries: int = 0
+    seconds: float = 0.0
+    """Time trained, over all resumptions."""
+    window: dict[str, float] = field(default_factory=dict)
+    """Sums of the metrics since the last log line."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on disk."""
+
+    path: Path
+
+    def config(self) -> TrainConfig:
+        """Raises DataError where it is missing or of another version of the program."""
+        return read_config(self.path / CONFIG)
+
+    def state(self) -> TrainState:
+        return TrainState(**_json(self.path / STATE))
+
+    def model(self) -> dict[str, Tensor]:
+        return _tensors(self.path / MODEL)
+
+    def optimiser(self) -> dict[str, Tensor]:
+        return _tensors(self.path / OPTIMISER)
+
+    def build(self, config: TrainConfig | None = None, builders: Any = None) -> nn.Module:
+        """The net with its weights, on the CPU, ready to evaluate."""
+        net = (config or self.config()).net.build(builders)
+        load_model(net, self.model(), self.path)
+        return net.eval()
+
+
+def checkpoint_name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
+def save_checkpoint(
+    folder: Path,
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    state: TrainState,
+    config: TrainConfig,
+    *,
+    keep: int,
+) -> Checkpoint:
+    """Writes the checkpoint of `state.step` under `folder` and deletes all but the newest `keep`.
+
+    Raises OSError (a full disk) with the older checkpoints untouched.
+    """
+    target = folder / checkpoint_name(state.step)
+    part = folder / f"{target.name}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        save_file(_plain(net.state_dict()), part / MODEL)
+        save_file(_plain(momenta(net, optimiser)), part / OPTIMISER)
+        (part / STATE).write_text(json.dumps(asdict(state)))
+        (part / CONFIG).write_text(config.model_dump_json(indent=2))
+        for name in (MODEL, OPTIMISER, STATE, CONFIG):
+            _sync(part / name)
+        old = folder / f"{target.name}.old"
+        if target.exists():  # the same step again, after a resumption
+            target.rename(old)
+        part.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+        _sync(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    for outdated in list_checkpoints(folder)[:-keep]:
+        shutil.rmtree(outdated.path, ignore_errors=True)
+    return Checkpoint(target)
+
+
+def list_checkpoints(folder: Path) -> list[Checkpoint]:
+    """Complete checkpoints under a folder, oldest first."""
+    if not folder.is_dir():
+        return []
+    found = [(int(m[1]), p) for p in folder.iterdir() if (m := _NAME.match(p.name))]
+    return [Checkpoint(path) for _, path in sorted(found)]
+
+
+def find_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint that a path means: itself, or the newest of a run directory.
+
+    Raises DataError where there is none.
+    """
+    if (path / MODEL).is_file():
+        return Checkpoint(path)
+    found = list_checkpoints(path / "checkpoints") or list_checkpoints(path)
+    if not found:
+        what = "is no checkpoint and no run directory with one" if path.exists() else "is not there"
+        raise DataError(f"{path} {what}")
+    return found[-1]
+
+
+def read_config(path: Path) -> TrainConfig:
+    """A resolved configuration. Raises DataError where it is damaged or of another version."""
+    values = _json(path)
+    try:
+        return TrainConfig.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {where}: {first['msg']}") from None
+
+
+def momenta(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Momentum of each parameter by its name; absent before the first step."""
+    buffers = {}
+    for name, weight in net.named_parameters():
+        buffer = optimiser.state.get(weight, {}).get("momentum_buffer")
+        if buffer is not None:
+            buffers[name] = buffer
+    return buffers
+
+
+def load_momenta(
+    net: nn.Module, optimiser: torch.optim.Optimizer, buffers: dict[str, Tensor]
+) -> None:
+    """Gives each parameter its momentum, in the parameter's own memory layout."""
+    optimiser.state.clear()
+    for name, weight in net.named_parameters():
+        if name in buffers:
+            momentum = torch.empty_like(weight, requires_grad=False)
+            momentum.copy_(buffers[name])
+            optimiser.state[weight] = {"momentum_buffer": momentum}
+
+
+def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:
+    """Copies parameters and buffers into a net of the same shape; DataError where one differs."""
+    own = net.state_dict()
+    wrong = [name for name in own if name not in tensors or own[name].shape != tensors[name].shape]
+    wrong += [name for name in tensors if name not in own]
+    if wrong:
+        raise DataError(
+            f"{where}: its weights do not fit the net it names ({len(wrong)} of {len(own)} "
+            f"tensors differ, the first is {wrong[0]})"
+        )
+    net.load_state_dict(tensors)
+
+
+def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """As safetensors wants them: row by row, sharing no memory."""
+    return {name: t.detach().cpu().clone(memory_format=torch.contiguous_format)
+            for name, t in tensors.items()}  # fmt: skip
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        tensors: dict[str, Tensor] = load_file(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there") from None
+    except SafetensorError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    return tensors
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{path} is damaged: not an object")
+    return value
+
+
+def _sync(path: Path) -> None:
+    """Forces a file or directory to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,94 @@
+"""A source of batches that can be learnt: the action is written in the planes, and so is z."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.nets import NetConfig, configure_net
+from variant_ai.core.rules.position import Position, new_position
+from variant_ai.core.train.config import DataConfig, TrainConfig
+
+PLANES, HEIGHT, WIDTH, POLICY_PLANES = 4, 4, 3, 2
+
+
+@dataclass
+class SyntheticBatch:
+    planes: NDArray[np.float32]
+    action: NDArray[np.int64]
+    value: NDArray[np.float32]
+    positions: Position
+
+
+class SyntheticSource:
+    """Batch k is a function of seed and k. `poisoned` batches hold a NaN."""
+
+    def __init__(
+        self, batch: int = 16, positions: int = 160, seed: int = 0, poisoned: tuple[int, ...] = ()
+    ) -> None:
+        self.size, self.positions, self.seed, self.poisoned = batch, positions, seed, poisoned
+        self.served: list[int] = []
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return -(-self.positions // self.size)
+
+    def batch(self, step: int) -> SyntheticBatch:
+        rng = np.random.default_rng((self.seed, step))
+        action = rng.integers(0, POLICY_PLANES * HEIGHT * WIDTH, self.size)
+        value = rng.integers(-1, 2, self.size).astype(np.float32)
+        planes = rng.random((self.size, PLANES, HEIGHT, WIDTH)).astype(np.float32)
+        plane, square = np.divmod(action, HEIGHT * WIDTH)
+        planes[:, 0] = 0
+        planes.reshape(self.size, PLANES, -1)[np.arange(self.size), 0, square] = 1 + plane
+        planes[:, 1] = value[:, None, None]
+        if step in self.poisoned:
+            planes[0, 2, 0, 0] = np.nan
+        return SyntheticBatch(planes, action, value, new_position(self.size))
+
+    def batches(self, first: int = 0, last: int | None = None) -> Iterator[SyntheticBatch]:
+        step = first
+        while last is None or step < last:
+            self.served.append(step)
+            yield self.batch(step)
+            step += 1
+
+    def sweep(self, *, limit: int | None = None) -> Iterator[SyntheticBatch]:
+        total = self.positions if limit is None else min(limit, self.positions)
+        for step in range(-(-total // self.size)):
+            batch = self.batch(step)
+            n = min(self.size, total - step * self.size)
+            yield SyntheticBatch(
+                batch.planes[:n], batch.action[:n], batch.value[:n], batch.positions[:n]
+            )
+
+
+def tiny_net(**size: int) -> NetConfig:
+    options = {"blocks": 1, "channels": 8, "value_hidden": 8, **size}
+    return configure_net(
+        "risev2-mobile",
+        planes=PLANES,
+        board=(HEIGHT, WIDTH),
+        policy_planes=POLICY_PLANES,
+        **options,
+    )
+
+
+def tiny_config(**changes: object) -> TrainConfig:
+    values: dict[str, object] = {
+        "variant": "synthetic",
+        "net": tiny_net(),
+        "data": DataConfig(stores=("nowhere",)),
+        "steps": 40,
+        "batch": 16,
+        "lr_max": 0.2,
+        "lr_min": 1e-4,
+        "log_every": 5,
+        "validate_every": 20,
+        "checkpoint_every": 10,
+        "threads": 1,
+    }
+    return TrainConfig.model_validate({**values, **changes})

@@ -1,0 +1,269 @@
+"""The training loop: it learns, resumes to the same bits, stops, and survives a NaN."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from synthetic import SyntheticSource, tiny_config
+
+from variant_ai.core.train.checkpoint import find_checkpoint, list_checkpoints
+from variant_ai.core.train.record import read_metrics
+from variant_ai.core.train.trainer import DivergedError, Trainer
+from variant_ai.specs.errors import DataError
+
+
+def trained(folder: Path, source: SyntheticSource | None = None, resume: bool = False, **changes):
+    trainer = Trainer(
+        tiny_config(**changes),
+        source or SyntheticSource(),
+        SyntheticSource(seed=9),
+        folder,
+        tensorboard=False,
+    )
+    return trainer.run(resume=resume)
+
+
+def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
+    return load_file(checkpoint / "model.safetensors") | {
+        f"momentum.{name}": value
+        for name, value in load_file(checkpoint / "optimiser.safetensors").items()
+    }
+
+
+def assert_same_bits(a: Path, b: Path) -> None:
+    left, right = weights(a), weights(b)
+    assert left.keys() == right.keys()
+    for name, value in left.items():
+        assert torch.equal(value, right[name]), name
+
+
+def numbers(folder: Path) -> list[dict]:
+    """The record without what depends on the clock."""
+    timed = ("seconds", "rate", "took")
+    return [{k: v for k, v in line.items() if k not in timed} for line in read_metrics(folder)]
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    result = trained(tmp_path, steps=200, validate_every=1000, checkpoint_every=1000)
+    assert result.validation is not None
+    assert result.validation.policy_accuracy > 0.6  # chance is 1 / 24
+    assert result.validation.value_accuracy_sign > 0.7
+    assert not result.stopped
+    assert result.state.step == 200
+    assert not result.net.training
+
+
+def test_record(tmp_path: Path) -> None:
+    result = trained(tmp_path)
+    events = read_metrics(tmp_path)
+    assert [(e["kind"], e["step"]) for e in events if e["kind"] != "train"] == [
+        ("validation", 20),
+        ("final", 40),
+    ]
+    train = [e for e in events if e["kind"] == "train"]
+    assert [e["step"] for e in train] == list(range(5, 41, 5))
+    assert all(e["positions"] == 5 * 16 for e in train)
+    assert train[-1]["epoch"] == 4.0
+    assert result.train is not None
+    assert train[-1]["policy_loss"] == result.train.policy_loss
+
+
+def test_checkpoints_are_whole_and_few(tmp_path: Path) -> None:
+    result = trained(tmp_path, keep=2)
+    found = [c.path.name for c in list_checkpoints(tmp_path / "checkpoints")]
+    assert found == ["step-00000030", "step-00000040"]
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == found
+    again = find_checkpoint(tmp_path).build()
+    planes = torch.rand(3, 4, 4, 3)
+    with torch.no_grad():
+        for a, b in zip(again(planes), result.net(planes), strict=True):
+            # The trained net keeps its channels-last layout, the rebuilt one has torch's own.
+            torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-5)
+
+
+def test_resumed_training_ends_with_the_same_bits(tmp_path: Path) -> None:
+    trained(tmp_path / "whole")
+    source = SyntheticSource()
+
+    class CutError(Exception):
+        pass
+
+    class Cutter:
+        def stepped(self, step: int) -> None:
+            if step == 27:
+                raise CutError
+
+        def recorded(self, *_: object) -> None: ...
+
+        def validating(self, step: int) -> None: ...
+
+    trainer = Trainer(
+        tiny_config(),
+        source,
+        SyntheticSource(seed=9),
+        tmp_path / "cut",
+        observer=Cutter(),
+        tensorboard=False,
+    )
+    with pytest.raises(CutError):
+        trainer.run()
+    again = SyntheticSource()
+    trained(tmp_path / "cut", again, resume=True)
+    assert again.served[0] == 20  # the newest checkpoint was that of step 20
+    assert_same_bits(
+        tmp_path / "whole/checkpoints/step-00000040", tmp_path / "cut/checkpoints/step-00000040"
+    )
+    assert numbers(tmp_path / "whole") == numbers(tmp_path / "cut")
+
+
+CHILD = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from synthetic import SyntheticSource, tiny_config
+from variant_ai.core.train.trainer import Silent, Trainer
+
+class Slow(Silent):
+    def stepped(self, step):
+        if step > 12:
+            time.sleep(0.05)
+
+Trainer(
+    tiny_config(checkpoint_every=6, log_every=4), SyntheticSource(), SyntheticSource(seed=9),
+    Path(sys.argv[2]), observer=Slow(), tensorboard=False,
+).run()
+"""
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX matter")
+def test_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    here = os.fspath(Path(__file__).parent)
+    victim = subprocess.Popen([sys.executable, "-c", CHILD, here, os.fspath(cut)])
+    wait_for(cut / "checkpoints/step-00000018")
+    victim.send_signal(signal.SIGKILL)
+    assert victim.wait() == -signal.SIGKILL
+    assert not (cut / "checkpoints/step-00000040").exists()
+    trained(cut, resume=True, checkpoint_every=6, log_every=4)
+    trained(whole, checkpoint_every=6, log_every=4)
+    assert_same_bits(whole / "checkpoints/step-00000040", cut / "checkpoints/step-00000040")
+    assert numbers(whole) == numbers(cut)
+
+
+def test_ctrl_c_saves_and_goes_on_later(tmp_path: Path) -> None:
+    class Interrupting:
+        def stepped(self, step: int) -> None:
+            if step == 13:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def recorded(self, *_: object) -> None: ...
+
+        def validating(self, step: int) -> None: ...
+
+    trainer = Trainer(
+        tiny_config(),
+        SyntheticSource(),
+        SyntheticSource(seed=9),
+        tmp_path / "cut",
+        observer=Interrupting(),
+        tensorboard=False,
+    )
+    handler = signal.getsignal(signal.SIGINT)
+    result = trainer.run()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert result.stopped
+    assert result.validation is None
+    assert result.state.step == 14
+    assert result.checkpoint.path.name == "step-00000014"
+    trained(tmp_path / "cut", resume=True)
+    trained(tmp_path / "whole")
+    assert_same_bits(
+        tmp_path / "whole/checkpoints/step-00000040", tmp_path / "cut/checkpoints/step-00000040"
+    )
+    assert numbers(tmp_path / "whole") == numbers(tmp_path / "cut")
+
+
+def test_a_poisoned_batch_is_stepped_past(tmp_path: Path) -> None:
+    source = SyntheticSource(poisoned=(24,))
+    result = trained(tmp_path, source)
+    assert result.state.recoveries == 1
+    assert result.state.lr_scale == 0.5
+    assert result.state.step == 40
+    # Step 24 fails after checkpoint 20, which goes on with batch 25.
+    assert source.served == [*range(25), *range(25, 45)]
+    assert all(torch.isfinite(v).all() for v in weights(result.checkpoint.path).values())
+    recovery = [e for e in read_metrics(tmp_path) if e["kind"] == "recovery"]
+    assert [(e["step"], e["failed_step"]) for e in recovery] == [(20, 25)]
+
+
+def test_it_gives_up_after_three_recoveries(tmp_path: Path) -> None:
+    with pytest.raises(DivergedError, match="after 3 returns"):
+        trained(tmp_path, SyntheticSource(poisoned=tuple(range(12, 30))))
+    assert find_checkpoint(tmp_path).path.name == "step-00000010"
+
+
+def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
+    trained(tmp_path)
+    with pytest.raises(DataError, match="holds a training already"):
+        trained(tmp_path)
+    with pytest.raises(DataError, match="no checkpoint to resume"):
+        trained(tmp_path / "new", resume=True)
+
+
+def test_resuming_a_finished_run_validates_again(tmp_path: Path) -> None:
+    first = trained(tmp_path)
+    again = trained(tmp_path, resume=True)
+    assert again.validation == first.validation
+
+
+def test_bf16_trains(tmp_path: Path) -> None:
+    result = trained(tmp_path, precision="bf16", steps=20)
+    assert result.validation is not None
+    assert math.isfinite(result.validation.policy_loss)
+
+
+def test_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    trained(tmp_path)
+    newest = find_checkpoint(tmp_path).path
+    content = (newest / "model.safetensors").read_bytes()
+    (newest / "model.safetensors").write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"step-00000040.model\.safetensors is damaged"):
+        find_checkpoint(tmp_path).build()
+    (newest / "config.json").write_text(json.dumps({"version": 1}))
+    with pytest.raises(DataError, match=r"config\.json: variant: Field required"):
+        find_checkpoint(tmp_path).config()
+
+
+def test_weights_of_another_net_are_refused(tmp_path: Path) -> None:
+    trained(tmp_path)
+    checkpoint = find_checkpoint(tmp_path)
+    from synthetic import tiny_net
+
+    other = checkpoint.config().model_copy(update={"net": tiny_net(channels=12)})
+    with pytest.raises(DataError, match="do not fit the net"):
+        checkpoint.build(other)
+
+
+def test_learning_rate_reaches_the_optimiser(tmp_path: Path) -> None:
+    trained(tmp_path)
+    train = [e for e in read_metrics(tmp_path) if e["kind"] == "train"]
+    assert train[0]["lr"] == pytest.approx(1e-4 + (0.2 - 1e-4) * 4 / 6)
+    assert np.argmax([e["lr"] for e in train]) == np.argmin([e["momentum"] for e in train])
