@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
+
 from variant_ai.core.data.moves import Codes
 from variant_ai.core.data.record import RESULTS, GameRecord
 from variant_ai.core.data.store import Store, StoreWriter

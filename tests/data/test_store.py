@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_fakes import CODEC, OTHER, SPEC, game, read, records, write
+
 from variant_ai.core.data.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.record import GameRecord

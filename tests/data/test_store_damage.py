@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_fakes import CODEC, SPEC, game, read, write
+
 from variant_ai.core.data import store_writer
 from variant_ai.core.data.store import StoreWriter
 from variant_ai.specs.errors import DataError
@@ -248,7 +249,7 @@ def test_a_full_disk_is_one_sentence(
 
 
 def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot write .*: No such file or directory"):
+    with pytest.raises(DataError, match=r"cannot write .*: No such file or directory"):
         StoreWriter(tmp_path / "no" / "a.vag", SPEC, codec=CODEC)
 
 
