@@ -45,6 +45,9 @@ from variant_ai.core.rules.verdicts import (
 from variant_ai.specs.errors import FenError, MoveError, SpecError
 from variant_ai.specs.schema import VariantSpec
 
+MAX_CLOCK = 32_000
+"""Where the clock of a record stops."""
+
 _MOVE = re.compile(
     r"(?:(?P<drop>\+?[A-Z])@|(?P<origin>[a-l][0-9]{1,2}))(?P<target>[a-l][0-9]{1,2})"
     r"(?P<suffix>[a-z+]?)"
@@ -96,11 +99,15 @@ class FairyRules(Rules):
         return np.array([self._move(position, text) for text in texts], np.int32)
 
     def play(self, position: Position, move: int) -> Position:
-        text = uci(self.types, self.spec.board.files, int(move))
+        fen = self.fen(position)
         try:
-            after_fen = self._fairy.fen_after(self.fen(position), [text])
+            text = uci(self.types, self.spec.board.files, int(move))
+        except IndexError as error:
+            raise MoveError(f"{move} is not a move integer of the variant (FEN {fen})") from error
+        try:
+            after_fen = self._fairy.fen_after(fen, [text])
         except MoveError as error:
-            raise MoveError(f"{text} is not a legal move (FEN {self.fen(position)})") from error
+            raise MoveError(f"{text} is not a legal move (FEN {fen})") from error
         after = parse_fen(self.spec, self.types, after_fen)
         # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
         mover = int(position["side"][0])
@@ -110,7 +117,7 @@ class FairyRules(Rules):
             after["clock"] = 0
             after["checks"] = 0
         else:
-            after["clock"] = min(int(position["clock"][0]) + 1, np.iinfo(np.int16).max)
+            after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
             after["checks"] = position["checks"]
             if self.spec.rules.no_progress.checks_counted != "all" and self.in_check(after):
                 after["checks"][0, mover] += 1
