@@ -80,7 +80,7 @@ def _fill(game: RawGame, data: Any) -> None:
     year = data.pop("year", None)
     for key, value in data.items():
         if isinstance(value, (str, int, float)) and len(game.headers) < MAX_HEADERS:
-            game.headers.setdefault(_HEADERS.get(key.lower(), key), str(value))
+            game.headers.setdefault(_HEADERS.get(str(key).lower(), str(key)), str(value))
     if isinstance(year, int):
         # What the source's makers found out about the date beats our reading of its words.
         game.headers["Year"] = str(year)

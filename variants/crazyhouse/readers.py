@@ -1,0 +1,10 @@
+"""Files of crazyhouse games: PGN of chess servers, drops as `N@g5`, `P@h6` or `@h6`."""
+
+from __future__ import annotations
+
+from variant_ai.core.data.pgn import PgnReader
+
+
+def crazyhouse_pgn() -> PgnReader:
+    """PGN in SAN; a `Variant` header is checked where there is one, and not asked for."""
+    return PgnReader("crazyhouse-pgn", notations=("san", "uci"))

@@ -1,0 +1,114 @@
+"""Chinese notation, as books and game collections have it: 炮二平五, 馬８進７.
+
+Red counts in Chinese numerals, Black in digits. Reading takes both scripts, every form of digit,
+the variant characters of every set of pieces, and either side's characters for either side.
+"""
+
+from __future__ import annotations
+
+import re
+
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import Notation
+from variant_ai.core.rules.position import Position
+from variant_ai.variants.xiangqi.description import (
+    BACK,
+    FRONT,
+    MIDDLE,
+    Description,
+    describe,
+    read,
+    unreadable,
+)
+
+PIECES = {
+    "K": "帥帅將将",
+    "A": "仕士",
+    "B": "相象",
+    "N": "馬马傌㐷",
+    "R": "車车俥伡",
+    "C": "炮砲包",
+    "P": "兵卒",
+}
+WAYS = {"+": "進进", "-": "退", "=": "平"}
+PLACES = {"f": "前", "m": "中", "b": "後后"}
+DIGITS = ("１1一", "２2二", "３3三", "４4四", "５5五", "６6六", "７7七", "８8八", "９9九")
+
+_SIGNS = str.maketrans(
+    {
+        character: sign
+        for table in (PIECES, WAYS, PLACES, {str(i): d for i, d in enumerate(DIGITS, 1)})
+        for sign, characters in table.items()
+        for character in characters
+    }
+)
+CHARACTERS = "".join(map(chr, _SIGNS))
+"""All that Chinese move text is written with."""
+
+_PLACE_OF = {"f": FRONT, "m": MIDDLE, "b": BACK}
+_MOVE = re.compile(
+    r"(?:(?P<piece>[KABNRCP])(?P<file>[1-9])"  # 炮二平五
+    r"|(?P<place>[fmb1-5])(?P<placed>[KABNRCP])(?P<on>[1-9])?"  # 前馬退八, 二兵平四, 前兵六平五
+    r"|(?P<behind>[KABNRCP])(?P<order>[fmb])"  # 馬前退八
+    r"|(?P<soldier>[fmb])(?P<column>[1-9]))"  # 前六平五: the front soldier of that file
+    r"(?P<way>[+\-=])(?P<number>[1-9])"
+)
+
+
+def parse(text: str) -> Description | None:
+    """What a text in Chinese notation says, None where it is none."""
+    match = _MOVE.fullmatch(text.translate(_SIGNS))
+    if match is None:
+        return None
+    piece, file, place, placed, on, behind, order, soldier, column, way, number = match.groups()
+    if piece:
+        return Description(piece, int(file), 0, way, int(number))
+    if soldier:
+        return Description("P", int(column), _PLACE_OF[soldier], way, int(number))
+    sign = place or order
+    return Description(
+        placed or behind,
+        int(on or 0),
+        _PLACE_OF.get(sign) or int(sign),
+        way,
+        int(number),
+    )
+
+
+class ChineseNotation(Notation):
+    """Chinese move text in one script; both are read."""
+
+    def __init__(self, name: str, red: str, black: str, ways: str, back: str) -> None:
+        """red, black: characters of K A B N R C P; ways: forward, back, sideways."""
+        self.name = name
+        self._pieces = tuple(dict(zip("KABNRCP", side, strict=True)) for side in (red, black))
+        self._ways = dict(zip("+-=", ways, strict=True))
+        self._places = {FRONT: "前", MIDDLE: "中", BACK: back}
+
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        said = describe(rules, position, move)
+        black = int(position["side"][0])
+        digits = [alike[0 if black else 2] for alike in DIGITS]
+        piece = self._pieces[black][said.piece]
+        if said.place:
+            sign = self._places.get(said.place) or digits[said.place - 1]
+            head = f"{sign}{piece}"
+        else:
+            head = f"{piece}{digits[said.file - 1]}"
+        return f"{head}{self._ways[said.way]}{digits[said.number - 1]}"
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        said = parse(text.strip())
+        if said is None:
+            raise unreadable(self.name, rules, position, text, "moves like 炮二平五 or 馬８進７")
+        return read(self.name, rules, position, text, said)
+
+
+def chinese() -> ChineseNotation:
+    """Traditional characters."""
+    return ChineseNotation("chinese", "帥仕相馬車炮兵", "將士象馬車炮卒", "進退平", "後")
+
+
+def chinese_simplified() -> ChineseNotation:
+    """Simplified characters."""
+    return ChineseNotation("chinese-simplified", "帅仕相马车炮兵", "将士象马车炮卒", "进退平", "后")

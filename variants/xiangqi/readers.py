@@ -1,0 +1,121 @@
+"""Files of xiangqi games: PGN as Chinese programs write it, and boards saved from web pages."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+from variant_ai.core.data.pgn import PgnReader
+from variant_ai.core.data.reader import MAX_PLIES, GameReader, RawGame
+from variant_ai.core.data.text import TextLines, head_text
+from variant_ai.variants.xiangqi.notation import CHARACTERS
+
+
+def xiangqi_pgn() -> PgnReader:
+    """PGN with `Red` for `White` and moves in any xiangqi notation."""
+    return PgnReader("xiangqi-pgn", CHARACTERS, ("chinese", "wxf", "iccs", "uci"))
+
+
+_START = "8979695949392919097717866646260600102030405060708012720323436383"
+_PIECES = "RNBAKABNRCCPPPPP" + "rnbakabnrccppppp"
+"""Order of the men in `binit`, two digits each: file from the left, rank from the top; 99 none."""
+_TAG = re.compile(r"\[DhtmlXQ_(\w+)\](.*?)\[/DhtmlXQ_\1\]", re.IGNORECASE)
+_OPEN = re.compile(r"\[DhtmlXQ\]", re.IGNORECASE)
+_MOVE = re.compile(r"([0-8])([0-9])([0-8])([0-9])")
+_HEADERS = {
+    "red": "White",
+    "redname": "White",
+    "black": "Black",
+    "blackname": "Black",
+    "event": "Event",
+    "date": "Date",
+    "place": "Site",
+    "round": "Round",
+}
+_RESULTS = {
+    "红胜": "1-0",
+    "紅勝": "1-0",
+    "黑胜": "0-1",
+    "黑勝": "0-1",
+    "和局": "1/2-1/2",
+    "和棋": "1/2-1/2",
+}
+
+
+class DhtmlXqReader(GameReader):
+    """`[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`: four digits a move, a pair a square."""
+
+    name = "dhtmlxq"
+    extensions = (".txt", ".htm", ".html", ".ubb")
+
+    def sniff(self, head: bytes) -> bool:
+        return "[dhtmlxq" in head_text(head, CHARACTERS).lower()
+
+    def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
+        count = 0
+        game: RawGame | None = None
+        for number, line in TextLines(stream, CHARACTERS):
+            if _OPEN.search(line):
+                if game is not None:
+                    yield game
+                game = None
+            for match in _TAG.finditer(line):
+                if game is None:
+                    count += 1
+                    game = RawGame(source, count, number, notations=("uci",))
+                _take(game, number, match[1].lower(), match[2].strip())
+        if game is not None:
+            yield game
+
+
+def _take(game: RawGame, number: int, name: str, value: str) -> None:
+    if name == "movelist":
+        digits = re.sub(r"\s", "", value)
+        if len(digits) % 4 or len(digits) > 4 * MAX_PLIES:
+            game.problem, game.detail = "cut off", "the list of moves is no multiple of four digits"
+        game.moves = [_uci(digits[i : i + 4]) for i in range(0, len(digits) - 3, 4)]
+        game.lines = [number] * len(game.moves)
+        if game.moves and "FEN" in game.headers:
+            game.headers["FEN"] = _with_side(game.headers["FEN"], game.moves[0])
+    elif name == "binit":
+        if value and value != _START:
+            fen = _fen(value)
+            game.headers["FEN"] = _with_side(fen, game.moves[0]) if game.moves else fen
+    elif name == "result":
+        game.result = next((r for words, r in _RESULTS.items() if words in value), "")
+    elif value and name in _HEADERS:
+        game.headers.setdefault(_HEADERS[name], value)
+    elif value and name == "title":
+        game.headers["Title"] = value
+
+
+def _uci(digits: str) -> str:
+    match = _MOVE.fullmatch(digits)
+    if match is None:
+        return digits
+    files, ranks = "abcdefghi", [10 - int(match[i]) for i in (2, 4)]
+    return f"{files[int(match[1])]}{ranks[0]}{files[int(match[3])]}{ranks[1]}"
+
+
+def _fen(binit: str) -> str:
+    """Board of a list of squares, Red to move; what is no such list gives no FEN but itself."""
+    if not re.fullmatch(r"(?:[0-8][0-9]|99){32}", binit):
+        return binit
+    board = [["1"] * 9 for _ in range(10)]
+    for i, piece in enumerate(_PIECES):
+        file, rank = int(binit[2 * i]), int(binit[2 * i + 1])
+        if file < 9:
+            board[rank][file] = piece
+    rows = [re.sub("1+", lambda gap: str(len(gap[0])), "".join(row)) for row in board]
+    return "/".join(rows) + " w - - 0 1"
+
+
+def _with_side(fen: str, first: str) -> str:
+    """The side to move is that of the first piece that moves; the format does not say."""
+    rows = fen.split(" ", 1)[0].split("/")
+    if len(rows) != 10 or not re.fullmatch(r"[a-i]\d{1,2}[a-i]\d{1,2}", first):
+        return fen
+    row = re.sub(r"\d", lambda gap: "1" * int(gap[0]), rows[10 - int(re.findall(r"\d+", first)[0])])
+    piece = row[ord(first[0]) - 97]
+    return fen.replace(" w ", " b ") if piece.islower() else fen
