@@ -161,6 +161,7 @@ def command(
     from variant_ai.core.data.store_writer import StoreWriter
     from variant_ai.plugins import registry
 
+    words = engine_command(engine)
     spec = load_variant(variant)
     rules = registry().rules(spec)
     settings = GenerateSettings(
@@ -174,7 +175,6 @@ def command(
         openings=read_openings(openings, rules) if openings else (),
         workers=workers,
     )
-    words = engine_command(engine)
     soft = {"Threads": "1", "Hash": str(hash_mb)}
     generator = GameGenerator(
         rules,
@@ -182,12 +182,12 @@ def command(
         settings,
         engine_variant=spec.fairy or spec.variant,
     )
-    generator.check_engine()
+    name = generator.check_engine()
     writer = StoreWriter(
         output,
         spec,
         mode="append" if append else "replace" if replace else "new",
-        sources=[f"self-play of {generator.engine_name}, {nodes} nodes a move, seed {seed}"],
+        sources=[f"self-play of {name}, {nodes} nodes a move, seed {seed}"],
     )
     with writer:
         report = _play(generator, writer, games)

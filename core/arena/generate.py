@@ -84,17 +84,17 @@ class GameGenerator:
         for engine in list(self._engines):
             engine.kill()
 
-    @property
-    def engine_name(self) -> str:
-        """As the engine calls itself; see `check_engine`."""
-        return self._engine().name
+    def check_engine(self) -> str:
+        """Start an engine, set the variant, end it; what the engine calls itself.
 
-    def check_engine(self) -> None:
-        """Start the engine and set the variant, so that what is wrong with it is told at once.
-
-        Raises EngineError.
+        So what is wrong with the command is told before any game. Raises EngineError.
         """
-        self._ready(self._engine())
+        engine = self._new_engine()
+        try:
+            self._ready(engine)
+            return engine.name
+        finally:
+            engine.close()
 
     def games(self) -> Generator[GameRecord | Dropped, None, None]:
         """Finished and dropped games in the order of their numbers, until enough are finished.

@@ -3,7 +3,7 @@
     fake_engine.py MODE [AT] [COUNTER]
 
 It plays the first legal move by pyffish, with a made-up score, and does what MODE says in the game
-numbered AT (0: always). Games are counted in the file COUNTER, so that a restart does not forget.
+numbered AT (0: always; `dies-from`: from AT on). Games are counted in the file COUNTER, so that a restart does not forget.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def main() -> None:
             moves = played.split()
         elif word == "go":
             wrong = MODE if AT in (0, game) else "good"
+            if MODE == "dies-from" and game >= AT:
+                wrong = "dies"
             answer(wrong, variant, fen, moves)
         elif word == "quit":
             if MODE == "stubborn":

@@ -1,0 +1,53 @@
+# `make train VARIANT=xiangqi` and `make test` set up everything they need.
+# On Windows, or without make: see "Without make" in README.md.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VARIANT ?= xiangqi
+VENV ?= .venv
+RUN ?= runs/$(VARIANT)
+# Further options of `variant-ai train` and of pytest.
+ARGS ?=
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help install train test lint format wheel check clean
+
+help:
+	@echo "make train VARIANT=xiangqi   train on the games that come with the variant"
+	@echo "make test                    run the tests"
+	@echo "make lint                    ruff and mypy, as in continuous integration"
+	@echo "make check                   lint, test and the wheel: all that must pass"
+	@echo "make format                  format the code"
+	@echo "make clean                   remove the environment and what was built"
+
+install: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+train: $(READY)
+	$(BIN)/variant-ai train --variant $(VARIANT) --output $(RUN) $(ARGS)
+
+test: $(READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel: $(READY)
+	PYTHON=$(BIN)/python .ci/wheel
+
+check: lint test wheel
+
+clean:
+	rm -rf $(VENV) build dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,233 @@
+"""Generated games: legal, repeatable, and never spoilt by an engine that misbehaves."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.arena.generate import MAX_FAILURES, Dropped, GameGenerator, GenerateSettings
+from variant_ai.core.arena.openings import read_openings
+from variant_ai.core.arena.uci_client import GAMES_FOLDERS, UciClient, engine_command
+from variant_ai.core.data.record import MATE, GameRecord
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.plugins import registry
+from variant_ai.specs import DataError, EngineError, builtin_specs
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+VARIANTS = sorted(builtin_specs())
+SHORT = GenerateSettings(games=3, nodes=1, max_plies=16, move_timeout=20)
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def rules(request: pytest.FixtureRequest) -> Rules:
+    return make_rules(registry().variant(request.param))
+
+
+@pytest.fixture(scope="module")
+def one_rules() -> Rules:
+    return make_rules(registry().variant(VARIANTS[0]))
+
+
+def generator(
+    rules: Rules, settings: GenerateSettings, mode: str = "good", *words: str
+) -> GameGenerator:
+    command = [sys.executable, str(FAKE), mode, *words]
+    return GameGenerator(
+        rules,
+        lambda: UciClient(command, timeout=20),
+        settings,
+        engine_variant=rules.spec.fairy,
+    )
+
+
+def played(made: GameGenerator) -> tuple[list[GameRecord], list[Dropped]]:
+    games: list[GameRecord] = []
+    dropped: list[Dropped] = []
+    for item in made.games():
+        (games if isinstance(item, GameRecord) else dropped).append(item)  # type: ignore[arg-type]
+    return games, dropped
+
+
+def test_games_are_legal_and_end_as_their_record_says(rules: Rules) -> None:
+    games, dropped = played(generator(rules, replace(SHORT, max_plies=40)))
+    assert (len(games), dropped) == (3, [])
+    for record in games:
+        game = Game(rules)
+        for move in record.moves:
+            assert game.outcome() is None
+            assert move in game.legal_moves()
+            game.push(move)
+        outcome = game.outcome()
+        if outcome is None:
+            assert (record.plies, record.result) == (40, "1/2-1/2")
+            assert record.termination == "move limit"
+        else:
+            assert (outcome.result, outcome.reason) == (record.result, record.termination)
+
+
+def test_scores_are_kept_ply_for_ply(one_rules: Rules) -> None:
+    games, _ = played(generator(one_rules, SHORT))
+    for record in games:
+        opening = int(record.tags["RandomPlies"])
+        assert record.scores is not None and len(record.scores) == record.plies
+        assert record.scores[:opening] == [None] * opening
+        # the fake engine's score is the ply
+        assert record.scores[opening:] == list(range(opening, record.plies))
+
+
+def test_the_same_seed_gives_the_same_games_with_any_number_of_workers(one_rules: Rules) -> None:
+    settings = replace(SHORT, games=5, random_share=0.2)
+    one, _ = played(generator(one_rules, settings))
+    two, _ = played(generator(one_rules, replace(settings, workers=3)))
+    other, _ = played(generator(one_rules, replace(settings, seed=1)))
+    assert one == two
+    assert [g.moves for g in one] != [g.moves for g in other]
+
+
+def test_openings_differ_and_are_as_long_as_asked(one_rules: Rules) -> None:
+    settings = replace(SHORT, games=12, random_plies=(2, 3), max_plies=3)
+    games, _ = played(generator(one_rules, settings))
+    lengths = {int(g.tags["RandomPlies"]) for g in games}
+    assert lengths == {2, 3}
+    positions = {Game(one_rules).rules.fen(after(one_rules, g)) for g in games}
+    assert len(positions) == len(games)
+
+
+def after(rules: Rules, record: GameRecord) -> object:
+    game = Game(rules)
+    for move in record.moves[: int(record.tags["RandomPlies"])]:
+        game.push(move)
+    return game.position
+
+
+def test_when_short_openings_run_out_longer_ones_are_drawn(one_rules: Rules) -> None:
+    settings = replace(SHORT, games=3, random_plies=(0, 0), max_plies=4)
+    games, _ = played(generator(one_rules, settings))
+    assert len({tuple(g.moves) for g in games}) == 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("dies", "died (exit status 7)"),
+        ("hangs", "hangs: no 'bestmove'"),
+        ("illegal", "a1a1"),
+        ("no-move", "sees no move"),
+        ("nonsense", "sees no move"),
+    ],
+)
+def test_a_misbehaving_engine_loses_its_game_and_is_restarted(
+    one_rules: Rules, mode: str, reason: str, tmp_path: Path
+) -> None:
+    settings = replace(SHORT, move_timeout=2.0 if mode == "hangs" else 20.0)
+    wrong = generator(one_rules, settings, mode, "2", str(tmp_path / "counter"))
+    games, dropped = played(wrong)
+    assert [d.number for d in dropped] == [1]
+    assert reason in dropped[0].reason
+    assert [g.number for g in games] == [1, 3, 4]
+    good, _ = played(generator(one_rules, replace(settings, games=4)))
+    assert [g.moves for g in games] == [good[i].moves for i in (0, 2, 3)]
+
+
+def test_an_engine_that_never_works_is_given_up(one_rules: Rules) -> None:
+    made = generator(one_rules, replace(SHORT, games=100), "dies")
+    seen: list[object] = []
+    with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row.*exit status 7"):
+        seen.extend(made.games())
+
+
+def test_an_engine_that_cannot_start_or_lacks_the_variant(one_rules: Rules) -> None:
+    with pytest.raises(EngineError, match="died"):
+        generator(one_rules, SHORT, "dead").check_engine()
+    made = GameGenerator(
+        one_rules,
+        lambda: UciClient([sys.executable, str(FAKE), "good"]),
+        SHORT,
+        engine_variant="crazyhose",
+    )
+    with pytest.raises(EngineError, match="did you mean 'crazyhouse'"):
+        made.check_engine()
+
+
+def test_stop_ends_games_under_way(one_rules: Rules) -> None:
+    made = generator(one_rules, replace(SHORT, move_timeout=60), "hangs")
+    threading.Timer(0.5, made.stop).start()
+    item = next(made.games())
+    assert isinstance(item, Dropped)
+
+
+def test_no_engine_is_left_behind(one_rules: Rules) -> None:
+    made = generator(one_rules, replace(SHORT, workers=2))
+    games = made.games()
+    next(games)
+    games.close()
+    assert made._engines and not any(engine.running for engine in made._engines)
+
+
+# --- openings from a file ------------------------------------------------------------------------
+
+
+def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
+    game = Game(one_rules)
+    game.push(int(game.legal_moves()[0]))
+    first = game.fen()
+    game.push(int(game.legal_moves()[0]))
+    second = game.fen()
+    epd = " ".join(word for word in second.split() if not word.isdigit())
+    file = tmp_path / "lines.epd"
+    file.write_text(f'# two lines\n\n{first}\n{epd} bm a1a2; id "two; words";\n')
+    openings = read_openings(file, one_rules)
+    assert openings[0] == first
+    assert openings[1].split()[0] == second.split()[0]
+    settings = replace(SHORT, openings=openings, random_plies=(1, 1))
+    games, dropped = played(generator(one_rules, settings))
+    assert dropped == []
+    assert [g.start_fen for g in games] == [openings[0], openings[1], openings[0]]
+    for record in games:
+        game = Game(one_rules, record.start_fen)
+        for move in record.moves:
+            assert move in game.legal_moves()
+            game.push(move)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "no position"), ("\nnot a position\n", r"lines.epd:2: "), ("8/8 w\n", r"lines.epd:1: ")],
+)
+def test_bad_opening_files(one_rules: Rules, tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "lines.epd"
+    file.write_text(text)
+    with pytest.raises(DataError, match=reason):
+        read_openings(file, one_rules)
+
+
+# --- a real engine -------------------------------------------------------------------------------
+
+HAVE_PEER = shutil.which("fairy-stockfish") or any(
+    Path(folder, "fairy-stockfish").exists() for folder in GAMES_FOLDERS
+)
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(not HAVE_PEER, reason="fairy-stockfish is not installed")
+def test_a_real_engine(rules: Rules) -> None:
+    made = GameGenerator(
+        rules,
+        lambda: UciClient(engine_command("fairy-stockfish"), soft_options={"Hash": "1"}),
+        GenerateSettings(games=2, nodes=60),
+        engine_variant=rules.spec.fairy,
+    )
+    games, dropped = played(made)
+    assert dropped == []
+    assert all(g.white.startswith("Fairy-Stockfish") for g in games)
+    for record in games:
+        assert record.scores is not None
+        if record.termination == "checkmate":
+            assert record.scores[-1] == MATE - 1

@@ -1,0 +1,148 @@
+"""`variant-ai generate` from outside: what it writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.data.store import Store
+from variant_ai.specs import builtin_specs
+
+FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
+VARIANT = max(builtin_specs())
+QUICK = ["-V", VARIANT, "--nodes", "1", "--max-plies", "12"]
+
+
+def engine(mode: str = "good", *words: str) -> str:
+    return shlex.join([sys.executable, str(FAKE), mode, *words])
+
+
+def generate(store: Path, *args: str, command: str = "") -> Result:
+    words = ["generate", "--engine", command or engine(), *QUICK, "-o", str(store), *args]
+    return CliRunner().invoke(cli, words)
+
+
+def told(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.stderr
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+def test_games_are_in_the_store(tmp_path: Path) -> None:
+    store = tmp_path / "games.store"
+    report = told(generate(store, "--games", "3", "--json"))
+    opened = Store(store)
+    assert len(opened) == report["games"] == 3
+    assert opened.plies == report["plies"]
+    game = opened.game(0)
+    assert game.variant == VARIANT
+    assert game.white == "Fake Engine 1.0"
+    assert game.scores is not None and len(game.scores) == game.plies
+
+
+def test_the_same_command_writes_the_same_games(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        told(generate(tmp_path / name, "--games", "3", "--seed", "5", "--json"))
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    assert [one.game(i) for i in range(3)] == [two.game(i) for i in range(3)]
+
+
+def test_an_existing_store_is_kept_appended_to_or_replaced(tmp_path: Path) -> None:
+    store = tmp_path / "games.store"
+    told(generate(store, "--games", "1", "--json"))
+    again = generate(store, "--games", "1")
+    assert again.exit_code == 1 and "exists already" in again.stderr
+    told(generate(store, "--games", "2", "--append", "--seed", "1", "--json"))
+    assert len(Store(store)) == 3
+    told(generate(store, "--games", "1", "--replace", "--json"))
+    assert len(Store(store)) == 1
+    both = generate(store, "--append", "--replace")
+    assert both.exit_code == 2 and "exclude each other" in both.stderr
+
+
+def test_dropped_games_are_counted_by_reason(tmp_path: Path) -> None:
+    counter = str(tmp_path / "counter")
+    store = tmp_path / "games.store"
+    result = generate(store, "--games", "2", command=engine("illegal", "2", counter))
+    assert result.exit_code == 0
+    assert "dropped 1: " in result.stderr and "a1a1" in result.stderr
+    assert len(Store(store)) == 2
+
+
+def test_an_engine_given_up_leaves_the_finished_games(tmp_path: Path) -> None:
+    store = tmp_path / "games.store"
+    command = engine("dies-from", "3", str(tmp_path / "counter"))
+    result = generate(store, "--games", "50", command=command)
+    assert result.exit_code == 1
+    assert "games in a row" in result.stderr.splitlines()[-1]
+    assert len(Store(store)) == 2
+
+
+def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
+    result = generate(tmp_path / "games.store", command=engine("dies"))
+    assert result.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "reason"),
+    [
+        (["--random-plies", "5", "2"], 2, "least is more"),
+        (["--option", "Hash"], 2, "not NAME=VALUE"),
+        (["--games", "0"], 2, "--games"),
+        (["--option", "Hush=1"], 1, "did you mean 'Hash'"),
+        (["-V", VARIANT[:-1]], 1, f"did you mean '{VARIANT}'"),
+        (["--engine", "no-such-engine-at-all"], 1, "is not a program"),
+        (["--engine", engine("dead")], 1, "died"),
+        (["--openings", "no-such-file"], 2, "does not exist"),
+        (["--openings", str(FAKE)], 1, "fake_engine.py:1: "),
+    ],
+)
+def test_wrong_input_is_one_sentence(
+    args: list[str], status: int, reason: str, tmp_path: Path
+) -> None:
+    result = generate(tmp_path / "games.store", *args)
+    assert result.exit_code == status
+    assert reason in result.stderr
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_keeps_the_finished_games(tmp_path: Path) -> None:
+    store = tmp_path / "games.store"
+    counter = tmp_path / "counter"
+    # the third game hangs for as long as it is let
+    command = engine("hangs", "3", str(counter))
+    code = (
+        "import sys; from variant_ai.cli.main import main\n"
+        f"sys.argv[1:] = {['generate', '--engine', command, *QUICK, '-o', str(store)]!r}\n"
+        "main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(600):
+        if counter.exists() and counter.read_text() == "3":
+            break
+        try:
+            process.wait(0.1)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert "games" in stdout
+    assert len(Store(store)) == 2
