@@ -6,12 +6,9 @@ each piece met whether its type captures from there.
 
 from __future__ import annotations
 
-from typing import Any
-
-from variant_ai.core.rules.cache import njit
+from variant_ai.core.rules.cache import Number, Record, Truth, njit
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES
 from variant_ai.core.rules.programs import (
-    BEHIND,
     END,
     HOPS,
     LAME,
@@ -32,7 +29,7 @@ ENTERING_MATTERS = 2
 
 
 @njit
-def attacked(t: Any, p: Any, colour: int, square: int) -> bool:
+def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
     """Whether `colour` captures on the square (record arguments; a facing king counts)."""
     board = p["board"]
     program = t["reverse"]
@@ -109,3 +106,128 @@ def attacked(t: Any, p: Any, colour: int, square: int) -> bool:
                             return True
                         break
             at += n
+
+
+@njit
+def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) -> Truth:
+    """Whether `them` attack the king; marks in `work["marks"]` the squares that matter to it.
+
+    Marks have to be zero before. Not every marked square can expose the king, but every square
+    that can is marked.
+    """
+    board = p["board"]
+    marks = work["marks"]
+    program = t["reverse"]
+    at = t["reverse_start"][them * MAX_SQUARES + king]
+    check = False
+    while True:
+        opcode = program[at]
+        if opcode == END:
+            return check
+        n = program[at + 1]
+        at += 2
+        if opcode == RAY:
+            blocker = -1
+            for i in range(n):
+                entry = program[at + i]
+                square = entry & SQUARE_MASK
+                piece = board[square]
+                if piece != 0:
+                    piece -= 1
+                    hits = (piece >> COLOUR_BIT) == them and (
+                        (entry >> (TYPE_SHIFT + (piece & TYPE_MASK))) & 1
+                    ) != 0
+                    if blocker >= 0:
+                        if hits:
+                            marks[blocker] |= LEAVING_MATTERS
+                        break
+                    if hits:
+                        check = True
+                    if (piece >> COLOUR_BIT) == them:
+                        break
+                    blocker = square
+            at += n
+        elif opcode == LEAPS:
+            for i in range(n):
+                entry = program[at + i]
+                piece = board[entry & SQUARE_MASK]
+                if piece != 0:
+                    piece -= 1
+                    if (piece >> COLOUR_BIT) == them and (
+                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
+                    ) & 1:
+                        check = True
+            at += n
+        elif opcode == LAME:  # n holds the legs
+            entry = program[at]
+            piece = board[entry & SQUARE_MASK]
+            if piece != 0:
+                piece -= 1
+                if (piece >> COLOUR_BIT) == them and (
+                    entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
+                ) & 1:
+                    near, far = n & SQUARE_MASK, n >> 7
+                    if board[near] == 0 and board[far] == 0:
+                        check = True
+                    else:
+                        marks[near] |= LEAVING_MATTERS
+                        marks[far] |= LEAVING_MATTERS
+            at += 1
+        elif opcode == HOPS:
+            check |= scan_hops(t, p, them, at, n, work)
+            at += 2 * n
+        else:  # BEHIND: rare enough to test every change of the ray
+            first = board[program[at] & SQUARE_MASK] != 0
+            for i in range(n):
+                entry = program[at + i]
+                marks[entry & SQUARE_MASK] |= LEAVING_MATTERS | ENTERING_MATTERS
+                piece = board[entry & SQUARE_MASK]
+                if i > 0 and first and piece != 0:
+                    piece -= 1
+                    first = False
+                    if (piece >> COLOUR_BIT) == them and (
+                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
+                    ) & 1:
+                        check = True
+            at += n
+
+
+@njit
+def scan_hops(t: Record, p: Record, them: Number, at: Number, n: Number, work: Record) -> Truth:
+    """One ray of `scan_king` on which enemies capture directly or over one piece."""
+    board = p["board"]
+    marks = work["marks"]
+    program = t["reverse"]
+    check = False
+    met = 0
+    first = second = -1
+    for i in range(n):
+        entry = program[at + 2 * i]
+        square = entry & SQUARE_MASK
+        piece = board[square]
+        if piece == 0:
+            continue
+        piece -= 1
+        enemy = (piece >> COLOUR_BIT) == them
+        hits = enemy and ((entry >> (TYPE_SHIFT + (piece & TYPE_MASK))) & 1) != 0
+        hops = enemy and ((program[at + 2 * i + 1] >> (piece & TYPE_MASK)) & 1) != 0
+        if met == 0:
+            if hits:
+                check = True
+            if hops:
+                for j in range(i):
+                    marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_MATTERS
+            first = square
+        elif met == 1:
+            if hits:
+                marks[first] |= LEAVING_MATTERS
+            if hops:
+                check = True
+            second = square
+        else:
+            if hops:
+                marks[first] |= LEAVING_MATTERS
+                marks[second] |= LEAVING_MATTERS
+            break
+        met += 1
+    return check

@@ -1,14 +1,15 @@
-"""Where compiled code is kept: one folder per state of the sources, safe to lose or to damage.
+"""Where compiled code is kept: in folders named by the state of the sources, safe to lose.
 
 Every compiled function of the project is made with `njit` of this module. numba keys its cache by
 a function's own file only, so that an edit of a callee or of a constant elsewhere would silently
-keep old machine code. Here the folder is named by a hash of everything compiled code is made of,
-of numba's version and of the processor, and of bounds checking, which numba forgets as well.
+keep old machine code. Here a module's folder is named by a hash of all it imports from the core,
+directly or not, of numba's version and of the processor; bounds checking, which numba forgets as
+well, has folders of its own.
 
-The folder lies in the user's cache folder, or, where that cannot be written, in a private folder
-for temporary files: the installation itself may be read-only. `VARIANT_AI_CACHE_DIR` names
-another. A file that cannot be read is thrown away and compiled anew, a file that cannot be written
-(full disk) costs a compilation next time and nothing else.
+They lie in the user's cache folder, or, where that cannot be written, in a private folder for
+temporary files: the installation itself may be read-only. `VARIANT_AI_CACHE_DIR` names another.
+A file that cannot be read is thrown away and compiled anew, a file that cannot be written (full
+disk) costs a compilation next time and nothing else.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import llvmlite
 import llvmlite.binding
@@ -30,13 +32,19 @@ import numba
 from numba.core.caching import FunctionCache
 
 F = TypeVar("F", bound=Callable[..., Any])
+Record: TypeAlias = Any
+"""A record or an array of records in compiled code: numpy has no static type for its fields."""
+Number: TypeAlias = Any
+"""An integer: int when run as Python, int64 (a key: uint64) when compiled."""
+Truth: TypeAlias = Any
+"""bool, or numpy's."""
 
 FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
-KEPT_FOLDERS = 8
-"""Folders of other source states left in place when a new one is made."""
+KEPT_FOLDERS = 6
+"""Folders of a module left in place when a new one is made."""
 
-_CORE = Path(__file__).resolve().parent.parent
-_COMPILED_ROOMS = ("rules", "encoding")
+_ROOT = Path(__file__).resolve().parents[2]
+_IMPORT = re.compile(r"^\s*(?:from|import) variant_ai\.(core[\w.]*)", re.MULTILINE)
 _lock = threading.Lock()
 _settings: Any = numba.config
 _FunctionCache: Any = FunctionCache
@@ -47,7 +55,7 @@ def njit(function: F) -> F:
 
     Every such function must see one signature only: the tests count.
     """
-    with _lock, _numba_cache_folder(cache_folder()):
+    with _lock, _numba_cache_folder(cache_folder(Path(function.__code__.co_filename))):
         compile_: Any = numba.njit(nogil=True, error_model="numpy")
         dispatcher: Any = compile_(function)
         if hasattr(dispatcher, "_cache"):  # a plain function with NUMBA_DISABLE_JIT
@@ -92,32 +100,49 @@ def _numba_cache_folder(folder: Path) -> Iterator[None]:
 
 
 @functools.cache
-def cache_folder() -> Path:
-    """The folder for compiled code of the present sources; made if need be."""
-    name = sources_hash() + ("-bounds" if _settings.BOUNDSCHECK else "")
+def cache_folder(module: Path) -> Path:
+    """The folder for compiled code of a module in its present state; made if need be."""
+    name = f"{module.stem}-{sources_hash(module)}" + ("-bounds" if _settings.BOUNDSCHECK else "")
     for base in _candidates():
         folder = base / name
-        if _make(base, folder):
+        if _make(base, folder, module.stem):
             return folder
     return Path(tempfile.mkdtemp(prefix="variant-ai-kernels-")) / name
 
 
-def sources_hash() -> str:
-    """Hash (16 hex digits) of every source that compiled code is made of, numba and processor.
-
-    Sources are the rooms of rules and encoding, and every other module of the core that
-    imports this one.
-    """
+def sources_hash(module: Path) -> str:
+    """Hash (16 hex digits) of all that a module's machine code is made of."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {llvmlite.__version__}".encode())
     digest.update(llvmlite.binding.get_host_cpu_name().encode())
-    for path in sorted(_CORE.rglob("*.py")):
-        source = path.read_bytes()
-        room = path.relative_to(_CORE).parts[0]
-        if room in _COMPILED_ROOMS or b"core.rules.cache import" in source:
-            digest.update(path.relative_to(_CORE).as_posix().encode() + b"\0")
-            digest.update(source)
+    for path in sorted(sources_of(module)):
+        digest.update(path.name.encode() + b"\0")
+        digest.update(_source(path))
     return digest.hexdigest()[:16]
+
+
+def sources_of(module: Path) -> set[Path]:
+    """The module's file and every file of the core that it imports, directly or not."""
+    found: set[Path] = set()
+    todo = [module.resolve()]
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo += _imports(path)
+    return found
+
+
+@functools.cache
+def _source(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@functools.cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    names = _IMPORT.findall(_source(path).decode("utf-8", "replace"))
+    files = (_ROOT / (name.replace(".", "/") + ".py") for name in names)
+    return tuple(file.resolve() for file in files if file.is_file())
 
 
 def _candidates() -> Iterator[Path]:
@@ -134,7 +159,7 @@ def _candidates() -> Iterator[Path]:
     yield Path(tempfile.gettempdir()) / f"variant-ai-kernels-{user}"
 
 
-def _make(base: Path, folder: Path) -> bool:
+def _make(base: Path, folder: Path, stem: str) -> bool:
     """Make a private folder if need be; False where it cannot be written or is not ours.
 
     Cached code is executed when it is loaded, so nobody else may have put it there.
@@ -143,7 +168,7 @@ def _make(base: Path, folder: Path) -> bool:
         base.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not folder.is_dir():
             folder.mkdir(exist_ok=True, mode=0o700)
-            _prune(base)
+            _prune(base, stem)
         owner = base.stat().st_uid
     except OSError:
         return False
@@ -151,10 +176,10 @@ def _make(base: Path, folder: Path) -> bool:
     return ours and os.access(folder, os.W_OK)
 
 
-def _prune(base: Path) -> None:
-    """Remove all but the folders used last: each edit of a source leaves one behind."""
+def _prune(base: Path, stem: str) -> None:
+    """Remove all but a module's newest folders: each edit of a source leaves one behind."""
     with contextlib.suppress(OSError):
-        folders = [p for p in base.iterdir() if p.is_dir()]
+        folders = [p for p in base.glob(f"{stem}-*") if p.is_dir()]
         folders.sort(key=lambda p: p.stat().st_mtime, reverse=True)
         for stale in folders[KEPT_FOLDERS:]:
             shutil.rmtree(stale, ignore_errors=True)

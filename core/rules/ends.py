@@ -1,0 +1,92 @@
+"""Game ends that a position shows by itself, for compiled callers.
+
+What repetition means needs the moves before, and is judged in `game.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK
+from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.position import MAX_SQUARES
+from variant_ai.core.rules.tables import WINS_BY_CHECKS, WINS_BY_EXTINCTION, WINS_BY_REACHING
+
+NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN = range(5)
+
+
+@njit
+def variant_winner(t: Record, p: Record) -> Number:
+    """Colour that has won by a rule of `wins:`, -1 nobody. Records."""
+    features = t["features"]
+    if features & WINS_BY_CHECKS:
+        for colour in range(2):
+            if p["wins_left"][colour] <= 0:
+                return colour
+    if features & WINS_BY_REACHING:
+        for square in range(t["squares"]):
+            piece = np.int64(p["board"][square])
+            if piece != 0 and (piece - 1) & TYPE_MASK == t["reach_type"]:
+                owner = (piece - 1) >> COLOUR_BIT
+                if t["reach"][owner * MAX_SQUARES + square]:
+                    return owner
+    if features & WINS_BY_EXTINCTION:
+        for colour in range(2):
+            if (t["extinct_side"] >> colour) & 1 and not has_type(t, p, colour):
+                return 1 - colour
+    return -1
+
+
+@njit
+def has_type(t: Record, p: Record, colour: Number) -> Truth:
+    """Whether the colour still has a piece of the type that must not die out (-1: any)."""
+    wanted = t["extinct_type"]
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        if (
+            piece >= 0
+            and piece >> COLOUR_BIT == colour
+            and (wanted < 0 or piece & TYPE_MASK == wanted)
+        ):
+            return True
+    return False
+
+
+@njit
+def move_count_reached(t: Record, p: Record) -> Truth:
+    """Whether the move-count rule ends the game.
+
+    Beyond `checks_counted`, each check of the side that gave more lengthens the count by two
+    plies, the check and its answer (Fairy-Stockfish's reading of the Asian rule).
+    """
+    plies = np.int64(t["plies"])
+    if plies == 0:
+        return False
+    clock = np.int64(p["clock"])
+    if t["checks_counted"] >= 0:
+        most = max(np.int64(p["checks"][0]), np.int64(p["checks"][1]))
+        clock -= 2 * max(most - t["checks_counted"], 0)
+    return clock >= plies
+
+
+@njit
+def end_of(t: Record, p: Record, i: Number, moves: Number, check: Number) -> Number:
+    """How the game ended at position i of which `moves` legal moves and `check` are known.
+
+    Arrays: TABLES shape (1,), POSITION shape (n,). Returns reason + 8 * (1 + winner), winner -1
+    for a draw: `end & 7` is the reason (NO_END, CHECKMATE, ...), `(end >> 3) - 1` the winner.
+    """
+    table, position = t[0], p[i]
+    winner: Number = variant_winner(table, position)
+    if winner >= 0:
+        return VARIANT_WIN + 8 * (1 + winner)
+    us = np.int64(position["side"])
+    if moves == 0:
+        if check:
+            return CHECKMATE + 8 * (2 - us)
+        value = np.int64(table["stalemate"])
+        winner = -1 if value == 0 else (us if value > 0 else 1 - us)
+        return STALEMATE + 8 * (1 + winner)
+    if move_count_reached(table, position):
+        return MOVE_COUNT
+    return NO_END

@@ -1,0 +1,215 @@
+"""Playing a move: the next position, its key kept incrementally.
+
+The key (Zobrist) covers board, side, hands, castling rights, the e.p. square, which is set only
+where a capture is possible, and the checks left to win. Promoted pieces are types of their own, so
+promotedness is in it. All key arithmetic stays uint64: mixed with int64 numba makes it signed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.rules.attacks import TYPE_MASK, attacked
+from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.position import (
+    CASTLING,
+    COLOUR_STRIDE,
+    DOUBLE_STEP,
+    DROP,
+    EN_PASSANT,
+    MAX_HAND_KINDS,
+    MAX_SQUARES,
+    PROMOTION,
+)
+from variant_ai.core.rules.tables import (
+    CAPTURES_RESET,
+    COUNTS_CHECKS,
+    DROPS_RESET,
+    HAND_COUNTS,
+    MAX_PASSANT,
+    WINS_BY_CHECKS,
+    ZOBRIST_CASTLING,
+    ZOBRIST_HANDS,
+    ZOBRIST_PASSANT,
+    ZOBRIST_SIDE,
+    ZOBRIST_WINS,
+)
+
+MAX_CLOCK = 32_000
+NO_SQUARE = -1
+
+
+@njit
+def play_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+    """Play a legal move of position i of p into position j of q, which may be the same record.
+
+    t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions`
+    becomes 0.
+    """
+    advance(t[0], p, i, q, j, move)
+    if t[0]["features"] & (COUNTS_CHECKS | WINS_BY_CHECKS):
+        count_check(t[0], q[j])
+
+
+@njit
+def replay_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+    """`play_into` for replaying known games: `checks`, which only the move-count rule asks for,
+    is left as it was wherever that saves the search for checks."""
+    advance(t[0], p, i, q, j, move)
+    if t[0]["features"] & WINS_BY_CHECKS:
+        count_check(t[0], q[j])
+
+
+@njit
+def is_in_check(t: Record, p: Record, i: Number) -> Truth:
+    """Whether the side to move of position i is in check."""
+    return in_check(t[0], p[i], np.int64(p[i]["side"]))
+
+
+@njit
+def in_check(t: Record, p: Record, colour: Number) -> Truth:
+    """Whether the king of a colour is attacked; False where it has none. Records."""
+    king = np.int64(p["kings"][colour])
+    return king >= 0 and attacked(t, p, 1 - colour, king)
+
+
+@njit
+def advance(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+    """Board, hands, rights, e.p., clock, side and key; checks are not counted."""
+    q[j] = p[i]
+    r = q[j]
+    board = r["board"]
+    zobrist = t["zobrist"]
+    key = r["key"]
+    us = np.int64(r["side"])
+    them = 1 - us
+    target = np.int64(move & 127)
+    origin = np.int64((move >> 7) & 127)
+    kind = np.int64((move >> 14) & 7)
+    argument = np.int64((move >> 17) & 31)
+    reset = False
+    if r["ep"] >= 0:
+        key ^= zobrist[ZOBRIST_PASSANT + np.int64(r["ep"])]
+        r["ep"] = NO_SQUARE
+    if kind == DROP:
+        code = 1 + np.int64(t["hand_type"][argument]) + COLOUR_STRIDE * us
+        key ^= take_in_hand(t, r, us, argument, -1)
+        board[target] = code
+        key ^= zobrist[code * MAX_SQUARES + target]
+        reset = (t["resets"] & DROPS_RESET) != 0
+    else:
+        piece = np.int64(board[origin])
+        reset = ((t["resets"] >> ((piece - 1) & TYPE_MASK)) & 1) != 0
+        board[origin] = 0
+        key ^= zobrist[piece * MAX_SQUARES + origin]
+        if kind == CASTLING:
+            rook_from = np.int64(t["castle_squares"][argument, 2])
+            rook_to = np.int64(t["castle_squares"][argument, 3])
+            rook = np.int64(board[rook_from])
+            board[rook_from] = 0
+            board[rook_to] = rook
+            key ^= zobrist[rook * MAX_SQUARES + rook_from]
+            key ^= zobrist[rook * MAX_SQUARES + rook_to]
+        else:
+            place = target
+            if kind == EN_PASSANT:
+                place -= t["advance"][us]
+            captured = np.int64(board[place])
+            if captured != 0:
+                board[place] = 0
+                key ^= zobrist[captured * MAX_SQUARES + place]
+                hand = np.int64(t["hand_of"][(captured - 1) & TYPE_MASK])
+                if hand >= 0:
+                    key ^= take_in_hand(t, r, us, hand, 1)
+                reset |= (t["resets"] & CAPTURES_RESET) != 0
+            if kind == PROMOTION:
+                piece = 1 + argument + COLOUR_STRIDE * us
+            elif kind == DOUBLE_STEP:
+                jumped = (origin + target) >> 1
+                if can_capture_passing(t, r, them, jumped):
+                    r["ep"] = jumped
+                    key ^= zobrist[ZOBRIST_PASSANT + jumped]
+        board[target] = piece
+        key ^= zobrist[piece * MAX_SQUARES + target]
+        if origin == r["kings"][us]:
+            r["kings"][us] = target
+        rights = np.int64(r["castling"])
+        if rights != 0:
+            kept = rights & t["rights_kept"][origin] & t["rights_kept"][target]
+            if kept != rights:
+                r["castling"] = kept
+                key ^= zobrist[ZOBRIST_CASTLING + rights] ^ zobrist[ZOBRIST_CASTLING + kept]
+    if reset:
+        r["clock"] = 0
+        r["checks"][0] = 0
+        r["checks"][1] = 0
+    elif r["clock"] < MAX_CLOCK:
+        r["clock"] += 1
+    r["ply"] += 1
+    r["repetitions"] = 0
+    r["side"] = them
+    r["key"] = key ^ zobrist[ZOBRIST_SIDE]
+
+
+@njit
+def take_in_hand(t: Record, r: Record, colour: Number, hand: Number, change: Number) -> Number:
+    """Change a count in hand by one; returns the change of the key."""
+    zobrist = t["zobrist"]
+    count = np.int64(r["hands"][colour, hand])
+    row = ZOBRIST_HANDS + (colour * MAX_HAND_KINDS + hand) * HAND_COUNTS
+    r["hands"][colour, hand] = count + change
+    return zobrist[row + count] ^ zobrist[row + count + change]
+
+
+@njit
+def can_capture_passing(t: Record, r: Record, colour: Number, square: Number) -> Truth:
+    """Whether a piece of the colour stands where it captures en passant on the square."""
+    row = (colour * MAX_SQUARES + square) * MAX_PASSANT
+    for k in range(MAX_PASSANT):
+        origin = np.int64(t["passant"][row + k])
+        if origin < 0:
+            return False
+        if r["board"][origin & 127] == 1 + (origin >> 7) + COLOUR_STRIDE * colour:
+            return True
+    return False
+
+
+@njit
+def count_check(t: Record, r: Record) -> None:
+    """Count the check that the side not to move has just given, if it has.
+
+    The check that comes with a resetting move is not counted towards the move-count rule.
+    """
+    us = np.int64(r["side"])
+    if not in_check(t, r, us):
+        return
+    them = 1 - us
+    if t["features"] & COUNTS_CHECKS and r["clock"] > 0:
+        r["checks"][them] += 1
+    if t["features"] & WINS_BY_CHECKS and r["wins_left"][them] > 0:
+        row = ZOBRIST_WINS + 16 * them + np.int64(r["wins_left"][them])
+        r["wins_left"][them] -= 1
+        r["key"] ^= t["zobrist"][row] ^ t["zobrist"][row - 1]
+
+
+@njit
+def full_key(t: Record, p: Record, i: Number) -> Number:
+    """The key computed from scratch; `play_into` keeps to it. Arrays."""
+    table, r = t[0], p[i]
+    zobrist = table["zobrist"]
+    key = zobrist[0] ^ zobrist[0]
+    for square in range(table["squares"]):
+        piece = np.int64(r["board"][square])
+        if piece != 0:
+            key ^= zobrist[piece * MAX_SQUARES + square]
+    for colour in range(2):
+        for hand in range(table["hand_kinds"]):
+            row = ZOBRIST_HANDS + (colour * MAX_HAND_KINDS + hand) * HAND_COUNTS
+            key ^= zobrist[row + np.int64(r["hands"][colour, hand])]
+        key ^= zobrist[ZOBRIST_WINS + 16 * colour + np.int64(r["wins_left"][colour])]
+    key ^= zobrist[ZOBRIST_CASTLING + np.int64(r["castling"])]
+    if r["ep"] >= 0:
+        key ^= zobrist[ZOBRIST_PASSANT + np.int64(r["ep"])]
+    if r["side"] == 1:
+        key ^= zobrist[ZOBRIST_SIDE]
+    return key
