@@ -51,16 +51,6 @@ UNREAD = ("7z", "rar", "lz4")
 READABLE = "plain, .gz, .bz2, .xz, .zst, .zip and .tar"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A stream of bytes that may hold games."""
-
-    name: str
-    """`games.pgn.gz`, or `archive.tar.xz!folder/game.pgn`."""
-    stream: io.BufferedReader
-    """Ends early where the file is damaged."""
-
-
 class _Guard(io.RawIOBase):
     """A stream that ends where reading it fails, and keeps what went wrong."""
 
@@ -81,6 +71,22 @@ class _Guard(io.RawIOBase):
             return 0
         buffer[: len(data)] = data
         return len(data)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream of bytes that may hold games."""
+
+    name: str
+    """`games.pgn.gz`, or `archive.tar.xz!folder/game.pgn`."""
+    stream: io.BufferedReader
+    """Ends early where the file is damaged."""
+    guard: _Guard
+
+    @property
+    def damaged(self) -> bool:
+        """Whether reading has come to a place that cannot be read."""
+        return bool(self.guard.problem)
 
 
 class _Counted(io.RawIOBase):
@@ -266,7 +272,7 @@ def _open(
     elif kind:
         yield from _open(name, _decompressed(kind, stream), on_skip, depth + 1)
     else:
-        yield Source(name, stream)
+        yield Source(name, stream, guard)
     if guard.problem:
         on_skip(Skip("damaged file", name, detail=guard.problem))
 

@@ -1,0 +1,237 @@
+"""`variant-ai import`: games from files of any kind into a game store."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common import (
+    EXIT_INTERRUPTED,
+    examples,
+    fail,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    progress,
+    variant_option,
+)
+from variant_ai.cli.filters import filter_options, game_filter
+from variant_ai.cli.notations import load_notation, make_resolver, readers
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.importer import ImportReport
+    from variant_ai.core.data.skips import Skip
+    from variant_ai.core.data.store_writer import Mode
+
+_EXAMPLES = examples(
+    "variant-ai import games.pgn.gz -V crazyhouse -o games.vgs",
+    "variant-ai import lichess/*.pgn.zst -V crazyhouse -o strong.vgs --min-rating 2000",
+    "variant-ai import masters.tar.xz more/ -V xiangqi -o masters.vgs --drop-duplicates",
+    "variant-ai import games.jsonl -V xiangqi -o masters.vgs --append --since 2008",
+)
+
+
+@click.command("import", epilog=_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
+@variant_option()
+@click.option(
+    "-o", "--output", metavar="STORE", required=True, type=click.Path(), help="Store to write."
+)
+@click.option("--append", is_flag=True, help="Add to the store if there is one.")
+@click.option("--replace", is_flag=True, help="Take the place of the store if there is one.")
+@filter_options
+@click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time.")
+@click.option("--keep-aborted", is_flag=True, help="Keep aborted games, else dropped.")
+@click.option("--drop-duplicates", is_flag=True, help="Of games with the same moves keep one.")
+@click.option("--reader", metavar="NAME", help="Read every file so, whatever it looks like.")
+@click.option("--notation", metavar="NAME", help="The moves are in this notation and no other.")
+@click.option(
+    "--skipped",
+    metavar="FILE",
+    type=click.Path(),
+    help="List what could not be read there.  [default: STORE.skipped.jsonl]",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that read moves.  [default: one for each core, 8 at most]",
+)
+@json_option
+def command(
+    files: tuple[str, ...],
+    variant: str,
+    output: str,
+    append: bool,
+    replace: bool,
+    no_time_forfeits: bool,
+    keep_aborted: bool,
+    drop_duplicates: bool,
+    reader: str | None,
+    notation: str | None,
+    skipped: str | None,
+    workers: int | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Read games from FILES into a game store.
+
+    FILES are PGN, lists of moves or JSON lines, plain or packed (.gz, .bz2, .xz, .zst, .zip, .tar),
+    folders of such files, or - for standard input. Text may be UTF-8, UTF-16, Big5 or GB18030.
+    Every move is checked; games that cannot be read are skipped, counted, and listed in a file.
+    """
+    from variant_ai.core.data.importer import Importer
+    from variant_ai.core.data.sources import total_bytes
+    from variant_ai.core.data.store_writer import StoreWriter
+    from variant_ai.specs.errors import UnknownNameError
+
+    if append and replace:
+        raise click.UsageError("--append and --replace exclude each other")
+    spec = load_variant(variant)
+    if notation is not None:
+        load_notation(spec, notation)
+    table = readers(spec)
+    if reader is not None and reader not in table:
+        raise UnknownNameError("reader", reader, table)
+    not_endings = options.pop("not_endings", ())
+    if not keep_aborted:
+        not_endings += ("aborted",)
+    if no_time_forfeits:
+        not_endings += ("time",)
+    conditions = game_filter({**options, "not_endings": not_endings})
+    total = total_bytes(files)
+    chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
+    mode: Mode = "append" if append else "replace" if replace else "new"
+    listing = skipped or f"{output}.skipped.jsonl"
+    with _SkipList(listing) as skips, _stop_on_interrupt() as interrupted:
+        writer = StoreWriter(output, spec, mode=mode, sources=files, conditions=conditions)
+        with writer, progress(quiet=as_json) as bar:
+            task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
+            importer = Importer(
+                readers=chosen,
+                make_resolver=partial(make_resolver, spec, notation),
+                conditions=conditions,
+                drop_duplicates=drop_duplicates,
+                workers=workers or min(8, _cores()),
+                on_skip=skips.add,
+                on_bytes=lambda size: bar.advance(task, size / 1024),
+                on_progress=lambda report: bar.update(task, note=_progress_note(report)),
+                stop=interrupted,
+            )
+            report = importer.run(files, writer)
+            if report.games or append:
+                writer.close(dropped=report.skipped + report.dropped)
+            else:
+                writer.abort()
+        for said in writer.notes:
+            note(said)
+    if as_json:
+        print_json(
+            {
+                "store": output if report.games or append else None,
+                "variant": spec.variant,
+                **report.as_json(),
+                "skipped_list": listing if report.skipped else None,
+            }
+        )
+    elif report.games:
+        _print(report, output, listing)
+    if report.interrupted:
+        note(f"Interrupted; {report.games:,} games are in {output}.")
+        return EXIT_INTERRUPTED
+    if not report.games:
+        fail(_nothing(report, listing))
+    return 0
+
+
+def _print(report: ImportReport, output: str, listing: str) -> None:
+    rate = report.read / max(report.seconds, 1e-9)
+    facts: list[tuple[str, object]] = [
+        ("store", output),
+        ("games", f"{report.games:,} of {report.read:,} read"),
+        ("plies", f"{report.plies:,}"),
+        ("time", f"{report.seconds:.1f} s, {rate:,.0f} games/s"),
+    ]
+    facts += [("dropped", f"{n:,} {reason}") for reason, n in report.dropped.most_common()]
+    facts += [("skipped", f"{n:,} {reason}") for reason, n in report.skipped.most_common()]
+    if report.skipped:
+        facts.append(("listed in", listing))
+    print_facts(facts)
+
+
+def _nothing(report: ImportReport, listing: str) -> str:
+    reasons = [
+        f"{n:,} {reason}"
+        for counter in (report.skipped, report.dropped)
+        for reason, n in counter.most_common(4)
+    ]
+    told = f" ({', '.join(reasons)})" if reasons else ""
+    where = f"; see {listing}" if report.skipped else ""
+    return f"no game was imported{told}{where}"
+
+
+def _progress_note(report: ImportReport) -> str:
+    skipped = report.skipped.total()
+    return f"{report.games:,} games" + (f", {skipped:,} skipped" if skipped else "")
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _insistent(reader: Any) -> Any:
+    """The reader, but sure of every file."""
+    reader.sniff = lambda head: True
+    return reader
+
+
+class _SkipList:
+    """The file that skips are listed in, one JSON object a line; made when there is one to list."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.file: IO[str] | None = None
+
+    def add(self, skip: Skip) -> None:
+        if self.file is None:
+            self.file = open(self.path, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+        json.dump(skip.as_json(), self.file, ensure_ascii=False)
+        self.file.write("\n")
+
+    def __enter__(self) -> _SkipList:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
+@contextlib.contextmanager
+def _stop_on_interrupt() -> Iterator[Any]:
+    """Ctrl-C asks to stop; what is yielded tells whether it did. A second one does not ask."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
