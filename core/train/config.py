@@ -22,8 +22,10 @@ class DataConfig(BaseModel):
 
     stores: tuple[str, ...]
     """Paths of the stores trained on."""
+    validation_stores: tuple[str, ...] = ()
+    """Paths of stores validated on as a whole, instead of a split of the others."""
     hashes: tuple[str, ...] = ()
-    """Checksum of the content of each store."""
+    """Content hash of each store, then of each validation store."""
     split: str = ""
     """How the games were divided, as given to `--split`."""
     seed: int = 0

@@ -229,6 +229,28 @@ class Trainer:
             torch.from_numpy(np.array(samples.value)).to(self.device),
         )
 
+    def time_steps(self, seconds: float) -> tuple[float, float]:
+        """Seconds per step and per position validated, measured for about so long.
+
+        The net is no longer fit for a training afterwards.
+        """
+        warm, steps, began = 2, 0, 0.0
+        batches = self.train.batches()
+        self.net.train()
+        while steps < warm + 1 or time.perf_counter() - began < seconds:
+            if steps == warm:
+                began = time.perf_counter()
+            self._step(next(batches), 0).item()
+            steps += 1
+        step = (time.perf_counter() - began) / (steps - warm)
+        if self.validation is None:
+            return step, 0.0
+        limit = 4 * self.config.batch
+        predict(self.net, self.validation, self.device, self.config.precision, limit=1)
+        began = time.perf_counter()
+        scores = predict(self.net, self.validation, self.device, self.config.precision, limit=limit)
+        return step, (time.perf_counter() - began) / len(scores.rank)
+
     # --- record --------------------------------------------------------------------------------
 
     def _flush(self) -> None:

@@ -1,0 +1,112 @@
+"""What a finished run says of itself: the table of metrics and the model card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from variant_ai.core.train.config import TrainConfig
+
+Row = tuple[str, str]
+
+_TITLES = {
+    "policy_accuracy": "policy accuracy",
+    "legal_accuracy": "policy accuracy among legal moves",
+    "top5_accuracy": "top-5 accuracy",
+    "policy_loss": "policy loss",
+    "value_accuracy_sign": "value accuracy sign",
+    "value_loss": "value loss",
+    "combined_loss": "combined loss",
+}
+_SHARES = ("policy_accuracy", "legal_accuracy", "top5_accuracy", "value_accuracy_sign")
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f} %"
+
+
+def number(name: str, value: Any) -> str:
+    """A metric as a table shows it: shares in per cent, losses with four digits."""
+    if value is None:
+        return "-"
+    return percent(value) if name in _SHARES else f"{value:.4f}"
+
+
+def metric_rows(metrics: Mapping[str, Any]) -> list[Row]:
+    """Name and value of each metric there is, in the order of the papers' tables."""
+    return [
+        (title, number(name, metrics[name]))
+        for name, title in _TITLES.items()
+        if name in metrics and metrics[name] is not None
+    ]
+
+
+def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The table printed at the end of a training: metric, training, validation."""
+    train, validation = results.get("train") or {}, results.get("validation") or {}
+    rows = []
+    for name, title in _TITLES.items():
+        if train.get(name) is not None or validation.get(name) is not None:
+            rows.append((title, number(name, train.get(name)), number(name, validation.get(name))))
+    unseen = validation.get("unseen") or {}
+    if unseen:
+        name = "policy_accuracy"
+        rows.append((f"{_TITLES[name]}, unseen moves", "", number(name, unseen[name])))
+    if results.get("baseline_accuracy") is not None:
+        title = "baseline: most frequent legal move"
+        rows.append((title, "", percent(results["baseline_accuracy"])))
+    return rows
+
+
+def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
+    """Markdown: what the net is for, what it was made from, how well it does, what it is not."""
+    data = config.data
+    lines = [
+        f"# {config.variant}: {config.net.title}",
+        "",
+        f"A value and policy network for {config.variant}, trained by supervised learning on "
+        f"recorded games with variant-ai {results.get('version', '')}.".replace(" .", "."),
+        "",
+        "## Net",
+        "",
+        f"- {config.net.name}, {results['parameters']:,} parameters, {results['flops']:,} floating "
+        "point operations a position",
+        f"- size: {', '.join(f'{k} {v}' for k, v in config.net.size.items() if v is not None)}",
+        f"- input: {config.net.planes} planes of {config.net.board[0]} x {config.net.board[1]}; "
+        f"policy: {config.net.actions} actions ({config.net.head})",
+        f"- spec hash {config.spec_hash}, encoding hash {config.encoding_hash}",
+        "",
+        "## Data",
+        "",
+        f"- training: {data.train_games:,} games, {data.train_positions:,} positions"
+        + (", each also mirrored" if data.mirror else ""),
+        f"- validation: {data.validation_games:,} games, {data.validation_positions:,} positions",
+        f"- split: {data.split}, seed {data.seed}",
+        f"- content hashes of the stores: {', '.join(data.hashes)}",
+        "",
+        "## Training",
+        "",
+        f"- {results['steps']:,} of {config.steps:,} steps of {config.batch} positions: SGD with "
+        f"Nesterov momentum {config.momentum[0]:g} to {config.momentum[1]:g}, one cycle of the "
+        f"learning rate up to {config.lr_max:g} and down to {config.lr_min:g}, weight decay "
+        f"{config.weight_decay:g}, value weight {config.value_weight:g}, seed {config.seed}",
+        f"- {results['seconds'] / 60:.1f} minutes on {config.device} in {config.precision}",
+        "",
+        "## Metrics",
+        "",
+        "| metric | training (last steps) | validation |",
+        "| --- | ---: | ---: |",
+        *(f"| {' | '.join(row)} |" for row in result_rows(results)),
+        "",
+        "Policy accuracy is the share of positions whose greatest logit is the move played; value "
+        "accuracy sign leaves out drawn games; combined loss is (1 - α) · policy loss + α · value "
+        f"loss with α = {config.value_weight:g}.",
+        "",
+        "## Limits",
+        "",
+        "The net imitates the games it was trained on, with their players' habits and errors. Its "
+        "policy is not masked: take the softmax over the legal moves. Its value is the expected "
+        "result between such players, not the truth about the position.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,193 @@
+"""A whole run: training, measuring, and everything that a run directory holds at its end.
+
+run/
+  config.json        the resolved configuration          checkpoints/   the newest ones
+  environment.json   versions and machine                tensorboard/   events
+  metrics.jsonl      the record                          curves.png     its picture
+  results.json       metrics at the end, as printed      model.onnx     the net
+  baseline.npy       how often each action was trained   model-card.md  what it is
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from variant_ai import __version__
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.nets.describe import describe
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.train.baseline import action_counts, load_counts, save_counts
+from variant_ai.core.train.checkpoint import read_config
+from variant_ai.core.train.config import TrainConfig
+from variant_ai.core.train.environment import describe_environment
+from variant_ai.core.train.evaluation import TorchPredictor, evaluate
+from variant_ai.core.train.figures import draw_curves
+from variant_ai.core.train.plan import Prepared, open_data
+from variant_ai.core.train.publish import publish
+from variant_ai.core.train.record import read_metrics
+from variant_ai.core.train.report import model_card
+from variant_ai.core.train.trainer import Observer, Trainer, TrainResult
+from variant_ai.specs.errors import DataError
+from variant_ai.specs.hashing import encoding_hash
+from variant_ai.specs.schema import VariantSpec
+
+CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
+CURVES, MODEL, CARD = "curves.png", "model.onnx", "model-card.md"
+LEGAL_LIMIT = 20_000
+"""Positions of the last validation for which legal moves are generated; all nets and the baseline
+are measured on the same ones."""
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What came of a run."""
+
+    folder: Path
+    results: dict[str, Any]
+    """As written to results.json; without `validation` where the run was stopped."""
+    stopped: bool
+
+
+def run_training(
+    prepared: Prepared,
+    folder: Path,
+    rules: Rules,
+    *,
+    resume: bool = False,
+    observer: Observer | None = None,
+    builders: Mapping[str, NetworkBuilder] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> RunReport:
+    """Trains in `folder` and, if not stopped, measures and publishes the net.
+
+    `say` is told what goes on after the training. Raises DataError where the folder holds another
+    run, DivergedError, OSError.
+    """
+    config = prepared.config
+    if not resume:
+        if folder.exists() and any(folder.iterdir()):
+            raise DataError(f"{folder} is not empty; resume it or name another run directory")
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / CONFIG, config.model_dump_json(indent=2))
+        _write(folder / ENVIRONMENT, json.dumps(describe_environment(), indent=2))
+    trainer = Trainer(
+        config, prepared.train, prepared.validation, folder, observer=observer, builders=builders
+    )
+    trained = trainer.run(resume=resume)
+    title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"
+    draw_curves(read_metrics(folder), folder / CURVES, title)
+    results = _summary(config, trained)
+    if not trained.stopped:
+        say("measuring among legal moves")
+        _measure(results, prepared, trained, folder, rules)
+        say("exporting")
+        metrics = {
+            "validation": {k: v for k, v in (results["validation"] or {}).items() if k != "by_ply"},
+            "baseline_accuracy": results["baseline_accuracy"],
+        }
+        difference = publish(config, trained.net, folder / MODEL, metrics, trained.state.step)
+        results["onnx_difference"] = difference
+        _write(folder / CARD, model_card(config, results))
+    _write(folder / RESULTS, json.dumps(results, indent=2))
+    return RunReport(folder, results, trained.stopped)
+
+
+def open_run(folder: Path, spec: VariantSpec | None = None, rules: Rules | None = None) -> Prepared:
+    """The training of a run directory, to be resumed: same stores, same splits.
+
+    `spec` is the variant the caller means, if any. Raises DataError where the run is of another
+    variant or spec, or its stores are gone or changed.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        what = "is no run directory: it has no config.json" if folder.exists() else "is not there"
+        raise DataError(f"{folder} {what}")
+    config = read_config(path)
+    own = run_spec(config)
+    if spec is not None:
+        require_spec(config, spec, str(folder))
+    encoder = Encoder(own, config.net.head)
+    data, train, validation, seen = open_data(
+        own, encoder, config.data, batch=config.batch, seed=config.seed, rules=rules
+    )
+    return Prepared(config.model_copy(update={"data": data}), encoder, train, validation, seen)
+
+
+def run_spec(config: TrainConfig) -> VariantSpec:
+    """The spec a configuration carries."""
+    return VariantSpec.model_validate_json(json.dumps(config.spec))
+
+
+def require_spec(config: TrainConfig, spec: VariantSpec, where: str) -> None:
+    """Raises DataError where a run or checkpoint is of another variant or encoding."""
+    if config.variant != spec.variant:
+        raise DataError(f"{where} was trained for {config.variant}, not for {spec.variant}")
+    if config.encoding_hash != encoding_hash(spec):
+        raise DataError(
+            f"{where} was trained for another version of the {spec.variant} spec (encoding "
+            f"{config.encoding_hash}, the spec now has {encoding_hash(spec)}); its planes or moves "
+            "differ, so it must be trained again"
+        )
+
+
+def _summary(config: TrainConfig, trained: TrainResult) -> dict[str, Any]:
+    net = describe(trained.net, config.net.shape)
+    return {
+        "version": __version__,
+        "variant": config.variant,
+        "net": config.net.title,
+        "parameters": net.parameters,
+        "flops": net.flops,
+        "steps": trained.state.step,
+        "positions": trained.state.step * config.batch,
+        "seconds": round(trained.state.seconds, 1),
+        "recoveries": trained.state.recoveries,
+        "train": trained.train.as_dict() if trained.train else None,
+        "validation": trained.validation.as_dict() if trained.validation else None,
+        "baseline_accuracy": None,
+    }
+
+
+def _measure(
+    results: dict[str, Any], prepared: Prepared, trained: TrainResult, folder: Path, rules: Rules
+) -> None:
+    """Adds what needs legal moves and the training's moves: baseline, legal and unseen accuracy."""
+    counts = load_counts(folder, prepared.encoder.actions)
+    if counts is None:
+        counts = action_counts(prepared.train, prepared.encoder.actions)
+        save_counts(folder, counts)
+    if prepared.validation is None:
+        return
+    config = prepared.config
+    predictor = TorchPredictor(trained.net, torch.device("cpu"), config.precision)
+    whole = prepared.validation.positions <= LEGAL_LIMIT
+    evaluation = evaluate(
+        {"net": predictor},
+        prepared.validation,
+        prepared.encoder,
+        rules=rules,
+        counts=counts,
+        seen=prepared.seen if whole else None,
+        limit=None if whole else LEGAL_LIMIT,
+        value_weight=config.value_weight,
+    )
+    net = evaluation.nets["net"].as_dict()
+    results["validation"].update(
+        {name: net[name] for name in ("legal_accuracy", "by_ply", "unseen")}
+    )
+    results["baseline_accuracy"] = evaluation.baseline_accuracy
+    results["baseline_positions"] = evaluation.positions
+    results["unseen_share"] = evaluation.unseen_share
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text + ("" if text.endswith("\n") else "\n"))
+    part.replace(path)
