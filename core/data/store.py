@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from variant_ai.specs.errors import DataError, VariantAIError
 from variant_ai.specs.hashing import rules_hash
 from variant_ai.specs.schema import VariantSpec
 
-__all__ = ["NO_RATING", "UNKNOWN", "Run", "Shard", "Store", "StoreInfo", "StoreWriter"]
+__all__ = ["NO_RATING", "UNKNOWN", "Parent", "Run", "Shard", "Store", "StoreInfo", "StoreWriter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,52 @@ class Run:
     tool: str
     sources: tuple[str, ...]
     conditions: dict[str, Any]
-    """What the games were chosen by (`GameFilter.as_dict`)."""
+    """What the games were chosen by (`GameFilter.as_dict`, or words of a split)."""
+    parents: tuple[Parent, ...] = ()
+    """Stores the games were copied from, where they were."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Games of the sources that were left out, by reason; from the END block, if it came to it."""
+
+    @staticmethod
+    def from_dict(said: Mapping[str, Any]) -> Run:
+        parents = tuple(
+            Parent(
+                parent["content_hash"],
+                parent["games"],
+                tuple(Run.from_dict(run) for run in parent["runs"]),
+            )
+            for parent in said.get("parents", ())
+        )
+        return Run(
+            said["tool"],
+            tuple(said.get("sources", ())),
+            said.get("conditions", {}),
+            parents,
+            said.get("dropped", {}),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `from_dict` reads, without what is empty and without sources, which are told once
+        for the whole store."""
+        said = {
+            "conditions": self.conditions,
+            "parents": [parent.as_dict() for parent in self.parents],
+            "dropped": self.dropped,
+        }
+        return {"tool": self.tool} | {name: value for name, value in said.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A store that games were copied from, as it was then."""
+
+    content_hash: str
+    games: int
+    runs: tuple[Run, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        runs = [run.as_dict() for run in self.runs]
+        return {"content_hash": self.content_hash, "games": self.games, "runs": runs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +232,11 @@ class Store:
                 continue
             pending = []
             if block.kind == form.RUN:
-                said = self._read_json(block)
-                runs.append(Run(said["tool"], tuple(said["sources"]), said["conditions"]))
+                runs.append(Run.from_dict(self._read_json(block)))
             elif block.kind == form.END:
                 dropped = self._read_json(block).get("dropped", {})
                 if runs and dropped:
-                    last = runs[-1]
-                    runs[-1] = Run(last.tool, last.sources, last.conditions, dropped)
+                    runs[-1] = replace(runs[-1], dropped=dropped)
             else:
                 raise DataError(
                     f"{self.path}: {block.place}: unknown kind of block; made by a later version?"
@@ -269,6 +310,10 @@ class Store:
 
     def __len__(self) -> int:
         return self.info.games
+
+    def as_parent(self) -> Parent:
+        """What a store made of this one says of it."""
+        return Parent(self.content_hash, len(self), self.info.runs)
 
     @property
     def plies(self) -> int:

@@ -50,12 +50,14 @@ class StoreWriter:
         *,
         mode: Mode = "new",
         sources: Sequence[str] = (),
-        conditions: GameFilter | None = None,
+        conditions: GameFilter | Mapping[str, Any] | None = None,
+        parents: Sequence[Store] = (),
         codec: GameCodec | None = None,
         shard_games: int = SHARD_GAMES,
     ) -> None:
         """`new` refuses an existing store, `replace` takes its place when closed, `append` writes
-        behind it (or makes it). `sources` and `conditions` are kept for whoever asks later.
+        behind it (or makes it). `sources`, `conditions` and the stores that games are copied from
+        are kept for whoever asks later; sources of the parents are sources too.
 
         Raises DataError: exists already, of another variant or rules, damaged, written by another
         process, or a folder that cannot be written to.
@@ -82,14 +84,7 @@ class StoreWriter:
         self._games = self._plies = self._pending_plies = 0
         with self._undone_on_error():
             self._open()
-            self._write_json(
-                form.RUN,
-                {
-                    "tool": f"variant-ai {__version__}",
-                    "sources": list(sources),
-                    "conditions": conditions.as_dict() if conditions else {},
-                },
-            )
+            self._write_json(form.RUN, _run(sources, conditions, parents))
 
     @property
     def games(self) -> int:
@@ -278,6 +273,21 @@ class StoreWriter:
         while rest:
             rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
+
+
+def _run(
+    sources: Sequence[str],
+    conditions: GameFilter | Mapping[str, Any] | None,
+    parents: Sequence[Store],
+) -> dict[str, Any]:
+    inherited = (source for parent in parents for source in parent.info.sources)
+    chosen = conditions.as_dict() if isinstance(conditions, GameFilter) else conditions
+    return {
+        "tool": f"variant-ai {__version__}",
+        "sources": list(dict.fromkeys([*sources, *inherited])),
+        "conditions": dict(chosen or {}),
+        "parents": [parent.as_parent().as_dict() for parent in parents],
+    }
 
 
 def _sync_folder(folder: Path) -> None:
