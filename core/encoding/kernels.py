@@ -28,9 +28,8 @@ from variant_ai.core.encoding.records import (
     RIGHT,
     SCATTER,
     STEP_ORIGIN,
-    Record,
 )
-from variant_ai.core.rules.cache import njit
+from variant_ai.core.rules.cache import Number, Record, njit
 from variant_ai.core.rules.position import (
     CASTLING,
     DOUBLE_STEP,
@@ -42,7 +41,6 @@ from variant_ai.core.rules.position import (
     Position,
 )
 
-Int = int | np.int64
 Planes = NDArray[np.float32]
 Moves = NDArray[np.int32]
 Actions = NDArray[np.int64]
@@ -50,7 +48,7 @@ Actions = NDArray[np.int64]
 
 @njit
 def encode_into(
-    E: Record, P: Position, i: Int, out: Planes, j: Int, mirrored: Int, raw: Int
+    E: Record, P: Position, i: Number, out: Planes, j: Number, mirrored: Number, raw: Number
 ) -> None:
     """Write the planes of `P[i]` to `out[j]`, out float32 [n, C * H * W], C-contiguous.
 
@@ -122,14 +120,14 @@ def encode_into(
 
 
 @njit
-def encode_all(E: Record, P: Position, out: Planes, mirrored: Int, raw: Int) -> None:
+def encode_all(E: Record, P: Position, out: Planes, mirrored: Number, raw: Number) -> None:
     """`encode_into` for every position: P of shape (n,), out float32 [n, C * H * W]."""
     for i in range(P.shape[0]):
         encode_into(E, P, i, out, i, mirrored, raw)
 
 
 @njit
-def action_of(A: Record, P: Position, i: Int, move: Int) -> Int:
+def action_of(A: Record, P: Position, i: Number, move: Number) -> Number:
     """The action of a legal move of `P[i]`, or -1."""
     side = np.int64(P[i]["side"])
     target = np.int64(move) & 127
@@ -160,7 +158,7 @@ def action_of(A: Record, P: Position, i: Int, move: Int) -> Int:
 
 
 @njit
-def move_of(A: Record, P: Position, i: Int, action: Int) -> Int:
+def move_of(A: Record, P: Position, i: Number, action: Number) -> Number:
     """The move of an action in `P[i]`, or -1 where no own piece stands there to make it.
 
     Legality is not asked. Castling, en passant and double steps look like a plain step in the
@@ -211,7 +209,9 @@ def move_of(A: Record, P: Position, i: Int, action: Int) -> Int:
 
 
 @njit
-def actions_into(A: Record, P: Position, i: Int, moves: Moves, n: Int, out: Actions) -> Int:
+def actions_into(
+    A: Record, P: Position, i: Number, moves: Moves, n: Number, out: Actions
+) -> Number:
     """Actions of the first n of `moves` of `P[i]` into out, int64; how many have none."""
     lacking = 0
     for k in range(n):

@@ -33,6 +33,7 @@ PAD = 32
 STEPS = 1024
 STEP_ORIGIN = STEPS // 2
 NO_PLANE = -1
+MAX_RIGHTS = 16
 
 # What fills an input plane. SCATTER planes are zeroed and then marked square by square.
 (SCATTER, COLOUR, MOVE_NUMBER, HALFMOVE, REPETITIONS, HAND, CAPTURED, RIGHT, CHECKS) = range(9)
@@ -75,9 +76,9 @@ POLICY = np.dtype(
         ("special", "i1", (COLOUR_STRIDE,)),  # [type]: bits CASTLES, STEPS_SPECIALLY
         ("step_kind", "i1", (COLOUR_STRIDE, STEPS)),  # [type][step] -> move kind it may have
         ("rights", "i4"),
-        ("right_colour", "i1", (8,)),
-        ("right_from", "i2", (8,)),
-        ("right_to", "i2", (8,)),
+        ("right_colour", "i1", (MAX_RIGHTS,)),
+        ("right_from", "i2", (MAX_RIGHTS,)),
+        ("right_to", "i2", (MAX_RIGHTS,)),
     ],
     align=True,
 )

@@ -1,0 +1,195 @@
+"""Compiled replay: from a sample's number to its planes, action and value, without the GIL.
+
+B samples per batch, G games, N positions with a move (the last position of a game has none).
+
+The order of samples is a permutation computed, not stored: a Feistel network over pairs of
+residues (Black and Rogaway 2002, the generalised cipher with cycle walking), keyed by seed and
+epoch. Each epoch meets every sample exactly once, any step of any epoch is found in constant time,
+and nothing but the step need be remembered to go on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.kernels import action_of, encode_into, move_of
+from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.play import replay_into
+from variant_ai.core.rules.position import Position
+
+ROUNDS = 8
+BLOCK = 64
+"""Positions per entry of the table that finds a position's game."""
+
+BAD_CODE, NO_ACTION = -1, -2
+"""What `fill` returns in place of a count: a code that is no move; a move without an action."""
+
+
+@njit
+def mix(x: np.uint64) -> np.uint64:
+    """One 64-bit number from another, every bit depending on every bit (SplitMix64's finaliser)."""
+    x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit
+def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
+    """Where `index` in [0, n) goes in the permutation of this seed and epoch; n < 2**62."""
+    rows = np.int64(np.ceil(np.sqrt(np.float64(n))))
+    columns = (n + rows - 1) // rows
+    key = mix(mix(np.uint64(seed)) ^ np.uint64(epoch))
+    value = np.int64(index)
+    while True:
+        row = value // columns
+        column = value - row * columns
+        for k in range(ROUNDS):
+            round_key = key + np.uint64(k)
+            if k & 1:
+                noise = mix(round_key ^ (np.uint64(row) << np.uint64(8))) >> np.uint64(32)
+                column += np.int64((noise * np.uint64(columns)) >> np.uint64(32))
+                if column >= columns:
+                    column -= columns
+            else:
+                noise = mix(round_key ^ (np.uint64(column) << np.uint64(8))) >> np.uint64(32)
+                row += np.int64((noise * np.uint64(rows)) >> np.uint64(32))
+                if row >= rows:
+                    row -= rows
+        value = row * columns + column
+        if value < n:
+            return value
+
+
+@njit
+def forgets(seed: Number, sample: Number, share: float) -> Truth:
+    """Whether the sample is one of the `share` whose move number restarts."""
+    noise = mix(np.uint64(seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
+    return np.float64(noise >> np.uint64(11)) * 2.0**-53 < share
+
+
+@njit
+def replay_games(
+    T: Record,
+    C: Record,
+    codes: NDArray[np.uint16],
+    first_code: NDArray[np.int64],
+    cumulative: NDArray[np.int64],
+    start_of: NDArray[np.int32],
+    starts: Position,
+    stride: Number,
+    frame_first: NDArray[np.int64],
+    frames: Position,
+    seen: NDArray[np.int8],
+    keys: NDArray[np.uint64],
+) -> Number:
+    """Replay every game once, keeping every `stride`-th position.
+
+    `frames[frame_first[g] + k]` becomes the position of game g before ply k * stride. `seen`
+    int8 [N] becomes how often each position occurred before, where `keys` has room for the longest
+    game; where keys is empty nothing is counted. Returns the number of games replayed: fewer than
+    G where a code of the next one is no move of the position it meets.
+    """
+    counting = keys.shape[0] > 0
+    work = np.empty(1, frames.dtype)
+    for game in range(first_code.shape[0]):
+        work[0] = starts[start_of[game]]
+        plies = cumulative[game + 1] - cumulative[game]
+        for ply in range(plies):
+            if ply % stride == 0:
+                frames[frame_first[game] + ply // stride] = work[0]
+            if counting:
+                key = work[0]["key"]
+                keys[ply] = key
+                before = 0
+                for other in range(ply):
+                    if keys[other] == key:
+                        before += 1
+                seen[cumulative[game] + ply] = min(before, 127)
+            move = move_of(C, work, 0, np.int64(codes[first_code[game] + ply]))
+            if move < 0:
+                return game
+            replay_into(T, work, 0, work, 0, move)
+    return first_code.shape[0]
+
+
+@njit
+def fill(
+    T: Record,
+    E: Record,
+    C: Record,
+    A: Record,
+    action_table: NDArray[np.int32],
+    mirror_actions: NDArray[np.int32],
+    codes: NDArray[np.uint16],
+    first_code: NDArray[np.int64],
+    cumulative: NDArray[np.int64],
+    block_game: NDArray[np.int32],
+    stride: Number,
+    frame_first: NDArray[np.int64],
+    frames: Position,
+    seen: NDArray[np.int8],
+    results: NDArray[np.int8],
+    seed: Number,
+    shuffle: Number,
+    mirror: Number,
+    forget: float,
+    first_sample: Number,
+    count: Number,
+    planes: NDArray[np.float32],
+    actions: NDArray[np.int64],
+    values: NDArray[np.float32],
+    positions: Position,
+    failure: NDArray[np.int64],
+) -> Number:
+    """Fill samples `first_sample .. first_sample + count - 1` of the endless sequence of epochs.
+
+    T rules tables; E input program; C policy of the codes; A policy of the actions;
+    `cumulative` int64 [G + 1] positions before each game; `stride` to `seen` as `replay_games` left
+    them; `forget` share of samples whose move number restarts at 1. Writes planes [B, C * H * W],
+    actions [B], values [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
+    (game, ply) in `failure`.
+    """
+    total = cumulative[cumulative.shape[0] - 1]
+    period = total * 2 if mirror else total
+    for k in range(count):
+        sample = np.int64(first_sample) + k
+        epoch = sample // period
+        index = sample - epoch * period
+        if shuffle:
+            index = shuffled(index, period, seed, epoch)
+        mirrored = np.int64(1) if index >= total else np.int64(0)
+        at = index - total if mirrored else index
+        game = np.int64(block_game[at // BLOCK])
+        while cumulative[game + 1] <= at:
+            game += 1
+        ply = at - cumulative[game]
+        first = first_code[game]
+        frame = ply // stride
+        positions[k] = frames[frame_first[game] + frame]
+        move = move_of(C, positions, k, np.int64(codes[first + frame * stride]))
+        for past in range(frame * stride, ply):
+            if move < 0:
+                break
+            replay_into(T, positions, k, positions, k, move)
+            move = move_of(C, positions, k, np.int64(codes[first + past + 1]))
+        if move < 0:
+            failure[0], failure[1] = game, ply
+            return BAD_CODE
+        if seen.shape[0] > 0:
+            positions[k]["repetitions"] = seen[at]
+        action = action_of(A, positions, k, move)
+        if action >= 0:
+            action = np.int64(action_table[action])
+        if action < 0:
+            failure[0], failure[1] = game, ply
+            return NO_ACTION
+        actions[k] = np.int64(mirror_actions[action]) if mirrored else action
+        side = np.int64(positions[k]["side"])
+        result = np.float32(results[game])
+        values[k] = -result if side else result
+        if forgets(seed, sample, forget):
+            positions[k]["ply"] = side
+        encode_into(E, positions, k, planes, k, mirrored, 0)
+    return count
