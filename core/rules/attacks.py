@@ -6,7 +6,7 @@ each piece met whether its type captures from there.
 
 from __future__ import annotations
 
-from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES
 from variant_ai.core.rules.programs import (
     END,
@@ -192,7 +192,7 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
             at += n
 
 
-@njit
+@inlined
 def scan_hops(t: Record, p: Record, them: Number, at: Number, n: Number, work: Record) -> Truth:
     """One ray of `scan_king` on which enemies capture directly or over one piece."""
     board = p["board"]

@@ -64,6 +64,16 @@ def njit(function: F) -> F:
     return compiled
 
 
+def inlined(function: F) -> F:
+    """Compile a helper into each of its callers, not by itself: what is called from one place.
+
+    Every layer of functions costs compile time again, since machine code is optimised anew in
+    each caller.
+    """
+    compiled: F = numba.njit(nogil=True, error_model="numpy", inline="always")(function)
+    return compiled
+
+
 class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
     """numba's cache, in which a damaged file is a missing one.
 
@@ -140,9 +150,12 @@ def _source(path: Path) -> bytes:
 
 @functools.cache
 def _imports(path: Path) -> tuple[Path, ...]:
-    names = _IMPORT.findall(_source(path).decode("utf-8", "replace"))
-    files = (_ROOT / (name.replace(".", "/") + ".py") for name in names)
-    return tuple(file.resolve() for file in files if file.is_file())
+    found: list[Path] = []
+    for name in _IMPORT.findall(_source(path).decode("utf-8", "replace")):
+        module = _ROOT / name.replace(".", "/")
+        # from a package anything may have been taken
+        found += module.glob("*.py") if module.is_dir() else [module.with_suffix(".py")]
+    return tuple(file.resolve() for file in found if file.is_file())
 
 
 def _candidates() -> Iterator[Path]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK
-from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.position import MAX_SQUARES
 from variant_ai.core.rules.tables import WINS_BY_CHECKS, WINS_BY_EXTINCTION, WINS_BY_REACHING
 
 NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN = range(5)
 
 
-@njit
+@inlined
 def variant_winner(t: Record, p: Record) -> Number:
     """Colour that has won by a rule of `wins:`, -1 nobody. Records."""
     features = t["features"]
@@ -37,7 +37,7 @@ def variant_winner(t: Record, p: Record) -> Number:
     return -1
 
 
-@njit
+@inlined
 def has_type(t: Record, p: Record, colour: Number) -> Truth:
     """Whether the colour still has a piece of the type that must not die out (-1: any)."""
     wanted = t["extinct_type"]
@@ -52,7 +52,7 @@ def has_type(t: Record, p: Record, colour: Number) -> Truth:
     return False
 
 
-@njit
+@inlined
 def move_count_reached(t: Record, p: Record) -> Truth:
     """Whether the move-count rule ends the game.
 

@@ -23,7 +23,7 @@ from variant_ai.core.rules.attacks import (
     attacked,
     scan_king,
 )
-from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.ends import variant_winner
 from variant_ai.core.rules.position import (
     CASTLING,
@@ -94,25 +94,22 @@ def legal_moves_into(t: Record, p: Record, i: Number, out: Record, work: Record)
     end (king on the hill, third check) there are none. `work["check"][0]` then says whether the
     side to move is in check.
     """
-    return generate(t[0], p[i], out, 0, work)
-
-
-@njit
-def generate(t: Record, p: Record, out: Record, k: Number, work: Record) -> Number:
-    """`legal_moves_into` for records; the list is record k of `out`, record k + 1 is scratch."""
-    features = t["features"]
-    if features & VARIANT_ENDS and variant_winner(t, p) >= 0:
-        work[0]["check"] = 0
+    table, position = t[0], p[i]
+    features = table["features"]
+    work[0]["check"] = 0
+    if features & VARIANT_ENDS and variant_winner(table, position) >= 0:
         return 0
-    n = moves_of(t, p, p["side"], p["ep"], out[k], work[0])
+    n = moves_of(
+        table, position, np.int64(position["side"]), np.int64(position["ep"]), out[0], work[0]
+    )
     if features & MUST_CAPTURE:
-        n = only_captures(p, out[k], n)
+        n = only_captures(position, out[0], n)
     if features & DROP_MATE:
-        n = without_drop_mates(t, p, out, k, n, work)
+        n = without_drop_mates(table, position, out, n, work)
     return n
 
 
-@njit
+@inlined
 def only_captures(p: Record, out: Record, n: Number) -> Number:
     """Keep the captures where there is one."""
     board = p["board"]
@@ -127,12 +124,10 @@ def only_captures(p: Record, out: Record, n: Number) -> Number:
     return kept if kept > 0 else n
 
 
-@njit
-def without_drop_mates(
-    t: Record, p: Record, out: Record, k: Number, n: Number, work: Record
-) -> Number:
+@inlined
+def without_drop_mates(t: Record, p: Record, out: Record, n: Number, work: Record) -> Number:
     """Strike the drops that give mate with a piece that may not (shogi's pawn)."""
-    moves = out[k]["move"]
+    moves = out[0]["move"]
     board = p["board"]
     us = np.int64(p["side"])
     them = 1 - us
@@ -146,7 +141,7 @@ def without_drop_mates(
             to = move & 127
             board[to] = 1 + t["hand_type"][hand] + COLOUR_STRIDE * us
             if attacked(t, p, us, king):
-                mates = moves_of(t, p, them, OFF_BOARD, out[k + 1], work[1]) == 0
+                mates = moves_of(t, p, them, np.int64(OFF_BOARD), out[1], work[1]) == 0
             board[to] = 0
         if not mates:
             moves[kept] = move
@@ -155,9 +150,8 @@ def without_drop_mates(
 
 
 @njit
-def moves_of(t: Record, p: Record, side: Number, ep: Number, out: Record, work: Record) -> Number:
-    """Moves of `side` that leave its king safe, whatever the variant says beyond that."""
-    us = np.int64(side)
+def moves_of(t: Record, p: Record, us: Number, ep: Number, out: Record, work: Record) -> Number:
+    """Moves of the side `us` that leave its king safe, whatever the variant says beyond that."""
     king = np.int64(p["kings"][us])
     check = False
     marks = work["marks"]
@@ -166,7 +160,7 @@ def moves_of(t: Record, p: Record, side: Number, ep: Number, out: Record, work: 
     if king >= 0:
         check = scan_king(t, p, 1 - us, king, work)
     work["check"] = check
-    n = board_moves(t, p, us, np.int64(ep), king, check, out, work)
+    n = board_moves(t, p, us, ep, king, check, out, work)
     if not check and p["castling"] != 0:
         n = castling_moves(t, p, us, out, n)
     if t["hand_kinds"] > 0:
@@ -174,7 +168,7 @@ def moves_of(t: Record, p: Record, side: Number, ep: Number, out: Record, work: 
     return n
 
 
-@njit
+@inlined
 def safe_after(
     t: Record,
     p: Record,
@@ -307,7 +301,7 @@ def board_moves(
     return n
 
 
-@njit
+@inlined
 def promotions(
     t: Record, p: Record, us: Number, kind: Number, move: Number, out: Record, n: Number
 ) -> Number:
@@ -330,7 +324,7 @@ def promotions(
     return n
 
 
-@njit
+@inlined
 def castling_moves(t: Record, p: Record, us: Number, out: Record, n: Number) -> Number:
     """Castling of a side that is not in check."""
     board = p["board"]
@@ -399,7 +393,7 @@ def drop_moves(
     return n
 
 
-@njit
+@inlined
 def file_has_room(t: Record, p: Record, us: Number, hand: Number, target: Number) -> Truth:
     """Whether the file holds fewer of the piece than it may (two-pawns rule)."""
     most = t["per_file"][hand]

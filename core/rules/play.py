@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.rules.attacks import TYPE_MASK, attacked
-from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.position import (
     CASTLING,
     COLOUR_STRIDE,
@@ -46,38 +46,17 @@ def play_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Numbe
     t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions`
     becomes 0.
     """
-    advance(t[0], p, i, q, j, move)
-    if t[0]["features"] & (COUNTS_CHECKS | WINS_BY_CHECKS):
-        count_check(t[0], q[j])
+    replay_into(t, p, i, q, j, move)
+    if t[0]["features"] & COUNTS_CHECKS and q[j]["clock"] > 0 and is_in_check(t, q, j):
+        q[j]["checks"][1 - q[j]["side"]] += 1  # a resetting move's own check is not counted
 
 
 @njit
-def replay_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
-    """`play_into` for replaying known games: `checks`, which only the move-count rule asks for,
-    is left as it was wherever that saves the search for checks."""
-    advance(t[0], p, i, q, j, move)
-    if t[0]["features"] & WINS_BY_CHECKS:
-        count_check(t[0], q[j])
-
-
-@njit
-def is_in_check(t: Record, p: Record, i: Number) -> Truth:
-    """Whether the side to move of position i is in check."""
-    return in_check(t[0], p[i], np.int64(p[i]["side"]))
-
-
-@njit
-def in_check(t: Record, p: Record, colour: Number) -> Truth:
-    """Whether the king of a colour is attacked; False where it has none. Records."""
-    king = np.int64(p["kings"][colour])
-    return king >= 0 and attacked(t, p, 1 - colour, king)
-
-
-@njit
-def advance(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
-    """Board, hands, rights, e.p., clock, side and key; checks are not counted."""
+def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+    """`play_into` for replaying known games and counting: `checks`, which only the move-count rule
+    asks for, stays as it was, which saves a search for checks after every move."""
     q[j] = p[i]
-    r = q[j]
+    t, r = T[0], q[j]
     board = r["board"]
     zobrist = t["zobrist"]
     key = r["key"]
@@ -149,9 +128,19 @@ def advance(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number)
     r["repetitions"] = 0
     r["side"] = them
     r["key"] = key ^ zobrist[ZOBRIST_SIDE]
+    if t["features"] & WINS_BY_CHECKS:
+        count_check(t, r, us)
 
 
 @njit
+def is_in_check(t: Record, p: Record, i: Number) -> Truth:
+    """Whether the side to move of position i is in check; False where it has no king."""
+    us = np.int64(p[i]["side"])
+    king = np.int64(p[i]["kings"][us])
+    return king >= 0 and attacked(t[0], p[i], 1 - us, king)
+
+
+@inlined
 def take_in_hand(t: Record, r: Record, colour: Number, hand: Number, change: Number) -> Number:
     """Change a count in hand by one; returns the change of the key."""
     zobrist = t["zobrist"]
@@ -161,7 +150,7 @@ def take_in_hand(t: Record, r: Record, colour: Number, hand: Number, change: Num
     return zobrist[row + count] ^ zobrist[row + count + change]
 
 
-@njit
+@inlined
 def can_capture_passing(t: Record, r: Record, colour: Number, square: Number) -> Truth:
     """Whether a piece of the colour stands where it captures en passant on the square."""
     row = (colour * MAX_SQUARES + square) * MAX_PASSANT
@@ -174,21 +163,14 @@ def can_capture_passing(t: Record, r: Record, colour: Number, square: Number) ->
     return False
 
 
-@njit
-def count_check(t: Record, r: Record) -> None:
-    """Count the check that the side not to move has just given, if it has.
-
-    The check that comes with a resetting move is not counted towards the move-count rule.
-    """
-    us = np.int64(r["side"])
-    if not in_check(t, r, us):
-        return
-    them = 1 - us
-    if t["features"] & COUNTS_CHECKS and r["clock"] > 0:
-        r["checks"][them] += 1
-    if t["features"] & WINS_BY_CHECKS and r["wins_left"][them] > 0:
-        row = ZOBRIST_WINS + 16 * them + np.int64(r["wins_left"][them])
-        r["wins_left"][them] -= 1
+@inlined
+def count_check(t: Record, r: Record, us: Number) -> None:
+    """Take one from the checks that the side which has just moved needs to win, if it gave one."""
+    left = np.int64(r["wins_left"][us])
+    king = np.int64(r["kings"][1 - us])
+    if left > 0 and king >= 0 and attacked(t, r, us, king):
+        row = ZOBRIST_WINS + 16 * us + left
+        r["wins_left"][us] = left - 1
         r["key"] ^= t["zobrist"][row] ^ t["zobrist"][row - 1]
 
 
