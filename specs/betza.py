@@ -19,6 +19,7 @@ turned by 180 degrees, left and right too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -101,6 +102,7 @@ class Movement:
             legs.append((x, y))
 
 
+@functools.cache
 def parse_betza(text: str) -> tuple[Movement, ...]:
     """The movements of a Betza word, in the order written, directions clockwise from north.
 
@@ -156,7 +158,7 @@ def _atoms(text: str) -> Iterator[tuple[Movement, ...]]:
         suffix = text[at + 1 : at + 2]
         doubled = suffix == letter
         rides = doubled or suffix in tuple("0123456789")
-        if rides and (letter not in MAY_RIDE or doubled and letter in RIDERS):
+        if rides and (letter not in MAY_RIDE or (doubled and letter in RIDERS)):
             raise BetzaError(
                 text, at, f"{letter + suffix!r} has no judge; riders are made of {MAY_RIDE}"
             )

@@ -112,6 +112,7 @@ class Geometry:
         self.spec = spec
         self.files, self.ranks = spec.board.files, spec.board.ranks
         self.squares = self.files * self.ranks
+        self._zones: dict[tuple[str | tuple[str, ...], int], frozenset[int]] = {}
 
     def step(self, square: int, dx: int, dy: int) -> int | None:
         """The square at a displacement, None off the board."""
@@ -122,11 +123,15 @@ class Geometry:
 
     def zone(self, zone: str | tuple[str, ...], colour: int) -> frozenset[int]:
         """Squares of a zone of the player of `colour`."""
-        board = self.spec.board
-        return frozenset(
-            view(square, colour, self.files, self.ranks, board.sides)
-            for square in zone_squares(zone, board)
-        )
+        found = self._zones.get((zone, colour))
+        if found is None:
+            board = self.spec.board
+            found = frozenset(
+                view(square, colour, self.files, self.ranks, board.sides)
+                for square in zone_squares(zone, board)
+            )
+            self._zones[(zone, colour)] = found
+        return found
 
     def paths(self, kind: PieceType, colour: int, origin: int) -> Iterator[Path]:
         """All that a piece may do from a square; castling is not among it."""
@@ -243,9 +248,10 @@ class _Ray:
     """Mask of types that capture over one piece."""
 
 
-def reverse_program(spec: VariantSpec, target: int, capturing: list[tuple[int, Path]]) -> list[int]:
+def reverse_program(
+    geometry: Geometry, target: int, capturing: list[tuple[int, Path]]
+) -> list[int]:
     """From where `target` can be captured. `capturing`: (type, path) with target on the path."""
-    geometry = Geometry(spec)
     rays: dict[tuple[tuple[int, int], bool], _Ray] = {}
     lame: dict[tuple[int, int], int] = defaultdict(int)
     for kind, path in capturing:
@@ -283,10 +289,11 @@ def reverse_program(spec: VariantSpec, target: int, capturing: list[tuple[int, P
     return [word for opcode, body in long for word in (opcode, *body)] + [END]
 
 
-def captures_of(spec: VariantSpec, kind: PieceType, colour: int, origin: int) -> Iterator[Path]:
-    """Paths on which the piece captures, the open line to a piece it may not face included."""
-    geometry = Geometry(spec)
-    yield from (path for path in geometry.paths(kind, colour, origin) if path.capture)
+def captures_of(
+    geometry: Geometry, kind: PieceType, origin: int, paths: list[Path]
+) -> Iterator[Path]:
+    """Those of a piece's paths that capture, and the open line to a piece it may not face."""
+    yield from (path for path in paths if path.capture)
     if kind.piece.faces is not None:
         for dy in (1, -1):
             line: list[int] = []

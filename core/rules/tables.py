@@ -175,19 +175,20 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         passant: dict[int, list[int]] = defaultdict(list)
         for kind in types.all:
             for square in range(geometry.squares):
-                program = forward_program(list(geometry.paths(kind, colour, square)))
+                paths = list(geometry.paths(kind, colour, square))
+                program = forward_program(paths)
                 if program != [END]:
                     row = piece_code(kind.index, colour) * MAX_SQUARES
                     table["forward_start"][row + square] = len(forward)
                     forward += program
-                for path in captures_of(spec, kind, colour, square):
+                for path in captures_of(geometry, kind, square, paths):
                     for target in path.targets:
                         capturing[target].append((kind.index, path))
                     if path.passant:
                         passant[path.targets[0]].append(square | kind.index << 7)
         for square in range(geometry.squares):
             row = colour * MAX_SQUARES + square
-            program = reverse_program(spec, square, capturing[square])
+            program = reverse_program(geometry, square, capturing[square])
             if program != [END]:
                 table["reverse_start"][row] = len(reverse)
                 reverse += program
