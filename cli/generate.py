@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -243,7 +242,7 @@ def _play(generator: GameGenerator, writer: StoreWriter, wanted: int) -> _Report
 
 def _print(report: _Report, output: Path, as_json: bool) -> None:
     if as_json:
-        print_json({"store": output if report.games else None, **dataclasses.asdict(report)})
+        print_json({"store": output if report.games else None, **vars(report)})
         return
     for reason, count in report.dropped.most_common():
         note(f"dropped {count}: {reason}")

@@ -39,7 +39,7 @@ class GenerateSettings:
     random_share: float = 0.0
     """Share of the later plies that are drawn among the legal moves as well, in [0, 1]."""
     max_plies: int = 400
-    """A longer game is a draw, its termination `move limit`."""
+    """A longer game is a draw, its termination `adjudicated: move limit`."""
     move_timeout: float = 30.0
     """Seconds for one move; after that the engine counts as hung and its game is dropped."""
     openings: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class GameGenerator:
         self._stopped = threading.Event()
         self._local = threading.local()
         self._engines: list[UciClient] = []
-        self._openings_seen: set[bytes] = set()
+        self._openings_seen: set[str] = set()
 
     def stop(self) -> None:
         """End soon: games under way are dropped."""
@@ -165,7 +165,7 @@ class GameGenerator:
             game = Game(self.rules, fen)
             while game.ply < plies and game.outcome() is None:
                 game.push(_drawn(chance, game))
-            key = game.position.tobytes()
+            key = game.fen()
             if game.outcome() is None and key not in self._openings_seen:
                 self._openings_seen.add(key)
                 break
@@ -234,7 +234,7 @@ class GameGenerator:
             white=engine.name,
             black=engine.name,
             event=f"self-play, {settings.nodes} nodes a move",
-            termination=outcome.reason if outcome else "move limit",
+            termination=outcome.reason if outcome else "adjudicated: move limit",
             source=f"generate --seed {settings.seed}",
             number=number + 1,
             scores=scores,

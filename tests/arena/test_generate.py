@@ -67,7 +67,7 @@ def test_games_are_legal_and_end_as_their_record_says(rules: Rules) -> None:
         outcome = game.outcome()
         if outcome is None:
             assert (record.plies, record.result) == (40, "1/2-1/2")
-            assert record.termination == "move limit"
+            assert record.termination == "adjudicated: move limit"
         else:
             assert (outcome.result, outcome.reason) == (record.result, record.termination)
 
