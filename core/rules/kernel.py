@@ -31,8 +31,9 @@ from variant_ai.core.rules.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.movegen import MAX_MOVES, legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.play import full_key, is_in_check, play_into
-from variant_ai.core.rules.position import Position, new_position
+from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.tables import compile_tables
+from variant_ai.core.rules.verdicts import move_count_detail, stalemate_detail
 from variant_ai.specs.errors import FenError
 from variant_ai.specs.schema import VariantSpec
 
@@ -107,8 +108,9 @@ class KernelRules(Rules):
         return moves
 
     def play(self, position: Position, move: int) -> Position:
-        after = position.copy()
-        play_into(self.tables, after, 0, after, 0, int(move))
+        # a tenth of the time of position.copy(), which copies such records field by field
+        after: Position = np.frombuffer(bytearray(POSITION.itemsize), POSITION)
+        play_into(self.tables, position, 0, after, 0, int(move))
         return after
 
     def in_check(self, position: Position) -> bool:
@@ -124,17 +126,14 @@ class KernelRules(Rules):
         if end == NO_END:
             return None
         reason, winner = end & 7, (end >> 3) - 1
-        return Outcome(
-            winner if winner >= 0 else None, _REASONS[reason], self._detail(reason, position)
-        )
+        return Outcome(winner if winner >= 0 else None, _REASONS[reason], self._detail(reason))
 
-    def _detail(self, reason: int, position: Position) -> str:
+    def _detail(self, reason: int) -> str:
         """The rule of the spec that ended the game, in words."""
-        rules = self.spec.rules
         if reason == STALEMATE:
-            return f"stalemate is a {rules.stalemate} for the side without a move"
+            return stalemate_detail(self.spec)
         if reason == MOVE_COUNT:
-            return f"{rules.no_progress.plies} plies without {', '.join(rules.no_progress.reset)}"
+            return move_count_detail(self.spec)
         if reason == VARIANT_WIN:
             return "; ".join(
                 f"{win.checks} checks given"
@@ -142,6 +141,6 @@ class KernelRules(Rules):
                 else f"{win.piece} reaches its goal"
                 if win.reaches
                 else f"no {win.extinct} left"
-                for win in rules.wins
+                for win in self.spec.rules.wins
             )
         return ""

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.rules.cache import Number, Record, njit
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.play import replay_into
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.rules.tables import Tables
+
+COMPILED_DEPTH = 3
+"""Longer sequences are begun in Python: compiled code does not hear Ctrl-C."""
 
 
 @njit
@@ -33,11 +39,33 @@ def count_leaves(
     return leaves
 
 
-def perft(tables: Tables, position: Position, depth: int) -> int:
-    """Move sequences of the length from a position; 1 for depth 0."""
+def count_in_kernel(tables: Tables, position: Position, depth: int) -> int:
+    """Move sequences of the length from a position, in compiled code; 1 for depth 0."""
     if depth == 0:
         return 1
     line = new_position(depth + 1)
     line[0] = position[0]
     lists = new_moves(depth + 1)
     return int(count_leaves(tables, line, lists, new_moves(2), new_work(), 0, depth))
+
+
+def perft(rules: Rules, position: Position, depth: int) -> int:
+    """Move sequences of the length from a position, by any engine; 1 for depth 0."""
+    if isinstance(rules, KernelRules) and depth <= COMPILED_DEPTH:
+        return count_in_kernel(rules.tables, position, depth)
+    if depth == 0:
+        return 1
+    moves = rules.legal_moves(position)
+    if depth == 1:
+        return len(moves)
+    return sum(perft(rules, rules.play(position, int(move)), depth - 1) for move in moves)
+
+
+def divide(rules: Rules, position: Position, depth: int) -> dict[str, int]:
+    """perft of depth >= 1 split by first move (UCI), sorted by move."""
+    files = rules.spec.board.files
+    parts = {
+        uci(rules.types, files, int(move)): perft(rules, rules.play(position, int(move)), depth - 1)
+        for move in rules.legal_moves(position)
+    }
+    return dict(sorted(parts.items()))
