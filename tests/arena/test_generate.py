@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import sys
-import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +11,15 @@ import pytest
 
 from variant_ai.core.arena.generate import MAX_FAILURES, Dropped, GameGenerator, GenerateSettings
 from variant_ai.core.arena.openings import read_openings
-from variant_ai.core.arena.uci_client import GAMES_FOLDERS, UciClient, engine_command
+from variant_ai.core.arena.uci_client import GAMES_FOLDERS, Answer, UciClient, engine_command
 from variant_ai.core.data.record import MATE, GameRecord
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import uci
 from variant_ai.plugins import registry
 from variant_ai.specs import DataError, EngineError, builtin_specs
 
-FAKE = Path(__file__).with_name("fake_engine.py")
 VARIANTS = sorted(builtin_specs())
 SHORT = GenerateSettings(games=3, nodes=1, max_plies=16, move_timeout=20)
 
@@ -35,13 +34,58 @@ def one_rules() -> Rules:
     return make_rules(registry().variant(VARIANTS[0]))
 
 
+class ToyEngine(UciClient):
+    """An engine without a process: plays the first legal move, and does wrong on demand.
+
+    The real client is tested against real processes elsewhere.
+    """
+
+    def __init__(self, rules: Rules, wrong: str = "", at: tuple[int, ...] = ()) -> None:
+        super().__init__(["toy"])
+        self.rules, self.wrong, self.at = rules, wrong, at
+        self.games = self.starts = 0
+        self.up = False
+
+    @property
+    def running(self) -> bool:
+        return self.up
+
+    def start(self) -> None:
+        self.name, self.up = "Toy 1.0", True
+        self.starts += 1
+
+    def kill(self) -> None:
+        self.up = False
+
+    def close(self) -> None:
+        self.kill()
+
+    def set_variant(self, name: str) -> None:
+        assert name == self.rules.spec.fairy
+
+    def new_game(self) -> None:
+        assert self.up
+        self.games += 1
+
+    def go(
+        self, fen: str, moves: Sequence[str] = (), *, limits: Mapping[str, int], timeout: float
+    ) -> Answer:
+        assert self.up and limits["nodes"] > 0
+        if self.wrong and (not self.at or self.games in self.at):
+            if self.wrong == "fails":
+                raise EngineError("engine Toy died")
+            return Answer({"illegal": "a1a1", "garbage": "?!", "no move": None}[self.wrong])
+        game = Game.from_uci(self.rules, fen, moves)
+        move = int(min(game.legal_moves()))
+        return Answer(uci(self.rules.types, self.rules.spec.board.files, move), len(moves))
+
+
 def generator(
-    rules: Rules, settings: GenerateSettings, mode: str = "good", *words: str
+    rules: Rules, settings: GenerateSettings, wrong: str = "", at: tuple[int, ...] = ()
 ) -> GameGenerator:
-    command = [sys.executable, str(FAKE), mode, *words]
     return GameGenerator(
         rules,
-        lambda: UciClient(command, timeout=20),
+        lambda: ToyEngine(rules, wrong, at),
         settings,
         engine_variant=rules.spec.fairy,
     )
@@ -78,7 +122,7 @@ def test_scores_are_kept_ply_for_ply(one_rules: Rules) -> None:
         opening = int(record.tags["RandomPlies"])
         assert record.scores is not None and len(record.scores) == record.plies
         assert record.scores[:opening] == [None] * opening
-        # the fake engine's score is the ply
+        # the toy engine's score is the ply
         assert record.scores[opening:] == list(range(opening, record.plies))
 
 
@@ -114,61 +158,61 @@ def test_when_short_openings_run_out_longer_ones_are_drawn(one_rules: Rules) -> 
 
 
 @pytest.mark.parametrize(
-    ("mode", "reason"),
+    ("wrong", "reason"),
     [
-        ("dies", "died (exit status 7)"),
-        ("hangs", "hangs: no 'bestmove'"),
+        ("fails", "engine Toy died"),
         ("illegal", "a1a1"),
-        ("no-move", "sees no move"),
-        ("nonsense", "sees no move"),
+        ("garbage", "?!"),
+        ("no move", "engine Toy 1.0 sees no move"),
     ],
 )
 def test_a_misbehaving_engine_loses_its_game_and_is_restarted(
-    one_rules: Rules, mode: str, reason: str, tmp_path: Path
+    one_rules: Rules, wrong: str, reason: str
 ) -> None:
-    settings = replace(SHORT, move_timeout=2.0 if mode == "hangs" else 20.0)
-    wrong = generator(one_rules, settings, mode, "2", str(tmp_path / "counter"))
-    games, dropped = played(wrong)
+    made = generator(one_rules, SHORT, wrong, at=(2,))
+    games, dropped = played(made)
     assert [d.number for d in dropped] == [1]
     assert reason in dropped[0].reason
     assert [g.number for g in games] == [1, 3, 4]
-    good, _ = played(generator(one_rules, replace(settings, games=4)))
+    assert [e.starts for e in made._engines if isinstance(e, ToyEngine)] == [2]
+    good, _ = played(generator(one_rules, replace(SHORT, games=4)))
     assert [g.moves for g in games] == [good[i].moves for i in (0, 2, 3)]
 
 
 def test_an_engine_that_never_works_is_given_up(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, games=100), "dies")
+    made = generator(one_rules, replace(SHORT, games=100), "fails")
     seen: list[object] = []
-    with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row.*exit status 7"):
+    with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row.*engine Toy died"):
         seen.extend(made.games())
+    assert len(seen) == MAX_FAILURES
 
 
-def test_an_engine_that_cannot_start_or_lacks_the_variant(one_rules: Rules) -> None:
-    with pytest.raises(EngineError, match="died"):
-        generator(one_rules, SHORT, "dead").check_engine()
-    made = GameGenerator(
-        one_rules,
-        lambda: UciClient([sys.executable, str(FAKE), "good"]),
-        SHORT,
-        engine_variant="crazyhose",
-    )
-    with pytest.raises(EngineError, match="did you mean 'crazyhouse'"):
-        made.check_engine()
+def test_failures_between_good_games_are_forgiven(one_rules: Rules) -> None:
+    bad = tuple(range(2, 4 * MAX_FAILURES, 2))
+    games, dropped = played(generator(one_rules, replace(SHORT, games=15), "fails", at=bad))
+    assert len(games) == 15
+    assert len(dropped) > MAX_FAILURES
 
 
-def test_stop_ends_games_under_way(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, move_timeout=60), "hangs")
-    threading.Timer(0.5, made.stop).start()
-    item = next(made.games())
-    assert isinstance(item, Dropped)
+def test_stop_ends_the_games_under_way(one_rules: Rules) -> None:
+    made = generator(one_rules, SHORT)
+    made.stop()
+    assert next(made.games()) == Dropped(0, "stopped")
 
 
 def test_no_engine_is_left_behind(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, workers=2))
+    made = generator(one_rules, replace(SHORT, games=10, workers=2))
     games = made.games()
     next(games)
+    assert any(engine.running for engine in made._engines)
     games.close()
-    assert made._engines and not any(engine.running for engine in made._engines)
+    assert not any(engine.running for engine in made._engines)
+
+
+def test_the_check_names_the_engine_and_ends_it(one_rules: Rules) -> None:
+    made = generator(one_rules, SHORT)
+    assert made.check_engine() == "Toy 1.0"
+    assert not any(engine.running for engine in made._engines)
 
 
 # --- openings from a file ------------------------------------------------------------------------
