@@ -93,6 +93,7 @@ def replay_games(
     """
     counting = keys.shape[0] > 0
     work = np.empty(1, frames.dtype)
+    here = np.int64(0)  # a literal would be another signature
     for game in range(first_code.shape[0]):
         work[0] = starts[start_of[game]]
         plies = cumulative[game + 1] - cumulative[game]
@@ -107,10 +108,10 @@ def replay_games(
                     if keys[other] == key:
                         before += 1
                 seen[cumulative[game] + ply] = min(before, 127)
-            move = move_of(C, work, 0, np.int64(codes[first_code[game] + ply]))
+            move = move_of(C, work, here, np.int64(codes[first_code[game] + ply]))
             if move < 0:
                 return game
-            replay_into(T, work, 0, work, 0, move)
+            replay_into(T, work, here, work, here, move)
     return first_code.shape[0]
 
 
@@ -153,6 +154,7 @@ def fill(
     """
     total = cumulative[cumulative.shape[0] - 1]
     period = total * 2 if mirror else total
+    raw = np.int64(0)
     for k in range(count):
         sample = np.int64(first_sample) + k
         epoch = sample // period
@@ -191,5 +193,5 @@ def fill(
         values[k] = -result if side else result
         if forgets(seed, sample, forget):
             positions[k]["ply"] = side
-        encode_into(E, positions, k, planes, k, mirrored, 0)
+        encode_into(E, positions, k, planes, k, mirrored, raw)
     return count

@@ -18,6 +18,7 @@ from variant_ai.core.encoding import kernels
 from variant_ai.core.encoding.policy import PolicyMap
 from variant_ai.core.encoding.records import Record
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.position import (
     Position,
     move_argument,
@@ -64,26 +65,32 @@ class MoveCodec:
     def encode_game(self, rules: Rules, start: Position, moves: Sequence[int]) -> Codes:
         """Codes of a whole game from its start position. Raises MoveError naming the ply."""
         codes = np.empty(len(moves), np.uint16)
-        position = start
-        for ply, move in enumerate(moves):
+        position, done = start.copy(), 0
+        if isinstance(rules, KernelRules):
+            listed = np.ascontiguousarray(moves, np.int32)
+            done = kernels.encode_game_into(rules.tables, self.record, position, listed, codes)
+        for ply in range(int(done), len(moves)):
             try:
-                codes[ply] = self.encode(position, move)
+                codes[ply] = self.encode(position, moves[ply])
             except MoveError as error:
                 raise MoveError(f"ply {ply}: {error}") from None
-            position = rules.play(position, move)
+            position = rules.play(position, moves[ply])
         return codes
 
     def decode_game(self, rules: Rules, start: Position, codes: Codes) -> list[int]:
         """Moves of a whole game from its start position. Raises MoveError naming the ply."""
-        moves: list[int] = []
-        position = start
-        for ply, code in enumerate(codes.tolist()):
+        moves = np.empty(len(codes), np.int32)
+        position, done = start.copy(), 0
+        if isinstance(rules, KernelRules):
+            listed = np.require(codes, np.uint16, ["C", "W", "A"])
+            done = kernels.decode_game_into(rules.tables, self.record, position, listed, moves)
+        for ply in range(int(done), len(codes)):
             try:
-                moves.append(self.decode(position, code))
+                moves[ply] = self.decode(position, int(codes[ply]))
             except MoveError as error:
                 raise MoveError(f"ply {ply}: {error}") from None
-            position = rules.play(position, moves[-1])
-        return moves
+            position = rules.play(position, int(moves[ply]))
+        return [int(move) for move in moves]
 
 
 def describe(move: int, spec: VariantSpec) -> str:

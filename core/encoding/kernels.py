@@ -30,6 +30,7 @@ from variant_ai.core.encoding.records import (
     STEP_ORIGIN,
 )
 from variant_ai.core.rules.cache import Number, Record, njit
+from variant_ai.core.rules.play import replay_into
 from variant_ai.core.rules.position import (
     CASTLING,
     DOUBLE_STEP,
@@ -116,7 +117,8 @@ def encode_into(
             value = (np.int64(P[i]["castling"]) >> bit) & 1
         elif op == CHECKS:
             value = np.int64(E[0]["total"][0, c]) - np.int64(P[i]["wins_left"][colour])
-        row[c * squares : (c + 1) * squares] = np.float32(value) * E[0]["scale"][raw, c]
+        share = np.float32(np.float64(value) / E[0]["maximum"][raw, c])
+        row[c * squares : (c + 1) * squares] = share
 
 
 @njit
@@ -219,3 +221,40 @@ def actions_into(
         if out[k] < 0:
             lacking += 1
     return lacking
+
+
+@njit
+def encode_game_into(
+    T: Record, A: Record, P: Position, moves: Moves, codes: NDArray[np.uint16]
+) -> Number:
+    """Codes of a game's moves, played on from `P[0]`, which is played along. T rules tables.
+
+    Returns how many plies were encoded: all, or up to a move that has no code.
+    """
+    only = np.int64(0)  # a literal would be another signature
+    for ply in range(moves.shape[0]):
+        move = np.int64(moves[ply])
+        code = action_of(A, P, only, move)
+        if code < 0:
+            return ply
+        codes[ply] = code
+        replay_into(T, P, only, P, only, move)
+    return moves.shape[0]
+
+
+@njit
+def decode_game_into(
+    T: Record, A: Record, P: Position, codes: NDArray[np.uint16], moves: Moves
+) -> Number:
+    """Moves of a game's codes, played on from `P[0]`, which is played along. T rules tables.
+
+    Returns how many plies were decoded: all, or up to a code that is no move there.
+    """
+    only = np.int64(0)  # a literal would be another signature
+    for ply in range(codes.shape[0]):
+        move = move_of(A, P, only, np.int64(codes[ply]))
+        if move < 0:
+            return ply
+        moves[ply] = move
+        replay_into(T, P, only, P, only, move)
+    return codes.shape[0]

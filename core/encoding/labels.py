@@ -10,7 +10,6 @@ labels that no mover ever uses.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import numpy as np
@@ -19,8 +18,17 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.policy import PolicyMap, step_number
 from variant_ai.core.encoding.records import NO_PLANE
 from variant_ai.core.rules.fen import parse_fen
+from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.pieces import PieceTypes
-from variant_ai.core.rules.position import piece_colour, piece_type, square_name, view
+from variant_ai.core.rules.position import (
+    DROP,
+    PROMOTION,
+    make_move,
+    piece_colour,
+    piece_type,
+    square_name,
+    view,
+)
 from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.planes import castling_steps, promotion_choices
 from variant_ai.specs.schema import Piece, VariantSpec
@@ -30,7 +38,7 @@ Label = tuple[int, int, int, int]
 """(class, origin, target, piece): class 0 move, 1 promotion, 2 drop (piece: index into the spec's
 pieces, else 0), 3 pass. Sorted, this is the order of labels."""
 
-MOVE, PROMOTE, DROP, PASS = range(4)
+PLAIN, PROMOTE, ONTO, PASS = range(4)
 
 
 class FlatLabels:
@@ -67,7 +75,7 @@ class FlatLabels:
             drop = spec.pieces[letter].drop
             zone = everywhere if drop is True else zone_squares(drop, board) if drop else ()
             todo += [(letter, square) for square in zone]
-            found |= {(DROP, square, square, self._letters.index(letter)) for square in zone}
+            found |= {(ONTO, square, square, self._letters.index(letter)) for square in zone}
         reached = set(todo)
         while todo:
             letter, origin = todo.pop()
@@ -126,11 +134,11 @@ class FlatLabels:
         """(class, piece afterwards) of one step: plain, promoted, or both."""
         promotes = self.spec.pieces[letter].promotes
         if promotes is None:
-            return [(MOVE, letter)]
+            return [(PLAIN, letter)]
         board = self.spec.board
         zone = zone_squares(promotes.at, board)
         if target not in zone and not (promotes.on == "from or to" and origin in zone):
-            return [(MOVE, letter)]
+            return [(PLAIN, letter)]
         outcomes = [(PROMOTE, choice) for choice in promotion_choices(self.spec, letter)]
         must = promotes.must
         if isinstance(must, bool):
@@ -139,7 +147,7 @@ class FlatLabels:
             forced = not self._targets(self.spec.pieces[letter], target)
         else:
             forced = target in zone_squares(must, board)
-        return outcomes if forced else [*outcomes, (MOVE, letter)]
+        return outcomes if forced else [*outcomes, (PLAIN, letter)]
 
     # --- other views of a label ----------------------------------------------------------------
 
@@ -157,18 +165,18 @@ class FlatLabels:
 
     def _text(self, label: Label) -> str:
         kind, origin, target, piece = label
-        files = self.spec.board.files
         letter = self._letters[piece]
         match kind:
-            case 0:
-                return square_name(origin, files) + square_name(target, files)
             case 1:
-                # A piece written `+P` is what P promotes to, and nothing else: `7g7f+`.
-                suffix = "+" if re.match(r"\+", letter) else letter.lower()
-                return square_name(origin, files) + square_name(target, files) + suffix
+                move = make_move(origin, target, PROMOTION, self.types.promoted(letter))
             case 2:
-                return f"{letter}@{square_name(target, files)}"
-        return "0000"
+                assert self.spec.hands is not None
+                move = make_move(0, target, DROP, self.spec.hands.order.index(letter))
+            case 3:
+                return "0000"
+            case _:
+                move = make_move(origin, target)
+        return uci(self.types, self.spec.board.files, move)
 
     # --- to and from the map -------------------------------------------------------------------
 
@@ -180,11 +188,11 @@ class FlatLabels:
         for i, (kind, origin, target, piece) in enumerate(self._keys):
             step = step_number(target % files - origin % files, target // files - origin // files)
             letter, square = self._letters[piece], origin
-            if kind == MOVE:
+            if kind == PLAIN:
                 plane = int(record["step_plane"][step])
             elif kind == PROMOTE:
                 plane = int(record["promotion_plane"][self.types.promoted(letter), step])
-            elif kind == DROP:
+            elif kind == ONTO:
                 assert self.spec.hands is not None
                 plane = int(record["drop_plane"][self.spec.hands.order.index(letter)])
             else:

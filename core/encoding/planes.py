@@ -71,7 +71,7 @@ def compile_input(spec: VariantSpec) -> Record:
     record["turn"][:, :squares] = turn_table(spec.board)
     record["sides"] = len(spec.castling)
     record["en_passant"] = NO_PLANE
-    record["scale"] = 1
+    record["maximum"] = 1
     compiler = _Compiler(spec, record)
     for plane in planes:
         compiler.add(plane)
@@ -97,7 +97,7 @@ class _Compiler:
         theirs = int(plane.who == "them")
         record["op"][index] = _FILLED.get(plane.item, SCATTER)
         record["who"][index] = theirs
-        record["scale"][0, index] = 1 / plane.max
+        record["maximum"][0, index] = plane.max
         record["argument"][index] = plane.number
         match plane.item:
             case "pieces":

@@ -47,7 +47,7 @@ INPUT = np.dtype(
         ("who", "i1", (MAX_INPUT_PLANES,)),  # 0 the mover's, 1 the other player's
         ("argument", "i2", (MAX_INPUT_PLANES,)),  # hand index, repetition, castling side, counter
         ("total", "i2", (2, MAX_INPUT_PLANES)),  # [whose], CAPTURED: start count; CHECKS: to win
-        ("scale", "f4", (2, MAX_INPUT_PLANES)),  # [raw]: 1/max normalised, 1 raw
+        ("maximum", "f8", (2, MAX_INPUT_PLANES)),  # [raw]: what counts are divided by; raw: 1
         ("sides", "i4"),  # castling rights of each colour
         ("piece", "i4", (2, CODES)),  # [side to move][piece code] -> plane * squares
         ("piece_mark", "f4", (2, CODES)),  # what is added there: 1, or 0 where no plane shows it
