@@ -41,6 +41,7 @@ from variant_ai.core.rules.verdicts import (
     move_count_detail,
     ordinal,
     progress_plies,
+    stalemate_detail,
 )
 from variant_ai.specs.errors import FenError, MoveError, SpecError
 from variant_ai.specs.schema import VariantSpec
@@ -138,7 +139,7 @@ class FairyRules(Rules):
             winner = _winner(self._fairy.mated_value(fen), side)
             if self._checks(fen):
                 return Outcome(winner, "checkmate")
-            return Outcome(winner, "stalemate", f"stalemate: {rules.stalemate}")
+            return Outcome(winner, "stalemate", stalemate_detail(self.spec))
         count = rules.no_progress
         if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
             return Outcome(None, "move count", move_count_detail(self.spec))

@@ -87,6 +87,7 @@ def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[s
         "perpetualCheckIllegal": "true" if rules.repetition.perpetual_check == "loss" else "false",
         "chasingRule": rules.repetition.perpetual_chase if chase else "none",
         "stalemateValue": rules.stalemate,
+        "countingRule": rules.counting,
     }
 
 

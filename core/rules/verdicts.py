@@ -30,12 +30,11 @@ def progress_plies(spec: VariantSpec, position: Position) -> int:
     return clock - 2 * max(0, int(position["checks"][0].max()) - counted)
 
 
+def stalemate_detail(spec: VariantSpec) -> str:
+    return f"stalemate is a {spec.rules.stalemate} for the side without a move"
+
+
 def move_count_detail(spec: VariantSpec) -> str:
-    """The move-count rule in words: `120 plies without captures, 10 checks a side counted`."""
+    """The move-count rule in words: `120 plies without captures`."""
     rule = spec.rules.no_progress
-    words = f"{rule.plies} plies without {', '.join(rule.reset)}"
-    return (
-        words
-        if rule.checks_counted == "all"
-        else f"{words}, {rule.checks_counted} checks a side counted"
-    )
+    return f"{rule.plies} plies without {', '.join(rule.reset)}"

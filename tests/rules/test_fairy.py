@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import string
 from contextlib import suppress
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,12 +34,12 @@ from variant_ai.specs.errors import (
 )
 
 SPECS = {name: load_spec(path) for name, path in builtin_specs().items()}
-RULES: dict[tuple[str, str], Rules] = {}
 
 
+@cache
 def rules_of(name: str, engine: str) -> Rules:
     """Hypothesis calls a test many times, so fixtures will not do."""
-    return RULES.setdefault((name, engine), make_rules(SPECS[name], engine))
+    return make_rules(SPECS[name], engine)
 
 
 def with_fairy(spec: VariantSpec, **changes: object) -> VariantSpec:
@@ -95,6 +96,12 @@ def test_configurations_are_loaded_once_and_take_effect() -> None:
     assert having(chasingRule="none").optional_end(x_ray, chase * 2) == 0
     assert first.mated_value(no_move) == -1
     assert having(stalemateValue="draw").mated_value(no_move) == 0
+    counting = "8/8/3nk3/8/8/4R3/8/4K3 b - - 0 1"
+    for rule, limit in (("none", "-"), ("makruk", "128")):
+        makruk = FairyVariant("makruk", {"countingRule": rule})
+        assert makruk.fen_after(counting, ["e6d7"]).split()[3] == limit
+    asked = set(base) - {"countingRule"}
+    assert asked == set(spec_settings(spec, move_count=False, chase=False)) - {"countingRule"}
 
 
 def test_odd_move_counts_cannot_be_said() -> None:

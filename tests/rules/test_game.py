@@ -13,7 +13,7 @@ from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.notation import uci
-from variant_ai.core.rules.position import move_kind, move_target
+from variant_ai.core.rules.position import move_kind
 from variant_ai.specs import SpecError, VariantSpec
 from variant_ai.specs.errors import FenError, MoveError
 
@@ -130,31 +130,48 @@ def test_promotedness_and_rights_make_positions_different(crazyhouse: Rules) -> 
     assert Game.from_uci(crazyhouse, start, [*cycle * 2, cycle[0]]).outcome() is not None
 
 
+def quiet_game(rules: Rules, checks: int, seed: int) -> Game | None:
+    """A game without captures or third occurrences in which Red gives so many checks and then
+    none, and Black none; None where it runs into a dead end."""
+    rng, given = random.Random(seed), 0
+    game = Game(rules, "3k5/9/9/9/9/9/9/9/4R4/3AK4 w - - 0 1")
+    while game.outcome() is None:
+        quiet, checking = [], []
+        for move in game.legal_moves().tolist():
+            after = rules.play(game.position, move)
+            occurred = sum(p["key"][0] == after["key"][0] for p in game.positions)
+            replies = rules.legal_moves(after)
+            taken = game.side == 0 and after["board"][0][replies & 127].any()
+            if (
+                occurred < 2
+                and len(replies)
+                and not taken
+                and not game.position["board"][0][move & 127]
+            ):
+                (checking if rules.in_check(after) else quiet).append(move)
+        eager = game.side == 0 and given < checks and rng.random() < 0.8
+        wanted = (checking if eager else quiet) or quiet
+        if not wanted:
+            return None
+        move = rng.choice(wanted)
+        given += move in checking
+        game.push(move)
+    return game if given == checks else None
+
+
 @pytest.mark.parametrize("checks", [0, 9, 20, 40])
 def test_checks_beyond_the_tenth_do_not_count(xiangqi: Rules, checks: int) -> None:
     """With 20 checks a limit of 100 plies is reached at 120, with 40 at 160."""
+    if xiangqi.name == "fairy" and checks != 20:
+        pytest.skip("one game is enough for the slow engine")
     spec = changed(xiangqi.spec, no_progress={"plies": 100})
     kernel = make_rules(spec, "kernel")
-    start = "3k5/9/9/9/9/9/9/9/4R4/5K3 w - - 0 1"
-    game, given, rng = Game(kernel, start), 0, random.Random(checks)
-    while game.outcome() is None:
-        seen = {int(p["key"][0]) for p in game.positions}
-        fresh, fresh_checks = [], []
-        for move in game.legal_moves().tolist():
-            after = kernel.play(game.position, move)
-            if int(after["key"][0]) in seen or game.position["board"][0][move_target(move)]:
-                continue
-            if kernel.outcome(after) is None or game.ply > 98:
-                (fresh_checks if kernel.in_check(after) else fresh).append(move)
-        wanted = fresh_checks if game.side == 0 and given < checks else fresh
-        move = rng.choice(wanted or fresh or fresh_checks)
-        given += move in fresh_checks
-        game.push(move)
-    assert given == checks
+    game = next(g for seed in range(50) if (g := quiet_game(kernel, checks, seed)))
     limit = 100 + 2 * max(0, checks - 10)
     rules = make_rules(spec, xiangqi.name)
     moves = game.uci_moves()
     assert len(moves) == limit
+    start = kernel.fen(game.positions[0])
     replayed = Game.from_uci(rules, start, moves)
     outcome = replayed.outcome()
     assert outcome is not None and (outcome.reason, outcome.winner) == ("move count", None)
@@ -178,7 +195,8 @@ def test_counters_follow_the_spec(crazyhouse: Rules) -> None:
 def test_stalemate_is_what_the_spec_says(xiangqi: Rules, crazyhouse: Rules) -> None:
     lost = Game(xiangqi, "3k5/4P4/9/9/9/9/9/9/9/4K4 b - - 0 1").outcome()
     assert lost is not None
-    assert (lost.reason, lost.winner, lost.detail) == ("stalemate", 0, "stalemate: loss")
+    assert (lost.reason, lost.winner) == ("stalemate", 0)
+    assert lost.detail == "stalemate is a loss for the side without a move"
     drawn = Game(crazyhouse, "k7/2Q5/8/8/8/8/8/4K3[] b - - 0 1").outcome()
     assert drawn is not None and (drawn.reason, drawn.result) == ("stalemate", "1/2-1/2")
 

@@ -26,9 +26,9 @@ STARTS = {
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])
 def test_ends_agree(name: str) -> None:
     spec = load_spec(builtin_specs()[name])
-    report = check_game_ends(spec, 14, 7, starts=STARTS[name], max_plies=150)
+    report = check_game_ends(spec, 8, 7, starts=STARTS[name], max_plies=100)
     assert report.agrees, report.first_difference
-    assert report.games == 14 and report.positions > 300
+    assert report.games == 8 and report.positions > 200
     assert any(end.startswith("repetition") for end in report.ends)
 
 
