@@ -140,7 +140,7 @@ class KernelRules(Rules):
                 if win.checks
                 else f"{win.piece} reaches its goal"
                 if win.reaches
-                else f"no {win.extinct} left"
+                else f"{win.extinct} captured"
                 for win in self.spec.rules.wins
             )
         return ""

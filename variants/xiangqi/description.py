@@ -21,10 +21,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position, piece_code
+from variant_ai.core.rules.position import (
+    Position,
+    make_move,
+    move_origin,
+    move_target,
+    piece_code,
+)
 from variant_ai.specs.errors import MoveError
 
 FILES = 9
+SQUARES = 90
 FRONT, MIDDLE, BACK = -1, -2, -3
 DIAGONAL = "ABN"
 """Pieces whose number is always the file they go to."""
@@ -46,42 +53,52 @@ def find(rules: Rules, position: Position, said: Description) -> list[int]:
     """Legal moves that the description fits; the one it means, where it is well-formed."""
     black = int(position["side"][0])
     code = piece_code(rules.types.by_symbol[said.piece].index, black)
-    board = position["board"][0].tolist()
-    origins = None
+    squares = _squares(position, code)
     if said.place:
-        origins = _at_place(board, code, black, said)
-    diagonal = said.piece in DIAGONAL
-    forward = -1 if black else 1
-    fits = []
-    for move in rules.legal_moves(position).tolist():
-        origin = move >> 7 & 127
-        if board[origin] != code:
-            continue
-        if origins is not None and origin not in origins:
-            continue
-        target = move & 127
-        if said.file and file_number(origin, black) != said.file:
-            continue
-        steps = (target // FILES - origin // FILES) * forward
-        if said.way == "=":
-            right = steps == 0 and file_number(target, black) == said.number
-        elif steps == 0 or (steps > 0) != (said.way == "+"):
-            right = False
-        elif diagonal:
-            right = file_number(target, black) == said.number
-        else:
-            right = abs(steps) == said.number
-        if right:
-            fits.append(move)
-    return fits
+        squares = _at_place(squares, black, said)
+    elif said.file:
+        squares = [square for square in squares if file_number(square, black) == said.file]
+    # Geometry first, legality last: where a piece may go to is one square, seldom two.
+    moves = [
+        make_move(origin, target)
+        for origin in squares
+        for target in _targets(origin, black, said)
+        if 0 <= target < SQUARES
+    ]
+    legal = rules.legal_moves(position).tolist()
+    return [move for move in moves if move in legal]
+
+
+def _targets(origin: int, black: int, said: Description) -> tuple[int, ...]:
+    """Squares that a piece on `origin` may mean to go to, on the board or not."""
+    file, number = origin % FILES, said.number
+    other = number - 1 if black else FILES - number
+    ahead = (FILES if said.way == "+" else -FILES) * (-1 if black else 1)
+    if said.way == "=":
+        return (origin - file + other,) if said.piece not in DIAGONAL else ()
+    if said.piece not in DIAGONAL:
+        return (origin + number * ahead,)
+    aside = abs(other - file)
+    ranks = {"A": (0, 1, 0), "B": (0, 0, 2), "N": (0, 2, 1)}[said.piece]
+    return (origin + ranks[aside] * ahead + other - file,) if 1 <= aside <= 2 else ()
+
+
+def _squares(position: Position, code: int) -> list[int]:
+    """Squares of a piece code, from a1."""
+    board = position.tobytes()[:SQUARES]
+    squares = []
+    square = board.find(code)
+    while square >= 0:
+        squares.append(square)
+        square = board.find(code, square + 1)
+    return squares
 
 
 def describe(rules: Rules, position: Position, move: int) -> Description:
     """The shortest description that fits this legal move only, with the places that books use."""
     black = int(position["side"][0])
-    board = position["board"][0].tolist()
-    origin, target = move >> 7 & 127, move & 127
-    code = board[origin]
+    origin, target = move_origin(move), move_target(move)
+    code = int(position["board"][0, origin])
     piece = rules.types.all[(code - 1) & 31].base
     steps = (target // FILES - origin // FILES) * (-1 if black else 1)
     way = "=" if steps == 0 else "+" if steps > 0 else "-"
@@ -90,7 +107,7 @@ def describe(rules: Rules, position: Position, move: int) -> Description:
     file, place = file_number(origin, black), 0
     # Two advisors or elephants on a file never move the same way, so they need no place.
     if piece not in "KAB":
-        columns = doubled(board, code, black)
+        columns = doubled(position, code)
         if file in columns:
             place = _place(columns, file, origin)
     return Description(piece, file, place, way, number)
@@ -122,32 +139,33 @@ def file_number(square: int, black: int) -> int:
     return square % FILES + 1 if black else FILES - square % FILES
 
 
-def doubled(board: list[int], code: int, black: int) -> dict[int, list[int]]:
+def doubled(position: Position, code: int) -> dict[int, list[int]]:
     """Files, from the mover's right, on which pieces of this code stand behind each other: file
     number -> their squares, the front one first."""
+    return _columns(_squares(position, code), int(position["side"][0]))
+
+
+def _columns(squares: list[int], black: int) -> dict[int, list[int]]:
     columns: dict[int, list[int]] = {}
-    for square, piece in enumerate(board):
-        if piece == code:
-            columns.setdefault(file_number(square, black), []).append(square)
-    for squares in columns.values():
-        squares.sort(reverse=not black)
+    for square in squares if black else reversed(squares):
+        columns.setdefault(file_number(square, black), []).append(square)
     return {file: columns[file] for file in sorted(columns) if len(columns[file]) > 1}
 
 
-def _at_place(board: list[int], code: int, black: int, said: Description) -> set[int]:
-    """Squares that the place may mean."""
-    columns = doubled(board, code, black)
+def _at_place(squares: list[int], black: int, said: Description) -> list[int]:
+    """Those of the squares that the place may mean."""
+    columns = _columns(squares, black)
     if said.file:
-        columns = {file: squares for file, squares in columns.items() if file == said.file}
+        columns = {file: alike for file, alike in columns.items() if file == said.file}
     if said.place > 0:
         # Doubled on several files they are counted through; a count within a file is read too.
-        through = [square for squares in columns.values() for square in squares]
-        return set(through[said.place - 1 : said.place])
+        through = [square for alike in columns.values() for square in alike]
+        return through[said.place - 1 : said.place]
     if said.place == FRONT:
-        return {squares[0] for squares in columns.values()}
+        return [alike[0] for alike in columns.values()]
     if said.place == BACK:
-        return {squares[-1] for squares in columns.values()}
-    return {squares[len(squares) // 2] for squares in columns.values() if len(squares) > 2}
+        return [alike[-1] for alike in columns.values()]
+    return [alike[len(alike) // 2] for alike in columns.values() if len(alike) > 2]
 
 
 def _place(columns: dict[int, list[int]], file: int, origin: int) -> int:

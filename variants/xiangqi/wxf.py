@@ -12,7 +12,7 @@ import re
 
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.position import Position, move_origin
 from variant_ai.variants.xiangqi.description import (
     BACK,
     FRONT,
@@ -60,10 +60,8 @@ class WxfNotation(Notation):
         letter = _LETTERS.get(said.piece, said.piece)
         head = f"{letter}{said.file}"
         if said.place:
-            black = int(position["side"][0])
-            origin = move >> 7 & 127
-            board = position["board"][0].tolist()
-            columns = doubled(board, board[origin], black)
+            origin = move_origin(move)
+            columns = doubled(position, int(position["board"][0, origin]))
             squares = columns[said.file]
             if len(columns) == 1 and len(squares) == 2:
                 head = letter + ("+" if said.place == FRONT else "-")
