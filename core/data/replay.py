@@ -189,8 +189,7 @@ def fill(
             return NO_ACTION
         actions[k] = np.int64(mirror_actions[action]) if mirrored else action
         side = np.int64(positions[k]["side"])
-        result = np.float32(results[game])
-        values[k] = -result if side else result
+        values[k] = np.float32(np.int64(results[game]) * (1 - 2 * side))
         if forgets(seed, sample, forget):
             positions[k]["ply"] = side
         encode_into(E, positions, k, planes, k, mirrored, raw)
