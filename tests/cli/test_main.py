@@ -291,7 +291,8 @@ def test_plugins_lists_good_and_broken(outside: Path) -> None:
 def test_without_outside_plugins(outside: Path) -> None:
     done = run_cli("plugins", "--json", paths=(outside,), VARIANT_AI_PLUGINS="")
     names = {row["name"] for row in json.loads(done.stdout)["plugins"]}
-    assert names == {*builtin_specs(), "specs", "user-specs"}
+    assert {"specs", "user-specs"} < names
+    assert not any(name.startswith("variant_ai_") for name in names)
     assert done.stderr == ""
 
 
@@ -302,7 +303,7 @@ def test_variants_lists_every_spec() -> None:
     result = CliRunner().invoke(cli, ["variants", "--json"])
     rows = {row["name"]: row for row in json.loads(result.stdout)}
     assert set(rows) >= set(builtin_specs())
-    assert all(row["problem"] is None for row in rows.values())
+    assert [row["problem"] for row in rows.values() if row["problem"]] == []
     text = CliRunner().invoke(cli, ["variants"]).stdout
     assert all(name in text for name in builtin_specs())
 
