@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,12 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.specs.schema import VariantSpec
 
+if TYPE_CHECKING:
+    from variant_ai.core.encoding import MoveCodec
+
 Codes = NDArray[np.uint16]
+MOST_STARTS = 4096
+"""Start positions kept at hand."""
 
 
 class GameCodec(Protocol):
@@ -37,7 +42,7 @@ class GameCodec(Protocol):
 
 
 class RulesCodec:
-    """The real one: plays the game with the variant's rules."""
+    """The real one: plays the game with the variant's rules, compiled where they are the kernel's."""
 
     def __init__(self, spec: VariantSpec, rules: Rules | None = None) -> None:
         self.spec = spec
@@ -53,29 +58,56 @@ class RulesCodec:
         return make_rules(self.spec)
 
     @cached_property
-    def _codec(self) -> _Codec:
+    def _codec(self) -> MoveCodec:
         from variant_ai.core.encoding import MoveCodec
 
         return MoveCodec(self.spec)
 
+    @cached_property
+    def _tables(self) -> NDArray[np.void] | None:
+        """The kernel's, None where other rules play."""
+        tables: NDArray[np.void] | None = getattr(self.rules, "tables", None)
+        return tables
+
     def start(self, fen: str | None) -> Position:
         if fen not in self._starts:
-            if len(self._starts) > 4096:
+            if len(self._starts) >= MOST_STARTS:
                 self._starts.clear()
             self._starts[fen] = self.rules.position(fen)
         return self._starts[fen]
 
     def encode(self, fen: str | None, moves: Sequence[int]) -> Codes:
-        return self._codec.encode_game(self.rules, self.start(fen), moves)
+        start = self.start(fen)
+        if self._tables is not None:
+            from variant_ai.core.data.move_codes import encode_into
+
+            codes = np.empty(len(moves), np.uint16)
+            given = np.asarray(moves, np.int32)
+            if encode_into(self._tables, self._codec.record, _work(start), given, codes) == len(
+                moves
+            ):
+                return codes
+        return self._codec.encode_game(self.rules, start, moves)  # its error names ply and move
 
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
-        return self._codec.decode_game(self.rules, self.start(fen), codes)
+        start = self.start(fen)
+        if self._tables is not None:
+            from variant_ai.core.data.move_codes import decode_into
+
+            moves = np.empty(len(codes), np.int32)
+            given = np.require(codes, np.uint16, ["C", "W", "A"])
+            if decode_into(self._tables, self._codec.record, _work(start), given, moves) == len(
+                codes
+            ):
+                return list(moves.tolist())
+        return self._codec.decode_game(self.rules, start, codes)
 
 
-class _Codec(Protocol):
-    def encode_game(self, rules: Rules, start: Position, moves: Sequence[int]) -> Codes: ...
-
-    def decode_game(self, rules: Rules, start: Position, codes: Codes) -> list[int]: ...
+def _work(start: Position) -> Position:
+    """Two positions to play in, the first of them the start."""
+    work = np.empty(2, POSITION)
+    work[0] = start[0]
+    return work
 
 
 def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +182,7 @@ class Store:
         )
         if spec is not None:
             self.require(spec)
+        self._first_games = [shard.first_game for shard in self.shards]
         self._cached: tuple[int, list[GameRecord], form.Moves, form.Notes] | None = None
 
     # --- opening -------------------------------------------------------------------------------
@@ -483,7 +486,7 @@ class Store:
             self._cached = (number, records, part, notes)
         _, records, _, notes = self._cached
         found = records[within]
-        record = GameRecord(**{name: getattr(found, name) for name in _FACT_FIELDS})
+        record = GameRecord(**dict(zip(_FACT_FIELDS, _facts_of(found), strict=True)))
         notes.add_to(record, within)
         index = index % len(self)
         return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
@@ -492,10 +495,8 @@ class Store:
         if not -len(self) <= index < len(self):
             raise IndexError(f"game {index} of a store of {len(self)} games")
         index %= len(self)
-        firsts = [shard.first_game for shard in self.shards]
-        # The last shard that begins at or before the game: a shard of no games begins there too.
-        number = int(np.searchsorted(firsts, index, "right")) - 1
-        return number, index - firsts[number]
+        number = bisect_right(self._first_games, index) - 1
+        return number, index - self._first_games[number]
 
     def game(self, index: int) -> GameRecord:
         """A whole game, its moves replayed. Raises IndexError; DataError where its moves are none
@@ -543,6 +544,7 @@ _FACT_FIELDS = (
     "number",
     *form.TEXT_FIELDS,
 )
+_facts_of = attrgetter(*_FACT_FIELDS)
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
