@@ -46,6 +46,9 @@ from variant_ai.core.rules.verdicts import (
 from variant_ai.specs.errors import FenError, MoveError, SpecError
 from variant_ai.specs.schema import VariantSpec
 
+COUNTING_FIELD = 3
+_LIMIT = re.compile(r"[1-9][0-9]{0,3}")
+
 MAX_CLOCK = 32_000
 """Where the clock of a record stops."""
 
@@ -71,11 +74,7 @@ class FairyRules(Rules):
                 f"variant {spec.variant!r} has no `fairy:` name, so the rules engine 'fairy' "
                 "cannot play it; use the engine 'kernel'"
             )
-        if spec.rules.counting != "none":
-            raise SpecError(
-                f"variant {spec.variant!r}: `counting: {spec.rules.counting}` is not supported by "
-                "the rules engine 'fairy', because position records hold no counting limit"
-            )
+        self._counting = spec.rules.counting != "none"
         # move counts are read from the record: a FEN alone does not know the checks given
         self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
         self._without_chase = FairyVariant(
@@ -87,13 +86,19 @@ class FairyRules(Rules):
 
     def position(self, fen: str | None = None) -> Position:
         text = self.spec.rules.start if fen is None else fen
-        position = parse_fen(self.spec, self.types, text)
+        position = self._parse(text)
         self._refuse_unplayable(position, text)
         position["key"] = position_key(position)
         return position
 
     def fen(self, position: Position) -> str:
-        return format_fen(self.spec, self.types, position)
+        fen = format_fen(self.spec, self.types, position)
+        limit = int(position["checks"][0, 0]) if self._counting else 0
+        if limit:
+            fields = fen.split(" ")
+            fields[COUNTING_FIELD] = str(limit)
+            fen = " ".join(fields)
+        return fen
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
         texts = self._legal(self.fen(position))
@@ -109,17 +114,20 @@ class FairyRules(Rules):
             after_fen = self._fairy.fen_after(fen, [text])
         except MoveError as error:
             raise MoveError(f"{text} is not a legal move (FEN {fen})") from error
-        after = parse_fen(self.spec, self.types, after_fen)
+        after = self._parse(after_fen)
         # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
         mover = int(position["side"][0])
         after["side"] = 1 - mover
         after["ply"] = position["ply"] + 1
-        if self._resets_clock(position, int(move)):
+        if self._counting and after["checks"][0, 0]:
+            pass  # the clock counts towards the limit, as the FEN has it
+        elif self._resets_clock(position, int(move)):
             after["clock"] = 0
             after["checks"] = 0
         else:
             after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
-            after["checks"] = position["checks"]
+            if not self._counting:
+                after["checks"] = position["checks"]
             if self.spec.rules.no_progress.checks_counted != "all" and self.in_check(after):
                 after["checks"][0, mover] += 1
         after["key"] = position_key(after)
@@ -143,6 +151,9 @@ class FairyRules(Rules):
         count = rules.no_progress
         if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
             return Outcome(None, "move count", move_count_detail(self.spec))
+        if self._counting and self._fairy.optional_end(fen) is not None:
+            limit = int(position["checks"][0, 0])
+            return Outcome(None, "move count", f"{rules.counting} counting, limit {limit} plies")
         if rules.insufficient_material and all(self._fairy.insufficient_material(fen)):
             return Outcome(None, "insufficient material")
         return None
@@ -171,7 +182,7 @@ class FairyRules(Rules):
             return None
         rule = self.spec.rules.repetition
         occurrence = f"{ordinal(rule.fold)} occurrence"
-        first = int(parse_fen(self.spec, self.types, fen)["side"][0])
+        first = int(self._parse(fen)["side"][0])
         side = first ^ (len(moves) & 1)
         winner = _winner(value, side)
         if value != self._without_chase.optional_end(fen, moves) and winner is not None:
@@ -181,6 +192,20 @@ class FairyRules(Rules):
             detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
             return Outcome(winner, "perpetual check", detail)
         return Outcome(winner, "repetition", occurrence)
+
+    def _parse(self, text: str) -> Position:
+        """A FEN as a record. Where moves are counted against a limit (makruk), the FEN has the
+        limit in place of the e.p. square, and the record keeps it in `checks[0]`."""
+        if not self._counting:
+            return parse_fen(self.spec, self.types, text)
+        fields = text.split()
+        limit = fields[COUNTING_FIELD] if len(fields) > COUNTING_FIELD else ""
+        if not _LIMIT.fullmatch(limit):
+            return parse_fen(self.spec, self.types, text)
+        fields[COUNTING_FIELD] = "-"
+        position = parse_fen(self.spec, self.types, " ".join(fields))
+        position["checks"][0, 0] = int(limit)
+        return position
 
     def _move(self, position: Position, text: str) -> int:
         """Move integer of a legal move as Fairy-Stockfish writes it."""

@@ -143,7 +143,8 @@ def test_start_is_not_lost() -> None:
 def test_records_follow_fairy_stockfish(name: str) -> None:
     rules, rng = rules_of(name, "fairy"), random.Random(11)
     fairy = FairyVariant(name)
-    position, start, moves = rules.position(), fairy.start_fen(), []
+    position, start = rules.position(), fairy.start_fen()
+    moves: list[str] = []
     for _ in range(70):
         legal = rules.legal_moves(position)
         texts = [core_notations()[0].write(rules, position, int(m)) for m in legal]

@@ -136,7 +136,8 @@ def quiet_game(rules: Rules, checks: int, seed: int) -> Game | None:
     rng, given = random.Random(seed), 0
     game = Game(rules, "3k5/9/9/9/9/9/9/9/4R4/3AK4 w - - 0 1")
     while game.outcome() is None:
-        quiet, checking = [], []
+        quiet: list[int] = []
+        checking: list[int] = []
         for move in game.legal_moves().tolist():
             after = rules.play(game.position, move)
             occurred = sum(p["key"][0] == after["key"][0] for p in game.positions)
