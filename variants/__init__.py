@@ -1,0 +1,1 @@
+"""The variants that ship with the project: plugins like any other."""

@@ -1,0 +1,1 @@
+"""Games: records, readers of files, the game store, and the sampler that trains from it."""

@@ -236,7 +236,7 @@ class _EightSixteen(FlatTowerSize):
 
 
 _PAPER = "Czech et al., CrazyAra"
-_THESIS = "TU Darmstadt thesis on xiangqi"
+_THESIS = "TU Darmstadt thesis"
 
 BUILDERS: tuple[NetworkBuilder, ...] = (
     RiseBuilder(

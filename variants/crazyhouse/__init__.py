@@ -1,0 +1,1 @@
+"""Crazyhouse: a reader of its game files, and games to begin with."""
