@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -40,10 +41,17 @@ class Network(nn.Module):
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
         features = self.tower(self.stem(planes))
         value, policy = self.value.stem(features), self.policy.stem(features)
-        with torch.autocast(planes.device.type, enabled=False):
+        with _full_precision(planes.device.type):
             outcome: Tensor = self.value.output(value.float()).squeeze(1)
             logits: Tensor = self.policy.output(policy.float())
         return outcome, logits
+
+
+def _full_precision(device: str) -> torch.autocast | nullcontext[None]:
+    """No autocast inside; the meta device, on which nets are only counted, knows none at all."""
+    if torch.amp.is_autocast_available(device):
+        return torch.autocast(device, enabled=False)
+    return nullcontext()
 
 
 def initialise(module: nn.Module) -> None:

@@ -81,6 +81,8 @@ class Evaluation:
     """Of the legal move most frequent in training; None where the training is not known."""
     legal_moves: float | None
     """Mean number of legal moves."""
+    ply: NDArray[np.int32] = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
+    """Ply of each position, [N] in the order of the sweep."""
     unseen_share: float | None = None
     """Share of positions behind the moves shared with a training game."""
 
@@ -148,24 +150,39 @@ def evaluate(
         advance(len(samples.action))
     ply = np.concatenate(plies)
     n = len(ply)
-    nets = {}
-    for name, row in rows.items():
-        whole = Scores.join(row.scores)
-        nets[name] = NetEvaluation(
-            whole.metrics(value_weight),
-            None if rules is None else row.legal_hits / n,
-            {
-                title: whole.metrics(value_weight, where)
-                for title, where in ply_classes(ply).items()
-            },
-            None if seen is None or seen.all() else whole.metrics(value_weight, ~seen),
-        )
     return Evaluation(
         n,
-        nets,
+        {
+            name: break_down(
+                Scores.join(row.scores),
+                ply,
+                value_weight,
+                seen=seen,
+                legal_accuracy=None if rules is None else row.legal_hits / n,
+            )
+            for name, row in rows.items()
+        },
         baseline_hits / n if rules is not None and counts is not None else None,
         legal_moves / n if rules is not None else None,
+        ply,
         None if seen is None else float((~seen).mean()),
+    )
+
+
+def break_down(
+    scores: Scores,
+    ply: NDArray[np.int32],
+    value_weight: float,
+    *,
+    seen: NDArray[np.bool_] | None = None,
+    legal_accuracy: float | None = None,
+) -> NetEvaluation:
+    """Metrics of all N positions, by ply [N], and of those not `seen` [N] in training."""
+    return NetEvaluation(
+        scores.metrics(value_weight),
+        legal_accuracy,
+        {title: scores.metrics(value_weight, where) for title, where in ply_classes(ply).items()},
+        None if seen is None or seen.all() else scores.metrics(value_weight, ~seen),
     )
 
 

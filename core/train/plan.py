@@ -78,8 +78,27 @@ class Prepared:
     encoder: Encoder
     train: Sampler
     validation: Sampler | None
+    validation_games: tuple[NDArray[np.int64], ...] = ()
+    """Indices of the games validated on, one array per store that holds them."""
     seen: NDArray[np.bool_] | None = None
     """[N] of the validation's positions in stored order: met in training with the same move."""
+
+
+@dataclass(frozen=True)
+class OpenData:
+    """Stores opened and split."""
+
+    config: DataConfig
+    """With hashes and sizes filled in."""
+    train: Sampler
+    validation: Sampler | None
+    validation_games: tuple[NDArray[np.int64], ...]
+    seen: NDArray[np.bool_] | None
+
+    def prepared(self, config: TrainConfig, encoder: Encoder) -> Prepared:
+        return Prepared(
+            config, encoder, self.train, self.validation, self.validation_games, self.seen
+        )
 
 
 def parse_split(text: str, seed: int) -> SplitPlan | None:
@@ -141,9 +160,8 @@ def prepare(
         seed=request.seed,
         mirror=request.mirror,
     )
-    data, train, validation, seen = open_data(
-        spec, encoder, data, batch=batch, seed=request.seed, rules=rules
-    )
+    opened = open_data(spec, encoder, data, batch=batch, seed=request.seed, rules=rules)
+    train, validation = opened.train, opened.validation
     # The published rate belongs to the published batch; the step is the sum over a batch.
     lr_max = request.lr_max or recipe.lr_max * batch / recipe.batch
     per_epoch = train.samples_per_epoch / batch
@@ -160,7 +178,7 @@ def prepare(
         encoding_hash=encoding_hash(spec),
         spec=json.loads(spec.model_dump_json(by_alias=True, exclude_defaults=True)),
         net=net,
-        data=data,
+        data=opened.config,
         steps=steps or 1_000_000,
         batch=batch,
         lr_max=lr_max,
@@ -182,7 +200,7 @@ def prepare(
     )
     if request.minutes is not None:
         draft = _within_minutes(draft, request.minutes, steps, train, validation, builders)
-    return Prepared(_with_intervals(draft), encoder, train, validation, seen)
+    return opened.prepared(_with_intervals(draft), encoder)
 
 
 def configure(
@@ -226,11 +244,10 @@ def open_data(
     batch: int,
     seed: int,
     rules: Rules | None = None,
-) -> tuple[DataConfig, Sampler, Sampler | None, NDArray[np.bool_] | None]:
+) -> OpenData:
     """Opens the stores of a configuration, splits them and makes the samplers.
 
-    Returns the configuration with hashes and sizes filled in, the two samplers, and which of the
-    validation's positions were met in training. Raises DataError where a hash is given and differs.
+    Raises DataError where the configuration gives hashes and a store has another.
     """
     stores = [Store(path, spec) for path in data.stores]
     others = [Store(path, spec) for path in data.validation_stores]
@@ -279,7 +296,7 @@ def open_data(
             "validation_positions": validation.positions if validation else 0,
         }
     )
-    return filled, train, validation, seen
+    return OpenData(filled, train, validation, tuple(chosen), seen)
 
 
 def seen_positions(
@@ -308,21 +325,35 @@ def _within_minutes(
 ) -> TrainConfig:
     """As many steps as the minutes allow, by the rates of a short trial on this machine."""
     probe = Trainer(draft, train, validation, Path(), builders=builders, tensorboard=False)
-    step, predict = probe.time_steps(min(PROBE_SECONDS, 0.05 * 60 * minutes))
-    positions = 0
+    budget = 60 * minutes
+    step, predict = probe.time_steps(min(PROBE_SECONDS, 0.05 * budget))
+    limits: dict[str, int | None] = {}
+    validating = 0.0
     if validation is not None:
-        under_way = min(validation.positions, draft.validation_limit or validation.positions)
-        last = min(validation.positions, draft.final_limit or validation.positions)
-        positions = under_way * VALIDATIONS + last
-    left = 60 * minutes - CLOSING_SECONDS - PROBE_SECONDS - positions * predict
+        under_way = _affordable(
+            validation.positions, draft.validation_limit, predict, 0.005 * budget
+        )
+        last = _affordable(validation.positions, draft.final_limit, predict, 0.1 * budget)
+        validating = (under_way * VALIDATIONS + last) * predict
+        limits["validation_limit"] = under_way
+        limits["final_limit"] = None if last == validation.positions else last
+    left = max(0.5 * budget, budget - CLOSING_SECONDS - PROBE_SECONDS - validating)
     steps = max(1, int(left / step))
     return draft.model_copy(
         update={
+            **limits,
             "steps": steps if at_most is None else min(steps, at_most),
             "minutes": minutes,
             "planned_rate": round(draft.batch / step, 1),
         }
     )
+
+
+def _affordable(positions: int, wanted: int | None, each: float, seconds: float) -> int:
+    """How many of the wanted positions (None: all) can be validated in so many seconds; a few
+    hundred in any case, as fewer say nothing."""
+    most = min(positions, wanted or positions)
+    return min(most, max(256, int(seconds / each)))
 
 
 def _with_intervals(config: TrainConfig) -> TrainConfig:

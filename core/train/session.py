@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from variant_ai import __version__
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets.describe import describe
@@ -27,8 +25,9 @@ from variant_ai.core.train.baseline import action_counts, load_counts, save_coun
 from variant_ai.core.train.checkpoint import read_config
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.environment import describe_environment
-from variant_ai.core.train.evaluation import TorchPredictor, evaluate
+from variant_ai.core.train.evaluation import break_down, evaluate
 from variant_ai.core.train.figures import draw_curves
+from variant_ai.core.train.metrics import Scores
 from variant_ai.core.train.plan import Prepared, open_data
 from variant_ai.core.train.publish import publish
 from variant_ai.core.train.record import read_metrics
@@ -40,9 +39,8 @@ from variant_ai.specs.schema import VariantSpec
 
 CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
 CURVES, MODEL, CARD = "curves.png", "model.onnx", "model-card.md"
-LEGAL_LIMIT = 20_000
-"""Positions of the last validation for which legal moves are generated; all nets and the baseline
-are measured on the same ones."""
+SLOW_RULES_LIMIT = 5_000
+"""Positions the baseline is measured on where legal moves cost milliseconds (`fairy`)."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +83,8 @@ def run_training(
     draw_curves(read_metrics(folder), folder / CURVES, title)
     results = _summary(config, trained)
     if not trained.stopped:
-        say("measuring among legal moves")
-        _measure(results, prepared, trained, folder, rules)
+        say("measuring the baseline")
+        _measure(results, prepared, trained.scores, folder, rules)
         say("exporting")
         metrics = {
             "validation": {k: v for k, v in (results["validation"] or {}).items() if k != "by_ply"},
@@ -114,10 +112,8 @@ def open_run(folder: Path, spec: VariantSpec | None = None, rules: Rules | None 
     if spec is not None:
         require_spec(config, spec, str(folder))
     encoder = Encoder(own, config.net.head)
-    data, train, validation, seen = open_data(
-        own, encoder, config.data, batch=config.batch, seed=config.seed, rules=rules
-    )
-    return Prepared(config.model_copy(update={"data": data}), encoder, train, validation, seen)
+    opened = open_data(own, encoder, config.data, batch=config.batch, seed=config.seed, rules=rules)
+    return opened.prepared(config.model_copy(update={"data": opened.config}), encoder)
 
 
 def run_spec(config: TrainConfig) -> VariantSpec:
@@ -156,35 +152,35 @@ def _summary(config: TrainConfig, trained: TrainResult) -> dict[str, Any]:
 
 
 def _measure(
-    results: dict[str, Any], prepared: Prepared, trained: TrainResult, folder: Path, rules: Rules
+    results: dict[str, Any], prepared: Prepared, scores: Scores | None, folder: Path, rules: Rules
 ) -> None:
-    """Adds what needs legal moves and the training's moves: baseline, legal and unseen accuracy."""
+    """Adds what needs more than the net: the baseline, accuracy by ply and on unseen moves."""
     counts = load_counts(folder, prepared.encoder.actions)
     if counts is None:
         counts = action_counts(prepared.train, prepared.encoder.actions)
         save_counts(folder, counts)
-    if prepared.validation is None:
+    config, source = prepared.config, prepared.validation
+    if source is None or scores is None:
         return
-    config = prepared.config
-    predictor = TorchPredictor(trained.net, torch.device("cpu"), config.precision)
-    whole = prepared.validation.positions <= LEGAL_LIMIT
-    evaluation = evaluate(
-        {"net": predictor},
-        prepared.validation,
+    limit = config.final_limit
+    slow = rules.name != "kernel" and len(scores.rank) > SLOW_RULES_LIMIT
+    baseline = evaluate(
+        {},
+        source,
         prepared.encoder,
         rules=rules,
         counts=counts,
-        seen=prepared.seen if whole else None,
-        limit=None if whole else LEGAL_LIMIT,
-        value_weight=config.value_weight,
+        limit=SLOW_RULES_LIMIT if slow else limit,
     )
-    net = evaluation.nets["net"].as_dict()
-    results["validation"].update(
-        {name: net[name] for name in ("legal_accuracy", "by_ply", "unseen")}
-    )
-    results["baseline_accuracy"] = evaluation.baseline_accuracy
-    results["baseline_positions"] = evaluation.positions
-    results["unseen_share"] = evaluation.unseen_share
+    results["baseline_accuracy"] = baseline.baseline_accuracy
+    results["baseline_positions"] = baseline.positions
+    results["legal_moves"] = baseline.legal_moves
+    if slow:
+        return
+    seen = prepared.seen if limit is None else None
+    net = break_down(scores, baseline.ply, config.value_weight, seen=seen).as_dict()
+    results["validation"].update({name: net[name] for name in ("by_ply", "unseen")})
+    results["unseen_share"] = None if seen is None else float((~seen).mean())
 
 
 def _write(path: Path, text: str) -> None:

@@ -85,6 +85,8 @@ class TrainResult:
     """Of the last log line."""
     validation: Metrics | None
     """On the validation positions after the last step; None without any, or if stopped."""
+    scores: Scores | None
+    """The same, position by position."""
     stopped: bool
     """Whether Ctrl-C ended it before the last step."""
 
@@ -141,7 +143,8 @@ class Trainer:
             raise DataError(f"{self.folder} holds a training already; resume it or name another")
         if resume:
             self._load(found[-1])
-        validation = None
+        scores: Scores | None = None
+        validation: Metrics | None = None
         stopped = False
         with (
             Recorder(self.folder, self.state.step, tensorboard=self.tensorboard) as recorder,
@@ -157,10 +160,11 @@ class Trainer:
             if not stopped:
                 self._flush()
                 if self.validation is not None:
-                    validation = self._validate("final", self.config.final_limit)
+                    scores = self._validate("final", self.config.final_limit)
+                    validation = scores.metrics(self.config.value_weight)
         self.net.eval().to("cpu")
         return TrainResult(
-            self.net, self.state, self._checkpoint, self._last_train, validation, stopped
+            self.net, self.state, self._checkpoint, self._last_train, validation, scores, stopped
         )
 
     def _train(self, stop: Callable[[], bool]) -> bool:
@@ -282,7 +286,7 @@ class Trainer:
             },
         )
 
-    def _validate(self, kind: str, limit: int | None) -> Metrics:
+    def _validate(self, kind: str, limit: int | None) -> Scores:
         assert self.validation is not None
         self.observer.validating(self.state.step)
         began = time.perf_counter()
@@ -290,7 +294,7 @@ class Trainer:
         metrics = scores.metrics(self.config.value_weight)
         seconds = time.perf_counter() - began
         self._write(kind, {**metrics.as_dict(), "took": round(seconds, 2)})
-        return metrics
+        return scores
 
     def _write(self, kind: str, numbers: dict[str, Any]) -> None:
         self._recorder.write(kind, self.state.step, self.state.seconds, numbers)

@@ -1,0 +1,80 @@
+"""What the commands about nets share: builders, sizes, model paths, the device option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from variant_ai.core.nets import NetworkBuilder
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def size_options(command: F) -> F:
+    """`--blocks`, `--channels`, `--size KEY=VALUE`; read them with `net_size`."""
+    for option in (
+        click.option(
+            "--size",
+            "sizes",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Another option of the net, e.g. value_channels=4 (`variant-ai nets NAME`).",
+        ),
+        click.option("--channels", type=click.IntRange(min=1), help="Channels of the net's tower."),
+        click.option("--blocks", type=click.IntRange(min=1), help="Blocks of the net's tower."),
+    ):
+        command = option(command)
+    return command
+
+
+def net_size(blocks: int | None, channels: int | None, sizes: tuple[str, ...]) -> dict[str, Any]:
+    """The options given, values read as numbers or words. Raises click.UsageError."""
+    size: dict[str, Any] = {}
+    if blocks is not None:
+        size["blocks"] = blocks
+    if channels is not None:
+        size["channels"] = channels
+    for text in sizes:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--size {text}: accepted is KEY=VALUE, e.g. ratio=4")
+        size[key.strip()] = _value(value.strip())
+    return size
+
+
+def _value(text: str) -> int | bool | str | None:
+    if text.lower() in ("none", "null"):
+        return None
+    if text.lower() in ("true", "yes", "false", "no"):
+        return text.lower() in ("true", "yes")
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def device_option(command: F) -> F:
+    """`--device auto|cpu|cuda|cuda:N`, given to the command as `device: str`."""
+    return click.option(
+        "--device",
+        default="auto",
+        show_default=True,
+        metavar="auto|cpu|cuda",
+        help="Where to compute; auto takes a GPU where there is one.",
+    )(command)
+
+
+def all_builders() -> dict[str, NetworkBuilder]:
+    """Builders of the project and of plugins, by name."""
+    from variant_ai.core.nets import core_networks
+    from variant_ai.plugins import registry
+
+    builders = core_networks()
+    for name, entry in registry().networks.items():
+        if name not in builders:
+            target = entry.load()
+            builders[name] = target() if isinstance(target, type) else target
+    return builders

@@ -1,0 +1,90 @@
+"""Trained nets by path: an ONNX file, a checkpoint, or a run directory (its newest checkpoint)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding import Head
+from variant_ai.core.inference.onnx import OnnxEvaluator
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.train.checkpoint import find_checkpoint
+from variant_ai.core.train.device import choose_precision
+from variant_ai.core.train.evaluation import Predictor, TorchPredictor
+from variant_ai.core.train.session import require_spec
+from variant_ai.specs.errors import DataError
+from variant_ai.specs.schema import VariantSpec
+
+ONNX_SUFFIX = ".onnx"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A net ready to predict, and what it says of itself."""
+
+    path: Path
+    title: str
+    head: Head
+    predictor: Predictor
+    run: Path | None
+    """The run directory it lies in, where it does."""
+
+
+class OnnxPredictor:
+    """An ONNX evaluator as a predictor."""
+
+    def __init__(self, evaluator: OnnxEvaluator) -> None:
+        self.evaluator = evaluator
+
+    def __call__(
+        self, planes: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        evaluation = self.evaluator.evaluate(planes)
+        return evaluation.value, evaluation.policy
+
+
+def model_variant(path: Path) -> str:
+    """The variant a model was made for. Raises DataError where it is no model or does not say."""
+    if path.suffix == ONNX_SUFFIX:
+        variant = OnnxEvaluator(path).info.variant
+        if not variant:
+            raise DataError(f"{path} does not say its variant; it was not exported by variant-ai")
+        return variant
+    return find_checkpoint(path).config().variant
+
+
+def open_model(
+    path: Path,
+    spec: VariantSpec,
+    device: torch.device,
+    *,
+    precision: str = "auto",
+    builders: Mapping[str, NetworkBuilder] | None = None,
+) -> Model:
+    """Loads a net for a variant. `precision` is that of torch nets; ONNX files have their own.
+
+    Raises DataError: not there, damaged, or of another variant or spec; UnknownNameError: a
+    checkpoint of a net that no plugin here builds.
+    """
+    if path.suffix == ONNX_SUFFIX:
+        evaluator = OnnxEvaluator(path, spec, device=device.type)
+        head: Head = "flat" if evaluator.info.head == "flat" else "map"
+        title = evaluator.info.net or path.stem
+        return Model(path, title, head, OnnxPredictor(evaluator), _run_of(path.parent))
+    checkpoint = find_checkpoint(path)
+    config = checkpoint.config()
+    require_spec(config, spec, str(path))
+    net = checkpoint.build(config, builders)
+    predictor = TorchPredictor(net, device, choose_precision(precision, device))
+    title = f"{config.net.title}, step {checkpoint.state().step}"
+    folder = checkpoint.path.parent
+    return Model(path, title, config.net.head, predictor, _run_of(folder.parent) or _run_of(folder))
+
+
+def _run_of(folder: Path) -> Path | None:
+    return folder if (folder / "config.json").is_file() else None
