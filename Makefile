@@ -4,7 +4,6 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VARIANT ?= xiangqi
 VENV ?= .venv
-RUN ?= runs/$(VARIANT)
 # Further options of `variant-ai train` and of pytest.
 ARGS ?=
 
@@ -30,7 +29,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 train: $(READY)
-	$(BIN)/variant-ai train --variant $(VARIANT) --output $(RUN) $(ARGS)
+	$(BIN)/variant-ai train --variant $(VARIANT) $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(ARGS)
