@@ -145,6 +145,8 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     for i, win in enumerate(spec.rules.wins):
         for key in ("piece", "extinct"):
             letter = getattr(win, key)
+            if key == "extinct" and letter == "all pieces":
+                continue
             if letter is not None and letter not in spec.pieces:
                 message = unknown("piece", letter, list(spec.pieces))
                 yield Issue(("rules", "wins", i, key), message)

@@ -137,7 +137,9 @@ class Win(Model):
     piece: str | None = None
     reaches: Zone | None = None
     checks: int | None = Field(default=None, ge=1, le=9)
-    extinct: str | None = Field(default=None, description="the other side has none of this piece")
+    extinct: str | None = Field(
+        default=None, description="the other side has none of this piece, or of `all pieces`"
+    )
 
 
 class Rules(Model):

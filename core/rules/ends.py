@@ -32,7 +32,7 @@ def variant_winner(t: Record, p: Record) -> Number:
                     return owner
     if features & WINS_BY_EXTINCTION:
         for colour in range(2):
-            if (t["extinct_side"] >> colour) & 1 and not has_type(t, p, colour):
+            if not has_type(t, p, colour):
                 return 1 - colour
     return -1
 

@@ -107,8 +107,7 @@ TABLES = np.dtype(
         ("checks_to_win", "i4"),
         ("reach_type", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where the type wins by standing there
-        ("extinct_type", "i4"),  # -1 any
-        ("extinct_side", "i4"),  # bit c: colour c loses by it
+        ("extinct_type", "i4"),  # a side without it has lost; -1: without any piece
         ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
     ],
     align=True,
@@ -330,8 +329,8 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
                     table["reach"][colour * MAX_SQUARES + square] = 1
         if win.extinct is not None:
             table["features"] |= WINS_BY_EXTINCTION
-            table["extinct_type"] = types.by_symbol[win.extinct].index
-            table["extinct_side"] = 3
+            if win.extinct != "all pieces":
+                table["extinct_type"] = types.by_symbol[win.extinct].index
 
 
 def _reset_bits(events: tuple[str, ...], types: PieceTypes) -> Iterator[int]:
