@@ -122,9 +122,12 @@ def print_table(
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     out = console()
-    if title:
-        out.print(Text(title, style="bold"))
-    out.print(table)
+    with out.capture() as capture:
+        if title:
+            out.print(Text(title, style="bold"))
+        out.print(table)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def print_facts(facts: Iterable[tuple[str, object]], *, title: str = "") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from variant_ai import __version__
 from variant_ai.plugins.hookspecs import API_VERSION, ReaderEntry, VariantEntry, hookimpl
 from variant_ai.specs.index import builtin_specs
@@ -12,7 +14,8 @@ variant_ai_version = __version__
 
 @hookimpl
 def register_variants() -> list[VariantEntry]:
-    return [VariantEntry("crazyhouse", builtin_specs()["crazyhouse"])]
+    sample = Path(__file__).with_name("sample.store")
+    return [VariantEntry("crazyhouse", builtin_specs()["crazyhouse"], sample=sample)]
 
 
 @hookimpl
