@@ -102,22 +102,14 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
     ]
     print_facts(facts, title=title)
     _table("plies", ["least", "mean", "median", "most", "deviation"], [_numbers(found.plies)])
-    rows = [
-        (name, f"{rating.numbers.count:,}", _percent(rating.missing), *_numbers(rating.numbers))
-        for name, rating in found.ratings.items()
-    ]
-    _table(
-        f"ratings ({_percent(found.rating_missing)} of the games lack one)",
-        ["of", "known", "missing", "least", "mean", "median", "most", "deviation"],
-        rows,
-        left=["of"],
-    )
+    _ratings(found)
     _bars("results", found.results)
     _bars("endings", found.endings)
     _bars("time controls", [_said(count) for count in found.time_controls[:12]])
     if found.years:
         first, last = found.years[0].name, found.years[-1].name
-        _bars(f"years {first} to {last} ({found.undated:,} games undated)", _decades(found.years))
+        undated = f" ({found.undated:,} games are undated)" if found.undated else ""
+        _bars(f"years {first} to {last}{undated}", _decades(found.years))
     elif found.games:
         click.echo("\nNo game is dated.")
     _players(found)
@@ -134,6 +126,22 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
             for move in found.first_moves
         ],
         left=["move"],
+    )
+
+
+def _ratings(found: Statistics) -> None:
+    if all(rating.missing == 1 for rating in found.ratings.values()):
+        click.echo("\nNo game has a rating.")
+        return
+    rows = [
+        (name, f"{rating.numbers.count:,}", _percent(rating.missing), *_numbers(rating.numbers))
+        for name, rating in found.ratings.items()
+    ]
+    _table(
+        f"ratings ({_percent(found.rating_missing)} of the games lack one)",
+        ["of", "known", "missing", "least", "mean", "median", "most", "deviation"],
+        rows,
+        left=["of"],
     )
 
 

@@ -50,7 +50,10 @@ if TYPE_CHECKING:
 def filter_(
     path: Path, output: Path, drop_duplicates: bool, replace: bool, as_json: bool, **options: Any
 ) -> None:
-    """Write the games of a store that meet all conditions to another store."""
+    """Keep the games that meet all conditions.
+
+    They are written to another store; the one they come from stays as it is.
+    """
     conditions = game_filter(options)
     store = open_store(path)
     kept, dropped = store.select(conditions)
@@ -80,7 +83,10 @@ def filter_(
 def merge(
     paths: tuple[Path, ...], output: Path, drop_duplicates: bool, replace: bool, as_json: bool
 ) -> None:
-    """Write the games of several stores of one variant to another store, in their order."""
+    """Join stores of one variant.
+
+    Their games are written to another store in the order of the stores.
+    """
     stores = [open_store(path) for path in paths]
     for store in stores[1:]:
         store.require(stores[0].spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,11 +185,36 @@ def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
     print_facts(game.tags.items())
     click.echo()
     first = int(rules.position(game.start_fen)[0]["ply"])
-    scores = game.scores or [None] * game.plies
-    for ply, (text, score) in enumerate(zip(texts, scores, strict=True)):
+    last = game.plies - 1
+    if game.scores is None and game.clocks is None and game.comments.keys() <= {last}:
+        lines = _in_pairs(texts, first)
+        end = game.comments.get(last, "")
+    else:
+        lines, end = _annotated(game, texts, first), ""
+    for line in lines:
+        click.echo(line)
+    click.echo(f"{game.result}  {end}".rstrip())
+
+
+def _in_pairs(texts: list[str], first: int) -> Iterator[str]:
+    """Both players' moves of a move number on a line; `first` is the ply of the first move."""
+    cells = ["..."] * (first % 2) + texts
+    width = max(map(len, cells), default=0)
+    for at in range(0, len(cells), 2):
+        number = first // 2 + at // 2 + 1
+        yield f"{number:>4}. {'  '.join(f'{cell:<{width}}' for cell in cells[at : at + 2])}".rstrip()
+
+
+def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
+    """A move on a line with score (centipawns of the mover), clock and words."""
+    if -1 in game.comments:
+        yield game.comments[-1]
+    scores, clocks = (values or [None] * game.plies for values in (game.scores, game.clocks))
+    for ply, text in enumerate(texts):
         number, side = divmod(first + ply, 2)
         count = f"{number + 1}." if side == 0 else f"{number + 1}..." if ply == 0 else ""
-        worth = "" if score is None else f"  {score:+d}"
-        said_then = game.comments.get(ply, "")
-        click.echo(f"{count:>6} {text:<10}{worth}{'  ' + said_then if said_then else ''}".rstrip())
-    click.echo(game.result)
+        score, clock = scores[ply], clocks[ply]
+        worth = "" if score is None else f"{score:+d}"
+        left = "" if clock is None else f"{clock / 1000:.1f} s"
+        said = game.comments.get(ply, "")
+        yield f"{count:>6} {text:<8} {worth:>7} {left:>9}  {said}".rstrip()
