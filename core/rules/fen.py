@@ -3,7 +3,8 @@
     board [pocket]   side   castling e.p.   checks left   halfmove clock   move number
 
 A variant's FEN has the fields that its start position has: shogi's has no castling and no e.p.
-field, three-check's has one for the checks left. Missing fields at the end get their defaults.
+field, three-check's has one for the checks left, and makruk's counting limit stands where others
+have the e.p. square, with the plies counted as its clock. Missing fields at the end get defaults.
 
 Read, never written: pockets as `/Qn` after the last rank and as `[-]`, letters of `also:`, side `r`
 for the first player, checks given as `+1+0` at the end. Castling rights are kept only while king
@@ -95,6 +96,7 @@ class _Codec:
             for symbol in (types.all[kind].symbol, types.all[kind].piece.also)
             if symbol
         }
+        self.counting = spec.rules.counting != "none"
         self.checks = next((win.checks for win in spec.rules.wins if win.checks), 0)
         self._read_start(spec.rules.start)
         self.forced = tuple(self._forced_squares(colour) for colour in (0, 1))
@@ -132,6 +134,14 @@ class _Codec:
             else:
                 zone = promotes.at if promotes.must is True else promotes.must
                 squares = zone_squares(zone, self.board)
+            if kind.index in self.types.hand_types:  # dropped there, it stands there
+                drop = kind.piece.drop
+                everywhere = frozenset(range(self.files * self.ranks))
+                squares -= everywhere if drop is True else zone_squares(drop or (), self.board)
+            if kind.index in self.types.hand_types and kind.piece.drop is not False:
+                drop = kind.piece.drop
+                board = frozenset(range(self.files * self.ranks))
+                squares -= board if drop is True else zone_squares(drop, self.board)
             found[kind.index] = frozenset(self._view(s, colour) for s in squares)
         return found
 
@@ -182,7 +192,10 @@ class _Codec:
         rest = fields[2:]
         if self.has_rights or rest[:2] == ["-", "-"]:
             record["castling"] = self._castling(text, rest[0], board) if rest else 0
-            record["ep"] = self._passant(text, rest[1], board, side) if len(rest) > 1 else -1
+            if self.counting and len(rest) > 1 and rest[1] != "-":
+                record["count_limit"] = self._number(text, "counting limit", rest[1], MAX_CLOCK)
+            else:
+                record["ep"] = self._passant(text, rest[1], board, side) if len(rest) > 1 else -1
             rest = rest[2:]
         rest = self._checks_field(text, rest, position)
         if len(rest) > 2:
@@ -352,8 +365,8 @@ class _Codec:
             held = int(record["castling"])
             letters = [r.letter for r in self.types.castling_rights if held >> r.bit & 1]
             fields.append("".join(letters) or "-")
-            ep = int(record["ep"])
-            fields.append("-" if ep < 0 else square_name(ep, self.files))
+            ep, limit = int(record["ep"]), int(record["count_limit"])
+            fields.append(str(limit) if limit else "-" if ep < 0 else square_name(ep, self.files))
         if self.checks:
             fields.append("{}+{}".format(*record["wins_left"]))
         number = int(record["ply"]) // 2 + 1
