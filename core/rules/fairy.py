@@ -139,15 +139,17 @@ class FairyRules(Rules):
     def outcome(self, position: Position) -> Outcome | None:
         rules, side, fen = self.spec.rules, int(position["side"][0]), self.fen(position)
         value = self._fairy.immediate_end(fen)
+        if not self._legal(fen):
+            mated = self._fairy.mated_value(fen)
+            # a side without pieces has lost or won as the stalemate rule says; no more is known
+            if value is None or (value == mated and not rules.wins):
+                if self._checks(fen):
+                    return Outcome(_winner(mated, side), "checkmate")
+                return Outcome(_winner(mated, side), "stalemate", stalemate_detail(self.spec))
         if value is not None:
             return Outcome(
                 _winner(value, side), "variant win", f"by the rules of {self.spec.fairy}"
             )
-        if not self._legal(fen):
-            winner = _winner(self._fairy.mated_value(fen), side)
-            if self._checks(fen):
-                return Outcome(winner, "checkmate")
-            return Outcome(winner, "stalemate", stalemate_detail(self.spec))
         count = rules.no_progress
         if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
             return Outcome(None, "move count", move_count_detail(self.spec))
