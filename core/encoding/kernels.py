@@ -204,7 +204,8 @@ def move_of(A: Record, P: Position, i: Number, action: Number) -> Number:
     )
     may = np.int64(A[0]["step_kind"][code & 31, step])
     if may == DOUBLE_STEP:
-        return move | (DOUBLE_STEP << 14)
+        seen = np.int64(A[0]["turn"][side, origin])
+        return move | (DOUBLE_STEP << 14) if A[0]["doubles"][code & 31, seen] else move
     if may == EN_PASSANT and np.int64(P[i]["ep"]) == target:
         return move | (EN_PASSANT << 14)
     return move

@@ -8,6 +8,7 @@ express every displacement any piece can make and so also name the moves in game
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import numpy as np
@@ -34,10 +35,10 @@ from variant_ai.core.rules.position import (
     PROMOTION,
     make_move,
 )
-from variant_ai.specs.betza import parse_betza
+from variant_ai.core.rules.programs import Geometry
 from variant_ai.specs.errors import SpecError
 from variant_ai.specs.planes import PolicyPlane, policy_planes
-from variant_ai.specs.schema import Piece, VariantSpec
+from variant_ai.specs.schema import VariantSpec
 
 
 def step_number(dx: int, dy: int) -> int:
@@ -134,21 +135,22 @@ class PolicyMap:
             record["right_colour"][right.bit] = right.colour
             record["right_from"][right.bit] = right.king_from
             record["right_to"][right.bit] = right.king_to
-        mirrored = (1, -1) if self.spec.board.sides == "mirror" else (1,)
+        geometry = Geometry(self.spec)
         for kind in self.types.all:
             if kind.piece.royal and rights:
                 record["special"][kind.index] |= CASTLES
             if not kind.piece.passant:
                 continue
             record["special"][kind.index] |= STEPS_SPECIALLY
-            kinds = record["step_kind"][kind.index]
-            for move in (m for word in _words(kind.piece) for m in parse_betza(word)):
-                for sign in mirrored:
-                    step = step_number(sign * move.dx, move.dy)
-                    if move.capture and not move.quiet:
-                        kinds[step] = EN_PASSANT
-                    elif move.lame:
-                        kinds[step] = DOUBLE_STEP
+            for colour, origin in itertools.product((0, 1), range(self.squares)):
+                for path in geometry.paths(kind, colour, origin):
+                    padded = record["padded"][colour]
+                    step = int(padded[path.targets[0]]) - int(padded[origin]) + STEP_ORIGIN
+                    if path.kind == DOUBLE_STEP:
+                        record["step_kind"][kind.index, step] = DOUBLE_STEP
+                        record["doubles"][kind.index, record["turn"][colour, origin]] = 1
+                    elif path.passant and not path.quiet:
+                        record["step_kind"][kind.index, step] = EN_PASSANT
 
     def mirrored(self) -> NDArray[np.int32]:
         """Action of the left-right mirrored move, for every action, int32 [A].
@@ -168,7 +170,3 @@ class PolicyMap:
             to = squares if plane.kind == "pass" else turned
             actions[first : first + self.squares] = twin * self.squares + to
         return actions
-
-
-def _words(piece: Piece) -> tuple[str, ...]:
-    return (piece.moves, *piece.from_.values())

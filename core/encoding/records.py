@@ -75,6 +75,7 @@ POLICY = np.dtype(
         ("move", "i4", (2, MAX_ACTIONS)),  # [colour][action] -> move integer, -1 off the board
         ("special", "i1", (COLOUR_STRIDE,)),  # [type]: bits CASTLES, STEPS_SPECIALLY
         ("step_kind", "i1", (COLOUR_STRIDE, STEPS)),  # [type][step] -> move kind it may have
+        ("doubles", "i1", (COLOUR_STRIDE, MAX_SQUARES)),  # [type][seen origin]: steps doubly there
         ("rights", "i4"),
         ("right_colour", "i1", (MAX_RIGHTS,)),
         ("right_from", "i2", (MAX_RIGHTS,)),

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 from encoding_games import (
     VARIANTS,
-    colour_swapped,
     encoder_of,
-    mirrored_position,
     random_games,
     rules_of,
     spec_of,
 )
 
 from variant_ai.core.encoding import Encoder, compile_input
+from variant_ai.core.encoding.views import mirrored_position, swapped_position
 from variant_ai.core.rules.position import Position
 from variant_ai.specs import VariantSpec
 from variant_ai.specs.errors import SpecError
@@ -152,7 +151,9 @@ def test_second_player_sees_what_the_first_sees_with_colours_swapped(name: str) 
     encoder = encoder_of(name)
     colour = next(p.index for p in encoder.input_planes if p.item == "colour")
     for position, _ in random_games(name, games=6):
-        ours, theirs = encoder.planes(np.concatenate([position, colour_swapped(name, position)]))
+        ours, theirs = encoder.planes(
+            np.concatenate([position, swapped_position(spec_of(name), position)])
+        )
         assert ours[colour].all() != theirs[colour].all()
         assert np.array_equal(np.delete(ours, colour, 0), np.delete(theirs, colour, 0))
 
@@ -160,7 +161,7 @@ def test_second_player_sees_what_the_first_sees_with_colours_swapped(name: str) 
 def test_mirrored_position_has_mirrored_planes() -> None:
     encoder = encoder_of("xiangqi")
     for position, _ in random_games("xiangqi", games=6):
-        straight = encoder.planes(mirrored_position("xiangqi", position))
+        straight = encoder.planes(mirrored_position(spec_of("xiangqi"), position))
         assert np.array_equal(encoder.planes(position, mirrored=True), straight)
         assert np.array_equal(encoder.mirror_planes(encoder.planes(position)), straight)
 

@@ -9,17 +9,19 @@ import pytest
 from encoding_games import (
     ODD_FENS,
     VARIANTS,
-    colour_swapped,
     encoder_of,
-    mirrored_move,
-    mirrored_position,
     random_games,
     rules_of,
     spec_of,
-    swapped_move,
 )
 
 from variant_ai.core.encoding import Encoder, FlatLabels, PolicyMap, kernels
+from variant_ai.core.encoding.views import (
+    mirrored_move,
+    mirrored_position,
+    swapped_move,
+    swapped_position,
+)
 from variant_ai.core.rules.position import (
     CASTLING,
     DOUBLE_STEP,
@@ -173,8 +175,8 @@ def test_a_move_from_an_unreachable_square_has_no_flat_label() -> None:
 def test_second_player_chooses_what_the_first_does_with_colours_swapped(name: str) -> None:
     rules, encoder = rules_of(name), encoder_of(name)
     for position, moves in random_games(name, games=6):
-        other = colour_swapped(name, position)
-        swapped = [swapped_move(name, m) for m in moves]
+        other = swapped_position(spec_of(name), position)
+        swapped = [swapped_move(spec_of(name), m) for m in moves]
         assert sorted(rules.legal_moves(other).tolist()) == sorted(swapped)
         ours, theirs = (
             encoder.action_indices(position, moves),
@@ -191,8 +193,8 @@ def test_mirrored_moves_have_mirrored_actions(head: str) -> None:
     for position, moves in random_games("xiangqi", games=6):
         if _beyond_the_start_array(position):
             continue
-        other = mirrored_position("xiangqi", position)
-        turned = [mirrored_move("xiangqi", m) for m in moves]
+        other = mirrored_position(spec_of("xiangqi"), position)
+        turned = [mirrored_move(spec_of("xiangqi"), m) for m in moves]
         assert sorted(rules_of("xiangqi").legal_moves(other).tolist()) == sorted(turned)
         expected = mirror[encoder.action_indices(position, moves)]
         assert np.array_equal(encoder.action_indices(other, turned), expected)
