@@ -1,7 +1,9 @@
 """Games as JSON, one object a line: what other tools and our own scripts exchange.
 
 `{"moves": "e2e4 e7e5" or ["e2e4", …], "result": "1-0", "white": …, "date": …, "fen": …}`; keys are
-those of `_HEADERS` in any case, unknown ones are kept as headers.
+those of `_HEADERS` in any case, unknown ones are kept as headers. `scores`, `clocks` (lists as long
+as the game, null where unknown), `comments` (ply to words) and `tags` are as `text_output.py`
+writes them, `notation` is the name of the notation of the moves.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from variant_ai.core.data.reader import MAX_HEADERS, MAX_PLIES, GameReader, RawGame
+from variant_ai.core.data.reader import (
+    MAX_COMMENT,
+    MAX_HEADERS,
+    MAX_PLIES,
+    GameReader,
+    RawGame,
+)
 from variant_ai.core.data.text import TextLines, head_text
 
 _HEADERS = {
@@ -77,7 +85,13 @@ def _fill(game: RawGame, data: Any) -> None:
         raise ValueError(f"more than {MAX_PLIES} moves")
     game.moves = moves
     game.lines = [game.line] * len(moves)
+    game.scores = _numbers(data.pop("scores", None), len(moves), "scores")
+    game.clocks = _numbers(data.pop("clocks", None), len(moves), "clocks")
+    game.comments = _comments(data.pop("comments", {}), len(moves))
+    tags = data.pop("tags", {})
     year = data.pop("year", None)
+    if isinstance(tags, dict):
+        data = {**data, **tags}
     for key, value in data.items():
         if isinstance(value, (str, int, float)) and len(game.headers) < MAX_HEADERS:
             game.headers.setdefault(_HEADERS.get(str(key).lower(), str(key)), str(value))
@@ -87,3 +101,21 @@ def _fill(game: RawGame, data: Any) -> None:
     notation = game.headers.pop("notation", "")
     if notation:
         game.notations = (notation.lower(),)
+
+
+def _numbers(value: Any, size: int, name: str) -> list[int | None] | None:
+    if value is None:
+        return None
+    whole = isinstance(value, list) and len(value) == size
+    if not whole or not all(number is None or type(number) is int for number in value):
+        raise ValueError(f'"{name}" must be a list of {size} whole numbers or nulls')
+    return list(value)
+
+
+def _comments(value: Any, size: int) -> dict[int, str]:
+    if not isinstance(value, dict):
+        raise ValueError('"comments" must be an object of plies and texts')
+    comments = {int(ply): str(text)[:MAX_COMMENT] for ply, text in value.items()}
+    if any(not -1 <= ply < size for ply in comments):
+        raise ValueError('"comments" has a ply that the game has not')
+    return comments

@@ -37,6 +37,9 @@ class RawGame:
     """Result written after the moves; `''` where there is none."""
     comments: dict[int, str] = field(default_factory=dict)
     """Ply of a move (0 is the first) to what was said about it; -1: before the first move."""
+    scores: list[int | None] | None = None
+    """As in `GameRecord`, where the format has a place for them; those in comments are found."""
+    clocks: list[int | None] | None = None
     notations: tuple[str, ...] = ()
     """Names of the notations the moves may be in; empty: the reader cannot tell."""
     open_end: bool = False

@@ -119,14 +119,17 @@ class Resolver:
 
     @staticmethod
     def _annotate(record: GameRecord, raw: RawGame, first_begins: bool) -> None:
-        scores: list[int | None] = [None] * record.plies
-        clocks: list[int | None] = [None] * record.plies
+        scores = raw.scores or [None] * record.plies
+        clocks = raw.clocks or [None] * record.plies
         for ply, comment in raw.comments.items():
             if ply < 0:
                 record.comments[ply] = comment
                 continue
             said = annotation(comment, (ply % 2 == 0) == first_begins)
-            scores[ply], clocks[ply] = said.score, said.clock
+            if said.score is not None:
+                scores[ply] = said.score
+            if said.clock is not None:
+                clocks[ply] = said.clock
             if said.text:
                 record.comments[ply] = said.text
         if any(score is not None for score in scores):
