@@ -130,7 +130,7 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
 
 
 def _ratings(found: Statistics) -> None:
-    if all(rating.missing == 1 for rating in found.ratings.values()):
+    if not any(rating.numbers.count for rating in found.ratings.values()):
         click.echo("\nNo game has a rating.")
         return
     rows = [
