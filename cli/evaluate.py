@@ -20,7 +20,7 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.networks import all_builders, device_option
+from variant_ai.cli.networks import all_builders, calm_threads, device_option
 
 if TYPE_CHECKING:
     from variant_ai.core.train.evaluation import Evaluation
@@ -92,6 +92,7 @@ def command(
     MODEL is an ONNX file, a run directory or a checkpoint. The baseline plays, among the legal
     moves, the one most frequent in training.
     """
+    calm_threads()
     from variant_ai.core.train.device import choose_device
     from variant_ai.core.train.models import model_variant, open_model
 
@@ -252,16 +253,17 @@ def _print(models: list[Model], evaluations: list[Evaluation]) -> None:
             unseen = [nets[name].unseen for name in names]
             rows.append([title, *(percent(m.policy_accuracy) if m else "-" for m in unseen)])
             break
-    print_table(["metric", *names], rows, right=names)
-    baseline = next((e.baseline_accuracy for e in evaluations if e.baseline_accuracy), None)
-    if baseline is not None:
-        click.echo(f"\nbaseline, most frequent legal move: {percent(baseline)}")
+    heads = _short([model.path for model in models])
+    print_table(["metric", *heads], rows, right=heads)
+    known = [e.baseline_accuracy for e in evaluations if e.baseline_accuracy is not None]
+    if known:
+        click.echo(f"\nbaseline, most frequent legal move: {percent(known[0])}")
     if evaluations[0].legal_moves is not None:
         click.echo(f"legal moves a position: {evaluations[0].legal_moves:.1f}")
     click.echo()
     classes = nets[names[0]].by_ply
     print_table(
-        ["policy accuracy at plies", "positions", *names],
+        ["policy accuracy at plies", "positions", *heads],
         [
             [
                 title,
@@ -270,5 +272,14 @@ def _print(models: list[Model], evaluations: list[Evaluation]) -> None:
             ]
             for title in classes
         ],
-        right=["positions", *names],
+        right=["positions", *heads],
     )
+
+
+def _short(paths: list[Path]) -> list[str]:
+    """The last part of each path, or as many as it takes to tell them apart."""
+    for parts in range(1, max(len(path.parts) for path in paths)):
+        names = ["/".join(path.parts[-parts:]) for path in paths]
+        if len(set(names)) == len(set(paths)):
+            return names
+    return [str(path) for path in paths]

@@ -24,7 +24,13 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.networks import all_builders, device_option, net_size, size_options
+from variant_ai.cli.networks import (
+    all_builders,
+    calm_threads,
+    device_option,
+    net_size,
+    size_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,6 +153,7 @@ def command(
     Everything is kept in the run directory. Ctrl-C saves a checkpoint; a run that was stopped or
     killed goes on with --resume and ends with the same net.
     """
+    calm_threads()
     from variant_ai.core.train.session import open_run, run_spec, run_training
     from variant_ai.plugins import registry
 

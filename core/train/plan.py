@@ -199,7 +199,8 @@ def prepare(
         },
     )
     if request.minutes is not None:
-        draft = _within_minutes(draft, request.minutes, steps, train, validation, builders)
+        threads = (1,) if on_cpu and request.threads is None else ()
+        draft = _within_minutes(draft, request.minutes, steps, train, validation, threads, builders)
     return opened.prepared(_with_intervals(draft), encoder)
 
 
@@ -321,12 +322,22 @@ def _within_minutes(
     at_most: int | None,
     train: Sampler,
     validation: Sampler | None,
+    threads: Sequence[int],
     builders: Mapping[str, NetworkBuilder] | None,
 ) -> TrainConfig:
-    """As many steps as the minutes allow, by the rates of a short trial on this machine."""
-    probe = Trainer(draft, train, validation, Path(), builders=builders, tensorboard=False)
+    """As many steps as the minutes allow, by the rates of a short trial on this machine.
+
+    `threads` are numbers of threads to try beside the draft's own: where other programs use the
+    cores too, one thread can be ten times as fast as two that wait for each other.
+    """
     budget = 60 * minutes
-    step, predict = probe.time_steps(min(PROBE_SECONDS, 0.05 * budget))
+    trials = {}
+    for number in sorted({draft.threads, *threads}):
+        trial = draft.model_copy(update={"threads": number})
+        probe = Trainer(trial, train, validation, Path(), builders=builders, tensorboard=False)
+        trials[number] = probe.time_steps(min(PROBE_SECONDS, 0.05 * budget))
+    chosen = min(trials, key=lambda number: trials[number][0])
+    step, predict = trials[chosen]
     limits: dict[str, int | None] = {}
     validating = 0.0
     if validation is not None:
@@ -337,11 +348,12 @@ def _within_minutes(
         validating = (under_way * VALIDATIONS + last) * predict
         limits["validation_limit"] = under_way
         limits["final_limit"] = None if last == validation.positions else last
-    left = max(0.5 * budget, budget - CLOSING_SECONDS - PROBE_SECONDS - validating)
+    left = max(0.5 * budget, budget - CLOSING_SECONDS - PROBE_SECONDS * len(trials) - validating)
     steps = max(1, int(left / step))
     return draft.model_copy(
         update={
             **limits,
+            "threads": chosen,
             "steps": steps if at_most is None else min(steps, at_most),
             "minutes": minutes,
             "planned_rate": round(draft.batch / step, 1),

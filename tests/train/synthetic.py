@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file
 
 from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.rules.position import Position, new_position
@@ -92,3 +95,17 @@ def tiny_config(**changes: object) -> TrainConfig:
         "threads": 1,
     }
     return TrainConfig.model_validate({**values, **changes})
+
+
+def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
+    return load_file(checkpoint / "model.safetensors") | {
+        f"momentum.{name}": value
+        for name, value in load_file(checkpoint / "optimiser.safetensors").items()
+    }
+
+
+def assert_same_bits(a: Path, b: Path) -> None:
+    left, right = weights(a), weights(b)
+    assert left.keys() == right.keys()
+    for name, value in left.items():
+        assert torch.equal(value, right[name]), name

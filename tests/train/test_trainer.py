@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from synthetic import SyntheticSource, tiny_config
+from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
 
 from variant_ai.core.train.checkpoint import find_checkpoint, list_checkpoints
 from variant_ai.core.train.record import read_metrics
@@ -32,20 +31,6 @@ def trained(folder: Path, source: SyntheticSource | None = None, resume: bool = 
         tensorboard=False,
     )
     return trainer.run(resume=resume)
-
-
-def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
-    return load_file(checkpoint / "model.safetensors") | {
-        f"momentum.{name}": value
-        for name, value in load_file(checkpoint / "optimiser.safetensors").items()
-    }
-
-
-def assert_same_bits(a: Path, b: Path) -> None:
-    left, right = weights(a), weights(b)
-    assert left.keys() == right.keys()
-    for name, value in left.items():
-        assert torch.equal(value, right[name]), name
 
 
 def numbers(folder: Path) -> list[dict]:
@@ -131,7 +116,7 @@ CHILD = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from synthetic import SyntheticSource, tiny_config
+from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
 from variant_ai.core.train.trainer import Silent, Trainer
 
 class Slow(Silent):

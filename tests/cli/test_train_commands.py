@@ -1,0 +1,206 @@
+"""train, evaluate, export and nets as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.rules import make_rules
+from variant_ai.specs import builtin_specs, load_spec
+
+TINY = (
+    "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
+    "--device", "cpu", "--threads", "1",
+)  # fmt: skip
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments: object) -> Result:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def complaint(*arguments: object) -> str:
+    """What a wrong call says: one line that begins with `Error:`."""
+    result = call(*arguments)
+    assert result.exit_code in (1, 2), result.output
+    lines = [line for line in result.stderr.splitlines() if line.startswith("Error:")]
+    assert len(lines) == 1, result.output
+    return lines[0]
+
+
+def made_store(path: Path, variant: str) -> Path:
+    spec = load_spec(builtin_specs()[variant])
+    rules, rng = make_rules(spec), np.random.default_rng(0)
+    with StoreWriter(path, spec, sources=["random"]) as writer:
+        for game in range(12):
+            position, moves = rules.position(), []
+            for _ in range(10):
+                legal = rules.legal_moves(position)
+                moves.append(int(legal[rng.integers(len(legal))]))
+                position = rules.play(position, moves[-1])
+            result = ("1-0", "0-1", "1/2-1/2")[game % 3]
+            writer.add(GameRecord(variant=variant, moves=moves, result=result, source="random"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("train-commands")
+
+
+@pytest.fixture(scope="module")
+def store(folder: Path) -> Path:
+    return made_store(folder / "games.store", "xiangqi")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, store: Path) -> Path:
+    target = folder / "run"
+    result = succeed(
+        "train", "-V", "xiangqi", "--data", store, *TINY, "--split", "game:0.25", "--steps", 6,
+        "--run", target,
+    )  # fmt: skip
+    assert "policy accuracy" in result.stdout
+    assert str(target / "model.onnx") in result.stdout
+    return target
+
+
+def test_train_with_json(folder: Path, store: Path) -> None:
+    result = succeed(
+        "train", "-V", "xiangqi", "--data", store, *TINY, "--split", "none", "--steps", 2,
+        "--run", folder / "json", "--json",
+    )  # fmt: skip
+    said = json.loads(result.stdout)
+    assert said["steps"] == 2
+    assert said["validation"] is None
+
+
+def test_resuming_a_finished_run(run: Path) -> None:
+    before = (run / "checkpoints/step-00000006/model.safetensors").read_bytes()
+    result = succeed("train", "--resume", run, "--json")
+    assert json.loads(result.stdout)["steps"] == 6
+    assert (run / "checkpoints/step-00000006/model.safetensors").read_bytes() == before
+
+
+def test_resume_takes_no_other_options(run: Path) -> None:
+    assert "--batch cannot be given with --resume" in complaint(
+        "train", "--resume", run, "--batch", 32
+    )
+
+
+def test_evaluate_a_run_on_its_own_positions(run: Path) -> None:
+    said = json.loads(succeed("evaluate", run, "--json").stdout)
+    results = json.loads((run / "results.json").read_text())
+    assert said["positions"] == results["validation"]["positions"]
+    assert said["baseline_accuracy"] == results["baseline_accuracy"]
+    net = said["nets"][str(run)]
+    assert net["policy_accuracy"] == results["validation"]["policy_accuracy"]
+    assert net["by_ply"] == results["validation"]["by_ply"]
+
+
+def test_evaluate_two_nets(run: Path, store: Path) -> None:
+    onnx = run / "model.onnx"
+    result = succeed("evaluate", run, store, "--model", onnx, "--split", "game:0.25")
+    assert "policy accuracy" in result.stdout
+    assert "baseline, most frequent legal move" in result.stdout
+    said = json.loads(succeed("evaluate", onnx, store, "--model", run, "--json").stdout)
+    assert list(said["nets"]) == [str(onnx), str(run)]
+    first, second = said["nets"].values()
+    assert first["policy_loss"] == pytest.approx(second["policy_loss"], abs=0.01)
+
+
+def test_baseline_of_a_store(run: Path, store: Path, folder: Path) -> None:
+    alone = folder / "alone.onnx"
+    alone.write_bytes((run / "model.onnx").read_bytes())
+    without = json.loads(succeed("evaluate", alone, store, "--json").stdout)
+    assert without["baseline_accuracy"] is None
+    given = json.loads(succeed("evaluate", alone, store, "--trained-on", store, "--json").stdout)
+    assert given["baseline_accuracy"] > 0
+
+
+def test_export(run: Path, folder: Path) -> None:
+    target = folder / "exported.onnx"
+    said = json.loads(succeed("export", run, "-o", target, "--json").stdout)
+    assert said["difference"] <= 1e-4
+    assert said["step"] == 6
+    assert target.is_file()
+
+
+def test_nets() -> None:
+    rows = json.loads(succeed("nets", "--json", "-V", "xiangqi", "--head", "map").stdout)
+    counts = {row["net"]: row["parameters"] for row in rows}
+    assert counts["risev2-mobile"] == 4_788_113
+    assert "risev2-mobile" in succeed("nets", "-V", "crazyhouse", "--head", "map").stdout
+
+
+def test_one_net() -> None:
+    result = succeed("nets", "risev2-mobile-small", "-V", "xiangqi", "--size", "pool=window")
+    assert "3,452,817" in result.stdout
+    assert "dconv 3 x 3, 512" in result.stdout
+
+
+class TestWrongInput:
+    def test_no_variant(self) -> None:
+        assert "name the variant" in complaint("train")
+
+    def test_unknown_variant(self) -> None:
+        assert "did you mean 'xiangqi'" in complaint("train", "-V", "xianqi")
+
+    def test_unknown_net(self, store: Path) -> None:
+        said = complaint("train", "-V", "xiangqi", "--data", store, "--net", "risev2-mobil")
+        assert "did you mean 'risev2-mobile'" in said
+
+    def test_unknown_net_listed(self) -> None:
+        assert "unknown net 'resnet'" in complaint("nets", "resnet")
+
+    def test_unknown_device(self, store: Path) -> None:
+        said = complaint("train", "-V", "xiangqi", "--data", store, "--device", "gpu")
+        assert "unknown device 'gpu'" in said
+
+    def test_missing_store(self, folder: Path) -> None:
+        nowhere = folder / "nowhere.store"
+        assert str(nowhere) in complaint("train", "-V", "xiangqi", "--data", nowhere)
+
+    def test_store_of_another_variant(self, store: Path) -> None:
+        said = complaint("train", "-V", "crazyhouse", "--data", store)
+        assert "holds games of xiangqi, not of crazyhouse" in said
+
+    def test_size_without_value(self, store: Path) -> None:
+        said = complaint("train", "-V", "xiangqi", "--data", store, "--size", "pool")
+        assert "accepted is KEY=VALUE" in said
+
+    def test_existing_run(self, run: Path, store: Path) -> None:
+        said = complaint(
+            "train", "-V", "xiangqi", "--data", store, *TINY, "--steps", 1, "--run", run
+        )
+        assert "is not empty" in said
+
+    def test_resuming_nothing(self, folder: Path) -> None:
+        assert "is not there" in complaint("train", "--resume", folder / "no-run")
+
+    def test_checkpoint_of_another_variant(self, run: Path, folder: Path) -> None:
+        said = complaint("evaluate", run, "-V", "crazyhouse")
+        assert "was trained for xiangqi, not for crazyhouse" in said
+        said = complaint("export", run, "-o", folder / "x.onnx", "-V", "crazyhouse")
+        assert "was trained for xiangqi, not for crazyhouse" in said
+
+    def test_onnx_of_another_variant(self, run: Path) -> None:
+        said = complaint("evaluate", run / "model.onnx", "-V", "crazyhouse")
+        assert "is a net for xiangqi, not for crazyhouse" in said
+
+    def test_no_model(self, folder: Path) -> None:
+        (folder / "text.onnx").write_text("not a net")
+        assert "is not a usable ONNX model" in complaint("evaluate", folder / "text.onnx")
+        assert "is not there" in complaint("evaluate", folder / "no-run")

@@ -1,0 +1,98 @@
+"""Evaluation: several nets, one set of positions, and its parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from variant_ai.core.data.sampler import Sampler
+from variant_ai.core.data.store import Store
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.rules import make_rules
+from variant_ai.core.train.baseline import action_counts
+from variant_ai.core.train.evaluation import evaluate, ply_classes
+from variant_ai.core.train.plan import seen_positions
+from variant_ai.specs import VariantSpec
+
+
+class Constant:
+    """Says the same of every position: one action, one value."""
+
+    def __init__(self, actions: int, action: int, value: float) -> None:
+        self.logits = np.zeros(actions, np.float32)
+        self.logits[action] = 3
+        self.value = value
+
+    def __call__(self, planes):
+        n = len(planes)
+        return np.full(n, self.value, np.float32), np.tile(self.logits, (n, 1))
+
+
+@pytest.fixture(scope="module")
+def positions(store: Path, xiangqi: VariantSpec):
+    encoder = Encoder(xiangqi)
+    return Sampler(Store(store, xiangqi), encoder, batch=50), encoder
+
+
+def test_two_nets_and_the_baseline(positions, xiangqi: VariantSpec) -> None:
+    source, encoder = positions
+    counts = action_counts(source, encoder.actions)
+    favourite = int(counts.argmax())
+    told: list[int] = []
+    result = evaluate(
+        {
+            "good": Constant(encoder.actions, favourite, 0.5),
+            "bad": Constant(encoder.actions, encoder.actions - 1, -0.5),
+        },
+        source,
+        encoder,
+        rules=make_rules(xiangqi),
+        counts=counts,
+        advance=told.append,
+    )
+    assert result.positions == source.positions == sum(told)
+    good, bad = result.nets["good"].metrics, result.nets["bad"].metrics
+    assert good.policy_accuracy == pytest.approx(counts[favourite] / counts.sum())
+    assert bad.policy_accuracy < good.policy_accuracy
+    # Each says v = ±½ everywhere, so where one has the sign right the other has not.
+    assert good.value_accuracy_sign + bad.value_accuracy_sign == pytest.approx(1)
+    assert result.baseline_accuracy is not None
+    assert result.baseline_accuracy > good.policy_accuracy
+    assert result.nets["good"].legal_accuracy >= good.policy_accuracy
+    parts = result.nets["good"].by_ply
+    assert sum(part.positions for part in parts.values()) == result.positions
+
+
+def test_without_rules_there_is_no_baseline(positions) -> None:
+    source, encoder = positions
+    result = evaluate({"net": Constant(encoder.actions, 0, 0.1)}, source, encoder, limit=30)
+    assert result.positions == 30
+    assert result.baseline_accuracy is None
+    assert result.nets["net"].legal_accuracy is None
+
+
+def test_ply_classes() -> None:
+    classes = ply_classes(np.array([0, 19, 20, 99, 100, 250], np.int32))
+    assert {title: where.sum() for title, where in classes.items()} == {
+        "0-19": 2, "20-39": 1, "80-99": 1, "100+": 2,
+    }  # fmt: skip
+
+
+def test_seen_positions_follow_the_sweep(store: Path, xiangqi: VariantSpec) -> None:
+    opened = Store(store, xiangqi)
+    games = np.arange(4, 10)
+    # A game is known to its last move where it was trained on, and at no move where not: random
+    # games part at once, or soon.
+    everything = seen_positions(opened, games, games)
+    assert everything.all()
+    apart = seen_positions(opened, np.arange(10, 24), games)
+    assert len(apart) == len(everything) == int(opened.lengths[games].sum())
+    assert not apart.all()
+    source = Sampler(opened, Encoder(xiangqi), batch=64, games=games)
+    plies = np.concatenate([b.positions["ply"].copy() for b in source.sweep()])
+    starts = np.flatnonzero(plies == 0)
+    # Within a game, seen positions come first.
+    for part in np.split(apart, starts[1:]):
+        assert not np.any(np.diff(part.astype(int)) > 0)

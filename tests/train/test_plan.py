@@ -1,0 +1,166 @@
+"""From a request to a configuration: defaults, splits, budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.train.plan import TrainRequest, parse_split, prepare
+from variant_ai.core.train.trainer import Trainer
+from variant_ai.specs import VariantSpec
+from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
+
+TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
+
+
+def prepared(spec: VariantSpec, store: Path, **options: object):
+    options = {"size": TINY, "device": "cpu", "split": "game:0.25", **options}
+    return prepare(TrainRequest(spec=spec, stores=(store,), **options))
+
+
+def test_the_recipe_is_the_specs(xiangqi: VariantSpec, store: Path) -> None:
+    config = prepared(xiangqi, store, batch=512, steps=10).config
+    assert config.lr_max == 0.175
+    assert config.momentum == (0.8, 0.95)
+    assert config.value_weight == 0.01
+    assert config.weight_decay == 1e-4
+
+
+def test_the_rate_follows_the_batch(xiangqi: VariantSpec, store: Path) -> None:
+    assert prepared(xiangqi, store, batch=64, steps=10).config.lr_max == 0.175 / 8
+    assert prepared(xiangqi, store, batch=64, steps=10, lr_max=0.1).config.lr_max == 0.1
+
+
+def test_epochs_become_steps(xiangqi: VariantSpec, store: Path) -> None:
+    ready = prepared(xiangqi, store, batch=16, epochs=2)
+    assert ready.config.steps == round(2 * ready.train.positions / 16)
+    mirrored = prepared(xiangqi, store, batch=16, epochs=2, mirror=True)
+    assert mirrored.config.steps == round(4 * ready.train.positions / 16)
+    assert prepared(xiangqi, store, batch=16, epochs=2, steps=3).config.steps == 3
+    assert prepared(xiangqi, store, batch=16).config.steps == round(7 * ready.train.positions / 16)
+
+
+def test_minutes_become_steps(
+    xiangqi: VariantSpec, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads are slower than one here: half a second a step against a quarter."""
+
+    def measured(trainer: Trainer, seconds: float) -> tuple[float, float]:
+        return (0.5 if trainer.config.threads == 2 else 0.25), 0.001
+
+    monkeypatch.setattr(Trainer, "time_steps", measured)
+    monkeypatch.setattr("torch.get_num_threads", lambda: 2)
+    config = prepared(xiangqi, store, minutes=10, batch=16).config
+    assert config.threads == 1
+    assert config.planned_rate == 64
+    assert 2200 < config.steps < 2400
+    assert config.minutes == 10
+    assert prepared(xiangqi, store, minutes=10, steps=50, batch=16).config.steps == 50
+    assert prepared(xiangqi, store, minutes=10, threads=2, batch=16).config.steps < 1200
+
+
+def test_a_short_budget_validates_less(
+    xiangqi: VariantSpec, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trainer, "time_steps", lambda trainer, seconds: (1.0, 1.0))
+    config = prepared(xiangqi, store, minutes=1, batch=16, split="game:0.9").config
+    assert config.final_limit == 256
+    assert config.steps == 30  # half of the budget in any case
+
+
+def test_a_small_net_on_a_cpu(xiangqi: VariantSpec, store: Path) -> None:
+    config = prepared(xiangqi, store, size={}, steps=1).config
+    assert config.net.name == "risev2-mobile-small"
+    assert (config.net.size["blocks"], config.net.size["channels"]) == (5, 64)
+
+
+def test_flat_head_and_its_actions(xiangqi: VariantSpec, store: Path) -> None:
+    ready = prepared(xiangqi, store, head="flat", steps=1)
+    assert ready.config.net.actions == ready.encoder.actions == 2086
+    named = prepared(xiangqi, store, net="alphazero-4v8p", steps=1)
+    assert named.config.net.head == "flat"
+
+
+def test_validation_stores(xiangqi: VariantSpec, store: Path, other_store: Path) -> None:
+    ready = prepared(xiangqi, store, split=None, validation_stores=(other_store,), steps=1)
+    data = ready.config.data
+    assert (data.train_games, data.validation_games) == (24, 8)
+    assert data.split == "none"
+    assert len(data.hashes) == 2
+    assert ready.seen is None
+
+
+def test_split_by_year(xiangqi: VariantSpec, store: Path) -> None:
+    ready = prepared(xiangqi, store, split="year:2003:2004", steps=1)
+    assert (ready.config.data.train_games, ready.config.data.validation_games) == (12, 6)
+    assert ready.seen is not None
+    assert len(ready.seen) == ready.validation.positions
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "validation", "test"),
+    [
+        ("group", "group", 0.05, 0.0),
+        ("game:0.1", "game", 0.1, 0.0),
+        ("game:0.1:0.2", "game", 0.1, 0.2),
+        ("year:2008:2009-", "year", ("2008",), ("2009-",)),
+        ("year:2007,2008", "year", ("2007", "2008"), ()),
+        ("source:club*", "source", ("club*",), ()),
+        ("source:0.3", "source", 0.3, 0.0),
+    ],
+)
+def test_split_text(text: str, by: str, validation: object, test: object) -> None:
+    plan = parse_split(text, 3)
+    assert plan is not None
+    assert plan.by == by
+    assert validation in (plan.validation, plan.validation_keys)
+    assert test in (plan.test, plan.test_keys)
+    assert plan.seed == 3
+
+
+def test_no_split() -> None:
+    assert parse_split("none", 0) is None
+
+
+class TestWrongInput:
+    def test_way_to_split(self) -> None:
+        with pytest.raises(UnknownNameError, match="did you mean 'year'"):
+            parse_split("yaer:2008", 0)
+
+    def test_share(self) -> None:
+        with pytest.raises(DataError, match="shares are numbers"):
+            parse_split("game:many", 0)
+
+    def test_too_many_parts(self) -> None:
+        with pytest.raises(DataError, match="accepted is BY"):
+            parse_split("game:0.1:0.1:0.1", 0)
+
+    def test_device(self, xiangqi: VariantSpec, store: Path) -> None:
+        with pytest.raises(UnknownNameError, match="device 'gpu'"):
+            prepared(xiangqi, store, device="gpu")
+
+    def test_absent_device(
+        self, xiangqi: VariantSpec, store: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+        with pytest.raises(VariantAIError, match="not available here"):
+            prepared(xiangqi, store, device="cuda")
+
+    def test_precision(self, xiangqi: VariantSpec, store: Path) -> None:
+        with pytest.raises(UnknownNameError, match="precision 'fp64'"):
+            prepared(xiangqi, store, precision="fp64")
+
+    def test_net(self, xiangqi: VariantSpec, store: Path) -> None:
+        with pytest.raises(UnknownNameError, match="did you mean 'risev2-mobile'"):
+            prepared(xiangqi, store, net="risev2-moble")
+
+    def test_store_of_another_variant(self, xiangqi: VariantSpec, crazyhouse_store: Path) -> None:
+        with pytest.raises(DataError, match="holds games of crazyhouse, not of xiangqi"):
+            prepared(xiangqi, crazyhouse_store)
+
+    def test_mirroring_without_symmetry(self, crazyhouse_store: Path) -> None:
+        from variant_ai.specs import builtin_specs, load_spec
+
+        with pytest.raises(VariantAIError, match="no left-right symmetry"):
+            prepared(load_spec(builtin_specs()["crazyhouse"]), crazyhouse_store, mirror=True)
