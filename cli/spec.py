@@ -22,6 +22,7 @@ from variant_ai.cli.common import (
     print_table,
     seed_option,
 )
+from variant_ai.specs.errors import VariantAIError
 
 if TYPE_CHECKING:
     from variant_ai.specs.schema import VariantSpec
@@ -253,8 +254,10 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     ):
         stage = Stage(name)
         stages.append(stage)
-        if not as_json:
-            note(f"{name} ...")
+        if name == "game ends" and stages[0].difference:
+            stage.skipped = "the rules differ already, so the judge could not follow the games"
+            continue
+        note(f"{name} ...")
         with _timed(stage):
             run(spec, positions, seed, stage)
     differs = any(stage.difference for stage in stages)
@@ -287,9 +290,12 @@ def _print_stages(spec: VariantSpec, stages: list[Stage]) -> None:
 
 @contextlib.contextmanager
 def _timed(stage: Stage) -> Iterator[None]:
+    """Take the time; an error that names a mistake of the spec is a difference."""
     started = time.monotonic()
     try:
         yield
+    except VariantAIError as error:
+        stage.difference = str(error)
     finally:
         stage.seconds = round(time.monotonic() - started, 2)
 

@@ -1,0 +1,159 @@
+"""`variant-ai spec`: what it shows, what it finds, and the schema it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from variant_ai.cli import spec as spec_command
+from variant_ai.cli.main import cli
+from variant_ai.cli.spec_words import board_drawing, moves_in_words, ranges
+from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.specs.json_schema import schema_text
+
+SCHEMA = Path(__file__).resolve().parents[2] / "specs" / "schema.json"
+
+
+def run(*args: str, status: int = 0) -> str:
+    result = CliRunner().invoke(cli, ["spec", *args], prog_name="variant-ai")
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def no_net(*_: object) -> None:
+    """In place of the net's part, which imports torch."""
+
+
+@pytest.mark.parametrize("name", sorted(builtin_specs()))
+def test_every_spec_is_shown(name: str) -> None:
+    text = run("show", name)
+    spec = load_spec(builtin_specs()[name])
+    assert spec.title in text and spec.rules.start in text
+    for symbol, piece in spec.pieces.items():
+        assert f"   {symbol} " in text and piece.name in text
+    assert "row 0" in text
+
+
+def test_planes_and_actions_are_shown_with_their_indices() -> None:
+    text = run("show", "crazyhouse")
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "Input: 34 × 8 × 8" in lines
+    assert "14 hand pawns in my hand 32" in lines
+    assert "33 halfmove plies without progress 40" in lines
+    assert "Policy (written): 81 × 8 × 8 = 5184 actions, or 2272 flat labels" in lines
+    assert "56 3584-3647 move 2N1E 1 2 origin" in lines
+    assert "64 4096-4159 promotion NW=N -1 1 origin" in lines
+    assert "80 5120-5183 drop Q@ target" in lines
+
+
+def test_json_has_all_that_the_tables_have() -> None:
+    shown = json.loads(run("show", "xiangqi", "--json"))
+    assert shown["input"]["shape"] == [28, 10, 9]
+    assert [p["index"] for p in shown["input"]["planes"]] == list(range(28))
+    assert (shown["policy"]["actions"], shown["policy"]["flat_labels"]) == (4500, 2086)
+    assert shown["policy"]["planes"][49]["first_action"] == 49 * 90
+    assert len(shown["spec_hash"]) == len(shown["rules_hash"]) == 16
+    assert {p["symbol"]: p["moves"] for p in shown["pieces"]}["C"] == "mRcpR"
+
+
+def test_boards_are_drawn_as_each_player_sees_them() -> None:
+    shogi = board_drawing(load_spec(builtin_specs()["shogi"]), 1).splitlines()
+    assert shogi[0].split() == ["1", "|", *map(str, range(72, 81)), "row", "8"]
+    assert shogi[-1].split() == list("ihgfedcba")
+    xiangqi = board_drawing(load_spec(builtin_specs()["xiangqi"]), 1).splitlines()
+    assert xiangqi[-3].split() == ["10", "|", *map(str, range(9)), "row", "0"]
+    assert xiangqi[-1].split() == list("abcdefghi")
+    first = board_drawing(load_spec(builtin_specs()["xiangqi"]), 0).splitlines()
+    assert first[-3].split() == ["1", "|", *map(str, range(9)), "row", "0"]
+
+
+@pytest.mark.parametrize(
+    ("betza", "words"),
+    [
+        ("K", "one step straight; one step diagonally"),
+        (
+            "fmWfcF",
+            "one step straight (N) without capture; one step diagonally (NW, NE) to capture",
+        ),
+        ("nN", "a knight's leap if nothing stands in its way"),
+        ("ffN", "a knight's leap (2N1W, 2N1E)"),
+        (
+            "mRcpR",
+            "any number of steps straight without capture; "
+            "any number of steps straight over exactly one piece to capture",
+        ),
+        ("B3", "up to 3 steps diagonally"),
+    ],
+)
+def test_betza_is_put_into_words(betza: str, words: str) -> None:
+    assert moves_in_words(betza) == words
+
+
+def test_indices_in_short() -> None:
+    assert ranges([3, 0, 1, 2, 9, 7, 8]) == "0-3, 7-9"
+    assert ranges([]) == ""
+
+
+def test_the_committed_schema_is_the_generated_one() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text() == run("schema")
+
+
+def test_the_schema_knows_the_words_of_a_spec(tmp_path: Path) -> None:
+    run("schema", "-o", str(tmp_path / "schema.json"))
+    schema = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))
+    assert {"variant", "title", "board", "pieces", "rules", "input", "policy"} <= set(
+        schema["properties"]
+    )
+    assert schema["additionalProperties"] is False
+    assert "from" in schema["$defs"]["Piece"]["properties"]
+    assert schema["$defs"]["Board"]["properties"]["files"]["maximum"] == 12
+
+
+def test_a_good_spec_agrees_in_every_part() -> None:
+    report = json.loads(run("check", "minixiangqi", "--positions", "25", "--json"))
+    assert report["agrees"] is True
+    assert [s["verdict"] for s in report["stages"]] == ["agrees"] * 4
+    net = report["stages"][3]["compared"]
+    assert net == {"map head outputs": 32 * 49, "flat head outputs": 828}
+
+
+def test_a_wrong_spec_is_told_its_first_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spec_command, "_check_net", no_net)
+    text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
+    assert "nN" in text
+    wrong = tmp_path / "leaping-horse.yaml"
+    wrong.write_text(text.replace("nN", "N"), encoding="utf-8")
+    report = run("check", str(wrong), "--positions", "25", status=1)
+    assert "First difference in rules:" in report
+    start = load_spec(builtin_specs()["minixiangqi"]).rules.start.split()[0]
+    assert start in report
+    assert "the rules differ already" in report
+
+
+def test_a_spec_without_a_judge_is_checked_against_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spec_command, "_check_net", no_net)
+    text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
+    alone = tmp_path / "alone.yaml"
+    lines = [line for line in text.splitlines() if not line.startswith("fairy:")]
+    alone.write_text("\n".join(lines), encoding="utf-8")
+    report = json.loads(run("check", str(alone), "--positions", "10", "--json"))
+    verdicts = [(s["name"], s["verdict"]) for s in report["stages"]]
+    assert verdicts[:3] == [
+        ("rules", "skipped"),
+        ("game ends", "skipped"),
+        ("encoding", "agrees"),
+    ]
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_an_unknown_variant_is_answered_with_the_closest(command: str) -> None:
+    result = CliRunner().invoke(cli, ["spec", command, "xianqi"], prog_name="variant-ai")
+    assert result.exit_code == 1
+    assert "did you mean 'xiangqi'" in result.stderr
