@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -32,6 +32,7 @@ from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.moves import Codes, GameCodec, RulesCodec, codes_hash, start_positions
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store_format import NO_RATING, UNKNOWN
+from variant_ai.core.data.store_info import Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store_writer import StoreWriter
 from variant_ai.core.rules.position import Position
 from variant_ai.specs.errors import DataError, VariantAIError
@@ -39,104 +40,6 @@ from variant_ai.specs.hashing import rules_hash
 from variant_ai.specs.schema import VariantSpec
 
 __all__ = ["NO_RATING", "UNKNOWN", "Parent", "Run", "Shard", "Store", "StoreInfo", "StoreWriter"]
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Where the blocks of a shard lie, and its games."""
-
-    move: Block
-    fact: Block
-    note: Block
-    first_game: int
-
-    @property
-    def games(self) -> int:
-        return self.move.games
-
-    @property
-    def bytes(self) -> int:
-        return self.note.end - self.move.offset
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One writing of shards: what a RUN block says."""
-
-    tool: str
-    sources: tuple[str, ...]
-    conditions: dict[str, Any]
-    """What the games were chosen by (`GameFilter.as_dict`, or words of a split)."""
-    parents: tuple[Parent, ...] = ()
-    """Stores the games were copied from, where they were."""
-    dropped: dict[str, int] = field(default_factory=dict)
-    """Games of the sources that were left out, by reason; from the END block, if it came to it."""
-
-    @staticmethod
-    def from_dict(said: Mapping[str, Any]) -> Run:
-        parents = tuple(
-            Parent(
-                parent["content_hash"],
-                parent["games"],
-                tuple(Run.from_dict(run) for run in parent["runs"]),
-            )
-            for parent in said.get("parents", ())
-        )
-        return Run(
-            said["tool"],
-            tuple(said.get("sources", ())),
-            said.get("conditions", {}),
-            parents,
-            said.get("dropped", {}),
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """What `from_dict` reads, without what is empty and without sources, which are told once
-        for the whole store."""
-        said = {
-            "conditions": self.conditions,
-            "parents": [parent.as_dict() for parent in self.parents],
-            "dropped": self.dropped,
-        }
-        return {"tool": self.tool} | {name: value for name, value in said.items() if value}
-
-
-@dataclass(frozen=True, slots=True)
-class Parent:
-    """A store that games were copied from, as it was then."""
-
-    content_hash: str
-    games: int
-    runs: tuple[Run, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        runs = [run.as_dict() for run in self.runs]
-        return {"content_hash": self.content_hash, "games": self.games, "runs": runs}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreInfo:
-    """What a store says of itself without its games being read."""
-
-    path: Path
-    format: int
-    variant: str
-    title: str
-    rules_hash: str
-    spec_hash: str
-    codes_hash: str
-    games: int
-    plies: int
-    shards: int
-    bytes: int
-    runs: tuple[Run, ...]
-    unfinished: str
-    """In words, what a killed writer left; `''` for a store that was closed."""
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Sources of all runs, each once, in order."""
-        return tuple(dict.fromkeys(source for run in self.runs for source in run.sources))
 
 
 class Store:
