@@ -136,6 +136,7 @@ class Win(Model):
 
     piece: str | None = None
     reaches: Zone | None = None
+    safe: bool = Field(default=False, description="reaching counts only where it is not attacked")
     checks: int | None = Field(default=None, ge=1, le=9)
     extinct: str | None = Field(
         default=None, description="the other side has none of this piece, or of `all pieces`"

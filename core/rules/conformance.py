@@ -167,15 +167,31 @@ class _Comparison:
         if len(set(ours)) != len(ours):
             twice = next(text for text in ours if ours.count(text) > 1)
             self._differ(f"{twice} is listed twice")
-        elif set(ours) != set(theirs):
-            extra = " ".join(sorted(set(ours) - set(theirs))) or "none"
-            missing = " ".join(sorted(set(theirs) - set(ours))) or "none"
-            self._differ(f"moves only ours: {extra}; only Fairy-Stockfish's: {missing}")
-        elif check != self.judge.in_check(self.fen, self.moves) and legal:
+            return legal
+        extra, missing = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
+        suicides = [move for move in missing if self._loses_by_mating(move)]
+        report.kinds["forbidden mates"] += len(suicides)
+        missing = [move for move in missing if move not in suicides]
+        if extra or missing:
+            self._differ(
+                f"moves only ours: {' '.join(extra) or 'none'}; "
+                f"only Fairy-Stockfish's: {' '.join(missing) or 'none'}"
+            )
+        if check != self.judge.in_check(self.fen, self.moves) and legal:
             self._differ(f"ours: {'check' if check else 'no check'}; Fairy-Stockfish: not so")
-        elif not same_position(before, self.position):
+        if not same_position(before, self.position):
             self._differ("asking for moves changed the position")
         return legal
+
+    def _loses_by_mating(self, move: str) -> bool:
+        """Whether the judge lets the move be played and gives the mated side the win.
+
+        That is how Fairy-Stockfish forbids mate by a dropped pawn; here the move is illegal.
+        """
+        after = [*self.moves, move]
+        if "@" not in move or self.judge.legal_moves(self.fen, after):
+            return False
+        return self.judge.mated_value(self.fen, after) > 0
 
     def _count(self, legal: list[int], check: bool) -> None:
         kinds = self.report.kinds

@@ -7,34 +7,56 @@ from __future__ import annotations
 
 import numpy as np
 
-from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK
+from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK, attacked
 from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
-from variant_ai.core.rules.position import MAX_SQUARES
-from variant_ai.core.rules.tables import WINS_BY_CHECKS, WINS_BY_EXTINCTION, WINS_BY_REACHING
+from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES
+from variant_ai.core.rules.tables import (
+    REACHES_SAFELY,
+    WINS_BY_CHECKS,
+    WINS_BY_EXTINCTION,
+    WINS_BY_REACHING,
+)
 
 NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN = range(5)
 
 
 @inlined
 def variant_winner(t: Record, p: Record) -> Number:
-    """Colour that has won by a rule of `wins:`, -1 nobody. Records."""
+    """Colour that has won by a rule of `wins:`, -1 nobody. Records.
+
+    Checks and goals count for the side that has just moved; a goal that must be safe also for the
+    side to move, since the other might have stopped attacking it (as Fairy-Stockfish has it).
+    """
     features = t["features"]
-    if features & WINS_BY_CHECKS:
-        for colour in range(2):
-            if p["wins_left"][colour] <= 0:
-                return colour
-    if features & WINS_BY_REACHING:
-        for square in range(t["squares"]):
-            piece = np.int64(p["board"][square])
-            if piece != 0 and (piece - 1) & TYPE_MASK == t["reach_type"]:
-                owner = (piece - 1) >> COLOUR_BIT
-                if t["reach"][owner * MAX_SQUARES + square]:
-                    return owner
+    us = np.int64(p["side"])
+    mover = 1 - us
+    if features & WINS_BY_CHECKS and p["wins_left"][mover] <= 0:
+        return mover
     if features & WINS_BY_EXTINCTION:
-        for colour in range(2):
-            if not has_type(t, p, colour):
-                return 1 - colour
-    return -1
+        if not has_type(t, p, mover):
+            return us
+        if not has_type(t, p, us):
+            return mover
+    if features & WINS_BY_REACHING:
+        if has_reached(t, p, mover):
+            return mover
+        if features & REACHES_SAFELY and has_reached(t, p, us):
+            return us
+    return np.int64(-1)
+
+
+@inlined
+def has_reached(t: Record, p: Record, colour: Number) -> Truth:
+    """Whether a piece of the colour stands on its goal, unattacked if that is asked for."""
+    code = 1 + t["reach_type"] + COLOUR_STRIDE * colour
+    for square in range(t["squares"]):
+        if (
+            t["reach"][colour * MAX_SQUARES + square]
+            and p["board"][square] == code
+            and not (t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, square))
+        ):
+            return True
+    return False
 
 
 @inlined
@@ -88,5 +110,7 @@ def end_of(t: Record, p: Record, i: Number, moves: Number, check: Number) -> Num
         winner = -1 if value == 0 else (us if value > 0 else 1 - us)
         return STALEMATE + 8 * (1 + winner)
     if move_count_reached(table, position):
+        return MOVE_COUNT
+    if position["count_limit"] > 0 and position["clock"] > position["count_limit"]:
         return MOVE_COUNT
     return NO_END

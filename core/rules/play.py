@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from variant_ai.core.rules.attacks import TYPE_MASK, attacked
+from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK, attacked
 from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.position import (
     CASTLING,
@@ -24,6 +24,7 @@ from variant_ai.core.rules.position import (
 from variant_ai.core.rules.tables import (
     CAPTURES_RESET,
     COUNTS_CHECKS,
+    COUNTS_PIECES,
     DROPS_RESET,
     HAND_COUNTS,
     MAX_PASSANT,
@@ -67,6 +68,7 @@ def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Num
     kind = np.int64((move >> 14) & 7)
     argument = np.int64((move >> 17) & 31)
     reset = False
+    taken = np.int64(0)
     if r["ep"] >= 0:
         key ^= zobrist[ZOBRIST_PASSANT + np.int64(r["ep"])]
         r["ep"] = NO_SQUARE
@@ -93,11 +95,11 @@ def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Num
             place = target
             if kind == EN_PASSANT:
                 place -= t["advance"][us]
-            captured = np.int64(board[place])
-            if captured != 0:
+            taken = np.int64(board[place])
+            if taken != 0:
                 board[place] = 0
-                key ^= zobrist[captured * MAX_SQUARES + place]
-                hand = np.int64(t["hand_of"][(captured - 1) & TYPE_MASK])
+                key ^= zobrist[taken * MAX_SQUARES + place]
+                hand = np.int64(t["hand_of"][(taken - 1) & TYPE_MASK])
                 if hand >= 0:
                     key ^= take_in_hand(t, r, us, hand, 1)
                 reset |= (t["resets"] & CAPTURES_RESET) != 0
@@ -118,7 +120,7 @@ def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Num
             if kept != rights:
                 r["castling"] = kept
                 key ^= zobrist[ZOBRIST_CASTLING + rights] ^ zobrist[ZOBRIST_CASTLING + kept]
-    if reset:
+    if r["count_limit"] == 0 and reset:
         r["clock"] = 0
         r["checks"][0] = 0
         r["checks"][1] = 0
@@ -130,6 +132,8 @@ def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Num
     r["key"] = key ^ zobrist[ZOBRIST_SIDE]
     if t["features"] & WINS_BY_CHECKS:
         count_check(t, r, us)
+    if t["features"] & COUNTS_PIECES:
+        count_pieces(t, r, us, taken, kind == PROMOTION)
 
 
 @njit
@@ -172,6 +176,62 @@ def count_check(t: Record, r: Record, us: Number) -> None:
         row = ZOBRIST_WINS + 16 * us + left
         r["wins_left"][us] = left - 1
         r["key"] ^= t["zobrist"][row] ^ t["zobrist"][row - 1]
+
+
+@njit
+def count_pieces(t: Record, r: Record, us: Number, taken: Number, promoted: Truth) -> None:
+    """Makruk's counting after a move of `us`: start it, or start it anew.
+
+    Without pawns on the board the side that is behind counts: a whole army has 64 moves to mate, and
+    against a bare king fewer the stronger it is, the pieces on the board counted as moves made.
+    The limit is kept in plies. As Fairy-Stockfish counts (`countingRule = makruk`).
+    """
+    them = 1 - us
+    limit, counted = count_limit(t, r, us)
+    lone = counted & 1 != 0
+    if taken != 0 and (taken - 1) & TYPE_MASK == t["count_types"][0] and lone and limit > 0:
+        r["count_limit"] = 2 * limit
+        r["clock"] = 2 * (counted >> 1) - 1
+    limit, counted = count_limit(t, r, them)
+    lone = counted & 1 != 0
+    if limit > 0 and (r["count_limit"] == 0 or (lone and (taken != 0 or promoted))):
+        r["count_limit"] = 2 * limit
+        r["clock"] = 2 * (counted >> 1) if lone else 0
+
+
+@njit
+def count_limit(t: Record, r: Record, counting: Number) -> Number:
+    """Moves that the other side has to mate `counting`, 0 where nothing is counted; and
+    2 * (pieces on the board) + (1 where `counting` has a bare king)."""
+    mine = pawns = others = rooks = khons = knights = 0
+    types = t["count_types"]
+    for square in range(t["squares"]):
+        piece = np.int64(r["board"][square]) - 1
+        if piece < 0:
+            continue
+        kind = piece & TYPE_MASK
+        pawns += kind == types[0]
+        if piece >> COLOUR_BIT == counting:
+            mine += 1
+        else:
+            others += 1
+            rooks += kind == types[1]
+            khons += kind == types[2]
+            knights += kind == types[3]
+    counted = 2 * (mine + others) + (mine == 1)
+    limit = 64
+    if pawns > 0 or others == 1:
+        limit = 0
+    elif mine == 1:
+        if rooks > 0:
+            limit = 8 if rooks > 1 else 16
+        elif khons > 1:
+            limit = 22
+        elif knights > 1:
+            limit = 32
+        elif khons == 1:
+            limit = 44
+    return limit, counted
 
 
 @njit

@@ -39,6 +39,7 @@ POSITION = np.dtype(
         ("ep", "i1"),  # square a passant piece may capture on, -1 none; set only if one can
         ("kings", "i1", (2,)),  # square of the royal piece, -1 none
         ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
+        ("count_limit", "i2"),  # spec with `counting:`: draw when clock exceeds it, 0 no counting
         ("repetitions", "i1"),  # how often this position occurred before; set by who has history
     ],
     align=True,

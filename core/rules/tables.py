@@ -28,6 +28,7 @@ from variant_ai.core.rules.programs import (
     forward_program,
     reverse_program,
 )
+from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import SpecError
 from variant_ai.specs.schema import Promotes, VariantSpec
 
@@ -57,6 +58,9 @@ WINS_BY_REACHING = 16
 WINS_BY_EXTINCTION = 32
 PER_FILE = 64
 DROP_MATE = 128
+REACHES_SAFELY = 256
+COUNTS_PIECES = 512
+"""Makruk's counting: a limit on the moves to mate in, by what is left on the board."""
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
@@ -107,6 +111,7 @@ TABLES = np.dtype(
         ("checks_to_win", "i4"),
         ("reach_type", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where the type wins by standing there
+        ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, as counting knows them
         ("extinct_type", "i4"),  # a side without it has lost; -1: without any piece
         ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
     ],
@@ -150,8 +155,6 @@ def missing_words(spec: VariantSpec) -> list[str]:
         missing.append("`explodes: true`")
     if rules.bare_king != "none":
         missing.append(f"`bare_king: {rules.bare_king}`")
-    if rules.counting != "none":
-        missing.append(f"`counting: {rules.counting}`")
     if spec.policy != "derived" and "pass" in spec.policy:
         missing.append("`pass` moves")
     if sum(piece.royal for piece in spec.pieces.values()) > 1:
@@ -315,6 +318,9 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
     table["plies"] = 0 if count.plies == "none" else count.plies
     table["checks_counted"] = -1 if count.checks_counted == "all" else count.checks_counted
     table["features"] |= COUNTS_CHECKS * (count.checks_counted != "all")
+    if rules.counting != "none":
+        table["features"] |= COUNTS_PIECES
+        table["count_types"] = _counted_types(types)
     table["resets"] = sum(_reset_bits(count.reset, types))
     table["reach_type"] = table["extinct_type"] = -1
     for win in rules.wins:
@@ -322,7 +328,7 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
             table["features"] |= WINS_BY_CHECKS
             table["checks_to_win"] = win.checks
         if win.piece is not None and win.reaches is not None:
-            table["features"] |= WINS_BY_REACHING
+            table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
             table["reach_type"] = types.by_symbol[win.piece].index
             for colour in (0, 1):
                 for square in geometry.zone(win.reaches, colour):
@@ -331,6 +337,16 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
             table["features"] |= WINS_BY_EXTINCTION
             if win.extinct != "all pieces":
                 table["extinct_type"] = types.by_symbol[win.extinct].index
+
+
+def _counted_types(types: PieceTypes) -> list[int]:
+    """Pawn, rook, khon and knight by how they move, whatever letters a spec gives them; -1 none."""
+    found = [next((t.index for t in types.all if t.piece.promotes), -1)]
+    for word in ("R", "FfW", "N"):
+        moves = set(parse_betza(word))
+        same = (t.index for t in types.all if set(parse_betza(t.piece.moves)) == moves)
+        found.append(next(same, -1))
+    return found
 
 
 def _reset_bits(events: tuple[str, ...], types: PieceTypes) -> Iterator[int]:
