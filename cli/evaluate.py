@@ -69,7 +69,13 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="At most so many positions, spread evenly."
 )
-@click.option("--batch", type=click.IntRange(min=1), default=256, show_default=True)
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="Positions computed at a time.",
+)
 @seed_option()
 @device_option
 @json_option

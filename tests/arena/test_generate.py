@@ -18,9 +18,9 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import uci
 from variant_ai.plugins import registry
-from variant_ai.specs import DataError, EngineError, builtin_specs
+from variant_ai.specs import DataError, EngineError
 
-VARIANTS = sorted(builtin_specs())
+VARIANTS = sorted(name for name, e in registry().variants.items() if e.plugin == name)
 SHORT = GenerateSettings(games=3, nodes=1, max_plies=16, move_timeout=20)
 
 

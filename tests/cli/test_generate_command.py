@@ -16,10 +16,9 @@ from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
 from variant_ai.core.data.store import Store
-from variant_ai.specs import builtin_specs
 
 FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
-VARIANT = max(builtin_specs())
+VARIANT = "xiangqi"
 QUICK = ["-V", VARIANT, "--nodes", "1", "--max-plies", "12"]
 
 
