@@ -31,9 +31,11 @@ from variant_ai.core.rules.position import (
     move_kind,
     move_origin,
     move_target,
+    piece_code,
     piece_colour,
     piece_type,
     square_index,
+    view,
 )
 from variant_ai.core.rules.verdicts import (
     PLAYERS,
@@ -43,11 +45,10 @@ from variant_ai.core.rules.verdicts import (
     progress_plies,
     stalemate_detail,
 )
+from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import FenError, MoveError, SpecError
 from variant_ai.specs.schema import VariantSpec
-
-COUNTING_FIELD = 3
-_LIMIT = re.compile(r"[1-9][0-9]{0,3}")
+from variant_ai.specs.zones import zone_squares
 
 MAX_CLOCK = 32_000
 """Where the clock of a record stops."""
@@ -74,31 +75,25 @@ class FairyRules(Rules):
                 f"variant {spec.variant!r} has no `fairy:` name, so the rules engine 'fairy' "
                 "cannot play it; use the engine 'kernel'"
             )
-        self._counting = spec.rules.counting != "none"
         # move counts are read from the record: a FEN alone does not know the checks given
         self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
         self._without_chase = FairyVariant(
             spec.fairy, spec_settings(spec, move_count=False, chase=False)
         )
+        self._doubles = self._double_steps()
         self._legal = lru_cache(maxsize=4096)(self._fairy.legal_moves)
         self._checks = lru_cache(maxsize=4096)(self._fairy.in_check)
         self._cycles = lru_cache(maxsize=4096)(self._judge)
 
     def position(self, fen: str | None = None) -> Position:
         text = self.spec.rules.start if fen is None else fen
-        position = self._parse(text)
+        position = parse_fen(self.spec, self.types, text)
         self._refuse_unplayable(position, text)
         position["key"] = position_key(position)
         return position
 
     def fen(self, position: Position) -> str:
-        fen = format_fen(self.spec, self.types, position)
-        limit = int(position["checks"][0, 0]) if self._counting else 0
-        if limit:
-            fields = fen.split(" ")
-            fields[COUNTING_FIELD] = str(limit)
-            fen = " ".join(fields)
-        return fen
+        return format_fen(self.spec, self.types, position)
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
         texts = self._legal(self.fen(position))
@@ -114,20 +109,19 @@ class FairyRules(Rules):
             after_fen = self._fairy.fen_after(fen, [text])
         except MoveError as error:
             raise MoveError(f"{text} is not a legal move (FEN {fen})") from error
-        after = self._parse(after_fen)
+        after = self._after(after_fen)
         # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
         mover = int(position["side"][0])
         after["side"] = 1 - mover
         after["ply"] = position["ply"] + 1
-        if self._counting and after["checks"][0, 0]:
+        if after["count_limit"][0]:
             pass  # the clock counts towards the limit, as the FEN has it
         elif self._resets_clock(position, int(move)):
             after["clock"] = 0
             after["checks"] = 0
         else:
             after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
-            if not self._counting:
-                after["checks"] = position["checks"]
+            after["checks"] = position["checks"]
             if self.spec.rules.no_progress.checks_counted != "all" and self.in_check(after):
                 after["checks"][0, mover] += 1
         after["key"] = position_key(after)
@@ -153,8 +147,8 @@ class FairyRules(Rules):
         count = rules.no_progress
         if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
             return Outcome(None, "move count", move_count_detail(self.spec))
-        if self._counting and self._fairy.optional_end(fen) is not None:
-            limit = int(position["checks"][0, 0])
+        limit = int(position["count_limit"][0])
+        if limit and self._fairy.optional_end(fen) is not None:
             return Outcome(None, "move count", f"{rules.counting} counting, limit {limit} plies")
         if rules.insufficient_material and all(self._fairy.insufficient_material(fen)):
             return Outcome(None, "insufficient material")
@@ -184,7 +178,7 @@ class FairyRules(Rules):
             return None
         rule = self.spec.rules.repetition
         occurrence = f"{ordinal(rule.fold)} occurrence"
-        first = int(self._parse(fen)["side"][0])
+        first = int(parse_fen(self.spec, self.types, fen)["side"][0])
         side = first ^ (len(moves) & 1)
         winner = _winner(value, side)
         if value != self._without_chase.optional_end(fen, moves) and winner is not None:
@@ -195,19 +189,15 @@ class FairyRules(Rules):
             return Outcome(winner, "perpetual check", detail)
         return Outcome(winner, "repetition", occurrence)
 
-    def _parse(self, text: str) -> Position:
-        """A FEN as a record. Where moves are counted against a limit (makruk), the FEN has the
-        limit in place of the e.p. square, and the record keeps it in `checks[0]`."""
-        if not self._counting:
-            return parse_fen(self.spec, self.types, text)
-        fields = text.split()
-        limit = fields[COUNTING_FIELD] if len(fields) > COUNTING_FIELD else ""
-        if not _LIMIT.fullmatch(limit):
-            return parse_fen(self.spec, self.types, text)
-        fields[COUNTING_FIELD] = "-"
-        position = parse_fen(self.spec, self.types, " ".join(fields))
-        position["checks"][0, 0] = int(limit)
-        return position
+    def _after(self, fen: str) -> Position:
+        """The record of a FEN as Fairy-Stockfish writes it: its pocket also holds captured kings,
+        which nobody can drop."""
+        placement, bracket, rest = fen.partition("[")
+        if bracket and self.spec.hands:
+            pocket, _, rest = rest.partition("]")
+            kept = "".join(c for c in pocket if c.upper() in self.spec.hands.order)
+            fen = f"{placement}[{kept}]{rest}"
+        return parse_fen(self.spec, self.types, fen)
 
     def _move(self, position: Position, text: str) -> int:
         """Move integer of a legal move as Fairy-Stockfish writes it."""
@@ -240,9 +230,28 @@ class FairyRules(Rules):
         if mover.piece.passant and board[target] == 0:
             if target == int(position["ep"][0]) and origin % files != target % files:
                 return make_move(origin, target, EN_PASSANT)
-            if abs(target - origin) == 2 * files:
+            if abs(target - origin) == 2 * files and (int(board[origin]), origin) in self._doubles:
                 return make_move(origin, target, DOUBLE_STEP)
         return make_move(origin, target, NORMAL)
+
+    def _double_steps(self) -> frozenset[tuple[int, int]]:
+        """Piece codes and the squares from which their double step may be taken en passant."""
+        board, found = self.spec.board, set()
+        everywhere = frozenset(range(board.files * board.ranks))
+        for kind in self.types.all:
+            places = [(everywhere, kind.piece.moves)]
+            places += [
+                (zone_squares(zone, board), moves) for zone, moves in kind.piece.from_.items()
+            ]
+            for squares, moves in places:
+                steps = parse_betza(moves) if kind.piece.passant else ()
+                if any(m.lame and m.quiet and (m.dx, abs(m.dy)) == (0, 2) for m in steps):
+                    for colour in (0, 1):
+                        code = piece_code(kind.index, colour)
+                        for square in squares:
+                            seen = view(square, colour, board.files, board.ranks, board.sides)
+                            found.add((code, seen))
+        return frozenset(found)
 
     def _promoted(self, base: str, suffix: str) -> int:
         """Type index of a promotion written `q` or `+`."""

@@ -301,3 +301,27 @@ def test_counting_limit_is_kept() -> None:
     assert over is not None and (over.reason, over.winner) == ("move count", None)
     assert over.detail == "makruk counting, limit 32 plies"
     assert rules.outcome(rules.position("8/8/3k4/8/4R3/8/8/4K3 b - 32 32 2")) is None
+
+
+@pytest.mark.parametrize("name", ["crazyhouse", "dobutsu", "horde", "makruk", "shogi", "xiangqi"])
+def test_both_engines_keep_the_same_records(name: str) -> None:
+    """Moves as integers, records after them but for the key, and outcomes."""
+    kernel, fairy, rng = rules_of(name, "kernel"), rules_of(name, "fairy"), random.Random(17)
+    position = kernel.position()
+    for _ in range(25):
+        legal = sorted(kernel.legal_moves(position).tolist())
+        assert legal == sorted(fairy.legal_moves(position).tolist())
+        ours, theirs = kernel.outcome(position), fairy.outcome(position)
+        assert (ours is None) == (theirs is None)
+        if ours is not None and theirs is not None:
+            assert (ours.winner, ours.reason) == (theirs.winner, theirs.reason)
+        if ours is not None or not legal:
+            position = kernel.position()
+            continue
+        board = position["board"][0]
+        sharp = [m for m in legal if move_kind(m) or board[m & 127]]
+        move = rng.choice(sharp if sharp and rng.random() < 0.5 else legal)
+        after, same = kernel.play(position, move), fairy.play(position, move)
+        same["key"] = after["key"]
+        assert same_position(after, same), kernel.fen(after)
+        position = after

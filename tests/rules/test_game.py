@@ -160,11 +160,13 @@ def quiet_game(rules: Rules, checks: int, seed: int) -> Game | None:
     return game if given == checks else None
 
 
-@pytest.mark.parametrize("checks", [0, 9, 20, 40])
+@pytest.mark.parametrize(
+    ("engine", "checks"),
+    [("kernel", 0), ("kernel", 9), ("kernel", 20), ("kernel", 40), ("fairy", 20)],
+    indirect=["engine"],
+)
 def test_checks_beyond_the_tenth_do_not_count(xiangqi: Rules, checks: int) -> None:
     """With 20 checks a limit of 100 plies is reached at 120, with 40 at 160."""
-    if xiangqi.name == "fairy" and checks != 20:
-        pytest.skip("one game is enough for the slow engine")
     spec = changed(xiangqi.spec, no_progress={"plies": 100})
     kernel = make_rules(spec, "kernel")
     game = next(g for seed in range(50) if (g := quiet_game(kernel, checks, seed)))
@@ -240,9 +242,8 @@ def test_errors_name_the_ply(rules: Rules) -> None:
         Game(rules, "nonsense")
 
 
+@pytest.mark.parametrize("engine", ["kernel"], indirect=True)
 def test_chases_need_a_judge(xiangqi: Rules, engine: str) -> None:
-    if engine == "fairy":
-        pytest.skip("without a name of its own the engine cannot play the variant at all")
     data = xiangqi.spec.model_dump(mode="python", by_alias=True)
     data["fairy"] = None
     rules = make_rules(VariantSpec.model_validate(data), engine)

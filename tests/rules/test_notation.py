@@ -26,10 +26,12 @@ def test_names() -> None:
     assert [notation.name for notation in core_notations()] == ["uci", "san", "iccs"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    ("engine", "seed"),
+    [("fairy", 0), *(("kernel", seed) for seed in range(12))],
+    indirect=["engine"],
+)
 def test_san_agrees_with_python_chess(crazyhouse: Rules, seed: int) -> None:
-    if crazyhouse.name == "fairy" and seed >= 1:
-        pytest.skip("the slow engine plays fewer games")
     rng = random.Random(seed)
     board = chess.variant.CrazyhouseBoard()
     position = crazyhouse.position()
