@@ -38,6 +38,7 @@ _SIGNS = frozenset(
 _HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*)"\s*\]\s*')
 _ONE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
 _LOOSE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*?)"?\s*\]?\s*')
+_QUOTED = re.compile(r'["\\]')
 _ESCAPED = re.compile(r'\\(["\\])')
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
@@ -131,7 +132,7 @@ class _Scanner:
         if not line.lstrip().startswith("["):
             return []
         whole = _HEADER.fullmatch(line)
-        if whole is not None and '"' not in whole[2]:
+        if whole is not None and not _QUOTED.search(whole[2]):
             return [(whole[1], whole[2])]
         found, at = [], 0
         while match := _ONE_HEADER.match(line, at):
@@ -218,7 +219,7 @@ class _Scanner:
     def _say(self, text: str) -> None:
         assert self.comment is not None
         if self.comment_size < MAX_COMMENT:
-            self.comment.append(text)
+            self.comment.append(text[: MAX_COMMENT - self.comment_size])
             self.comment_size += len(text)
 
     def _finish_comment(self) -> None:

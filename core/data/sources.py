@@ -311,7 +311,7 @@ def _zip(
 ) -> Iterator[Source]:
     """A .zip has its list of members at its end: one that cannot be sought in is copied aside."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL) as spool:
-        if raw.seekable():
+        if depth == 0 and raw.seekable():
             raw.seek(0)
             whole = cast("IO[bytes]", raw)
         else:

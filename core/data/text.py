@@ -27,8 +27,15 @@ _CHINESE = ("cp950", "gb18030")
 _WESTERN = "cp1252"
 _DECIDED = 0.25
 """Share of non-ASCII characters that must be common ones for a Chinese encoding to be sure."""
+_DOUBT = 4
+"""Characters that a line must have to make an encoding doubtful."""
+_MOST_DOUBTS = 50
+"""Deciding again takes milliseconds, so that it is not done for every line of a strange text."""
 _UTF16_BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _UTF8_BOM = b"\xef\xbb\xbf"
+_CUT_HEAD = 1 << 10
+"""A head this long is the beginning of a longer file."""
+_HIGH_BYTES = bytes(range(0x80, 0x100))
 _LONE_BYTE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
@@ -68,11 +75,12 @@ def detect(data: bytes, expect: str = "") -> str:
     best = max(_CHINESE, key=lambda codec: scores[codec])
     if scores[best] >= _DECIDED:
         return best
-    # Letters of Western names stand alone among ASCII; half of the bytes of Big5 do so too.
-    lone = len(_LONE_BYTE.findall(data)) / max(1, len(_HIGH_BYTE.findall(data)))
-    if lone > 0.9 or not _decodes(data, best):
-        return _WESTERN
-    return best
+    return _WESTERN if _looks_western(data) or not _decodes(data, best) else best
+
+
+def _looks_western(data: bytes) -> bool:
+    """Letters of Western names stand alone among ASCII; half of the bytes of Big5 do so too."""
+    return len(_LONE_BYTE.findall(data)) > 0.9 * len(_HIGH_BYTE.findall(data))
 
 
 @lru_cache(maxsize=16)
@@ -115,8 +123,7 @@ def decode_name(name: bytes) -> str:
 
 def head_text(head: bytes, expect: str = "") -> str:
     """The first bytes of a file as text, to recognise its format by; a cut character is dropped."""
-    cut = max(head.rfind(b"\n"), head.rfind(b" "))
-    whole = head[: cut + 1] if cut > 0 else head
+    whole = head.rstrip(_HIGH_BYTES) if len(head) >= _CUT_HEAD else head
     text = whole.decode(detect(whole, expect), "replace")
     return text.removeprefix("\ufeff")
 
@@ -133,6 +140,9 @@ class TextLines:
         self.encoding = "ascii"
         """What was found so far."""
         self._ahead: deque[bytes] = deque()
+        self._doubts = 0
+        self._carried = b""
+        """Beginning of a piece of a long line, so that no character is cut in two."""
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         head = self.stream.peek(1024)
@@ -167,12 +177,11 @@ class TextLines:
         return self._ahead.popleft() if self._ahead else self._read()
 
     def _read(self) -> bytes:
-        line = self.stream.readline(MAX_LINE)
-        if len(line) == MAX_LINE and line[-1] > 0x7F:
-            # Do not cut a character in two: finish it with bytes up to the next ASCII one.
-            while (byte := self.stream.read(1)) and byte[0] > 0x7F and len(line) < 2 * MAX_LINE:
-                line += byte
-            line += byte
+        line = self._carried + self.stream.readline(MAX_LINE)
+        self._carried = b""
+        if len(line) >= MAX_LINE and not line.endswith(b"\n"):
+            cut = _last_boundary(line)
+            line, self._carried = line[:cut], line[cut:]
         return line
 
     def _decode(self, line: bytes) -> str:
@@ -185,22 +194,49 @@ class TextLines:
             if self.encoding == "utf-8" or len(_HIGH_BYTE.findall(line)) >= _SURE_OF_UTF8:
                 self.encoding = "utf-8"
                 return text
-        if self.encoding not in ("ascii", "utf-8"):
+        if self.encoding in _CHINESE:
             try:
-                return line.decode(self.encoding)
+                text = line.decode(self.encoding)
             except UnicodeDecodeError:
                 pass
-        # Undecided, or the file changed its mind: look ahead and decide by what follows.
-        window, size = [line], len(line)
-        for ahead in self._ahead:
-            window.append(ahead)
-            size += len(ahead)
+            else:
+                if not self._doubtful(text):
+                    return text
+        elif self.encoding == _WESTERN and _looks_western(line):
+            return line.decode(_WESTERN, "replace")
+        self.encoding = self._decide(line)
+        return line.decode(self.encoding, "replace")
+
+    def _doubtful(self, text: str) -> bool:
+        """Whether hardly a character is familiar: GB18030 decodes nearly everything."""
+        foreign = _FOREIGN.findall(text)
+        common = _common(self.expect)
+        if len(foreign) < _DOUBT or 5 * sum(c in common for c in foreign) >= len(foreign):
+            return False
+        self._doubts += 1
+        return self._doubts <= _MOST_DOUBTS
+
+    def _decide(self, line: bytes) -> str:
+        """The encoding from this line on: of all that lies ahead, or where that is a mixture or
+        broken, of what fits the next few lines."""
+        window, size = [line, *self._ahead], len(line) + sum(map(len, self._ahead))
         while size < WINDOW and (ahead := self._read()):
             self._ahead.append(ahead)
             window.append(ahead)
             size += len(ahead)
-        found = detect(b"".join(window), self.expect)
-        if not _decodes(line, found):
-            found = detect(line, self.expect)
-        self.encoding = found
-        return line.decode(found, "replace")
+        for lines in (window, window[:8], window[:1]):
+            data = b"".join(lines)
+            codec = detect(data, self.expect)
+            if codec != _WESTERN and _decodes(data, codec):
+                return codec
+        return detect(b"".join(window), self.expect)
+
+
+def _last_boundary(line: bytes) -> int:
+    """Where a long line may be cut: behind its last ASCII byte if there is one near its end, else
+    before its last character if it is UTF-8."""
+    tail = line[-1024:]
+    for match in re.finditer(rb"[\x00-\x7f](?=[\x80-\xff]*\Z)", tail):
+        return len(line) - len(tail) + match.end()
+    start = max(i for i in range(len(line) - 4, len(line)) if line[i] >= 0xC0 or i == len(line) - 4)
+    return start
