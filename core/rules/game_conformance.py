@@ -1,8 +1,9 @@
 """Game ends against Fairy-Stockfish: does a `Game` stop where, and for whom, the judge stops?
 
 Random games are steered to where ends live, since blind play hardly meets them: shuffling back and
-forth (repetition), checking (perpetual check, checks that do not count), hunting (chases), trading
-down (long endgames, mates), and keeping quiet without repeating (move count).
+forth (repetition), checking (perpetual check, checks that do not count), trading down (long
+endgames, mates), keeping quiet without repeating (move count), and cycles of four plies from
+endgames made up at random (chases of every kind, after a move that leads in).
 
 One difference is known and counted apart. Asked with the whole game, Fairy-Stockfish also wants
 the move that entered a cycle to have chased what the cycle chases, so a chase entered by a quiet
@@ -25,15 +26,21 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import (
     DROP,
+    NORMAL,
     PASS,
+    Position,
     move_kind,
     move_origin,
     move_target,
+    piece_colour,
+    piece_type,
+    view,
 )
-from variant_ai.specs.errors import SpecError
+from variant_ai.specs.errors import FenError, SpecError
 from variant_ai.specs.schema import VariantSpec
+from variant_ai.specs.zones import zone_squares
 
-STYLES = ("wander", "trade", "shuffle", "check", "hunt", "quiet")
+STYLES = ("wander", "trade", "shuffle", "check", "quiet", "cycle")
 
 
 @dataclass
@@ -127,7 +134,7 @@ def check_game_ends(
 ) -> EndsReport:
     """Play random games and compare every position's verdict with the judge's.
 
-    starts: FENs to begin games at besides the spec's start (every other game).
+    starts: FENs to begin games at (every other game); endgames are made up besides.
     Raises SpecError where the spec has no judge, or one that cannot count as the spec does.
     """
     rules = make_rules(spec, engine)
@@ -136,7 +143,10 @@ def check_game_ends(
     rng = random.Random(seed)
     for number in range(games):
         fen = rng.choice(starts) if starts and number % 2 else None
-        _compare_game(rules, judge, fen, rng, max_plies, report)
+        style = rng.choice(STYLES)
+        if fen is None and (style == "cycle" or rng.random() < 0.3):
+            fen = random_endgame(rules, rng)
+        _compare_game(rules, judge, fen, style, rng, max_plies, report)
         report.games += 1
         if report.differences and stop_at_difference:
             break
@@ -147,14 +157,15 @@ def _compare_game(
     rules: Rules,
     judge: _Judge,
     fen: str | None,
+    style: str,
     rng: random.Random,
     max_plies: int,
     report: EndsReport,
 ) -> None:
     game = Game(rules, fen)
     start = game.fen()
-    style = rng.choice(STYLES)
-    trade_plies = rng.choice((0, 0, 40, 120))
+    trade_plies = rng.choice((0, 0, 40, 120)) if style != "cycle" else 0
+    planned: list[int] = []
     moves: list[str] = []
     for ply in range(max_plies):
         ours = game.outcome()
@@ -176,7 +187,12 @@ def _compare_game(
             )
             report.ends[f"{ours.reason}, {player}"] += 1
             return
-        game.push(_choose(game, "trade" if ply < trade_plies else style, rng))
+        if style == "cycle" and not planned and rng.random() < 0.6:
+            planned = _cycle(game, rng)
+        if planned:
+            game.push(planned.pop(0))
+        else:
+            game.push(_choose(game, "trade" if ply < trade_plies else style, rng))
         moves = game.uci_moves()
 
 
@@ -214,13 +230,11 @@ def _choose(game: Game, style: str, rng: random.Random) -> int:
     legal = game.legal_moves()
     if rng.random() < 0.25:
         return int(rng.choice(legal))
-    liked = _liked(game, style, legal, rng)
+    liked = _liked(game, style, legal)
     return int(rng.choice(liked if len(liked) else legal))
 
 
-def _liked(
-    game: Game, style: str, legal: np.ndarray[tuple[int], np.dtype[np.int32]], rng: random.Random
-) -> list[int]:
+def _liked(game: Game, style: str, legal: np.ndarray[tuple[int], np.dtype[np.int32]]) -> list[int]:
     moves: list[int] = legal.tolist()
     board = game.position["board"][0]
     if style == "trade":
@@ -237,13 +251,64 @@ def _liked(
         checks = [m for m in moves if game.rules.in_check(game.rules.play(game.position, m))]
         back = _backwards(game)
         return [m for m in checks if m == back] or checks or [m for m in moves if m == back]
-    if style == "hunt":
-        # the same piece goes back and forth with a fair chance, the rest moves at random
-        back = _backwards(game)
-        if rng.random() < 0.8 and back in moves:
-            return [back]
-        return [m for m in moves if not _captures(m, board)]
     return moves
+
+
+def _cycle(game: Game, rng: random.Random) -> list[int]:
+    """Moves that lead twice around a cycle of four plies, empty where none is found quickly."""
+    rules = game.rules
+
+    def there_and_back(position: Position) -> list[int]:
+        board = position["board"][0]
+        legal: list[int] = rules.legal_moves(position).tolist()
+        return [m for m in legal if not _captures(m, board) and move_kind(m) == NORMAL]
+
+    def back(move: int) -> int:
+        return move_origin(move) | move_target(move) << 7
+
+    start = game.position
+    firsts = there_and_back(start)
+    for first in rng.sample(firsts, min(6, len(firsts))):
+        one = rules.play(start, first)
+        seconds = there_and_back(one)
+        for second in rng.sample(seconds, min(6, len(seconds))):
+            two = rules.play(one, second)
+            if back(first) not in rules.legal_moves(two):
+                continue
+            three = rules.play(two, back(first))
+            if back(second) in rules.legal_moves(three):
+                four = rules.play(three, back(second))
+                if four["key"][0] == start["key"][0]:
+                    return [first, second, back(first), back(second)] * 2
+    return []
+
+
+def random_endgame(rules: Rules, rng: random.Random) -> str | None:
+    """FEN of a position with kings and two to eight more pieces of the start position on squares
+    they may stand on; None where no attempt is a legal position."""
+    spec, types = rules.spec, rules.types
+    files, ranks = spec.board.files, spec.board.ranks
+    codes = [code for code in rules.position()["board"][0].tolist() if code]
+    royal = [c for c in codes if piece_type(c) == types.royal]
+    others = [c for c in codes if piece_type(c) != types.royal]
+    for _ in range(200):
+        board: dict[int, int] = {}
+        for code in royal + rng.sample(others, min(len(others), rng.randint(2, 8))):
+            within = types.all[piece_type(code)].piece.within
+            squares = range(files * ranks) if within is None else zone_squares(within, spec.board)
+            square = rng.choice(sorted(squares))
+            board[view(square, piece_colour(code), files, ranks, spec.board.sides)] = code
+        position = rules.position()
+        position["board"] = 0
+        for square, code in board.items():
+            position["board"][0, square] = code
+        position["castling"] = 0
+        position["side"] = rng.randrange(2)
+        try:
+            return rules.fen(rules.position(rules.fen(position)))
+        except FenError:
+            continue
+    return None
 
 
 def _backwards(game: Game) -> int:
