@@ -94,7 +94,9 @@ def main() -> None:
         print(json.dumps(found, indent=2))
         return
     print(f"{found['store']}: {found['games']:,} games, {found['plies']:,} plies")
-    rows = [("bytes a ply", found["bytes_per_ply"], f"at most {BYTES_TARGET}")]
+    rows = [
+        ("bytes a ply", found["bytes_per_ply"], f"at most {BYTES_TARGET} for games without scores")
+    ]
     rows += [(f"  {n}", v, "") for n, v in found["bytes_per_ply_by_block"].items()]
     rows += [
         ("open, s", found["open_s"], ""),

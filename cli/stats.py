@@ -151,7 +151,7 @@ def _players(found: Statistics) -> None:
         return
     shown = len(found.top_players)
     title = (
-        f"players: the {shown} most active are in {_percent(found.top_players_share)} of the games, "
+        f"players: the most active {shown} in {_percent(found.top_players_share)} of the games, "
         f"the most active fifth ({found.top_fifth_players:,}) in {_percent(found.top_fifth_share)}"
     )
     if found.nameless:

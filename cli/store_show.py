@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from variant_ai.core.data.store import Run, Store
 
 LISTED_SOURCES = 10
+FURTHEST_MATE = 1000
+"""Scores fewer points than this from MATE tell the moves to mate."""
 
 
 @click.command(
@@ -205,8 +207,16 @@ def _in_pairs(texts: list[str], first: int) -> Iterator[str]:
         yield f"{number:>4}. {'  '.join(f'{cell:<{width}}' for cell in cells[at : at + 2])}".rstrip()
 
 
+def _worth(score: int) -> str:
+    """Centipawns, or the moves to mate: `+35`, `#-2`."""
+    from variant_ai.core.data.record import MATE
+
+    left = MATE - abs(score)
+    return f"#{left if score > 0 else -left:+d}" if left < FURTHEST_MATE else f"{score:+d}"
+
+
 def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
-    """A move on a line with score (centipawns of the mover), clock and words."""
+    """A move on a line with score (of the mover), clock and words."""
     if -1 in game.comments:
         yield game.comments[-1]
     scores, clocks = (values or [None] * game.plies for values in (game.scores, game.clocks))
@@ -214,7 +224,7 @@ def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
         number, side = divmod(first + ply, 2)
         count = f"{number + 1}." if side == 0 else f"{number + 1}..." if ply == 0 else ""
         score, clock = scores[ply], clocks[ply]
-        worth = "" if score is None else f"{score:+d}"
+        worth = "" if score is None else _worth(score)
         left = "" if clock is None else f"{clock / 1000:.1f} s"
         said = game.comments.get(ply, "")
         yield f"{count:>6} {text:<8} {worth:>7} {left:>9}  {said}".rstrip()

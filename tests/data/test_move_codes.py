@@ -1,0 +1,136 @@
+"""Games become codes and come back, by compiled code and by the rules alike."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+from variant_ai.core.data.moves import RulesCodec, codes_hash
+from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.encoding import MoveCodec
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.position import make_move, square_index
+from variant_ai.specs import DataError, MoveError, builtin_specs, load_spec
+from variant_ai.specs.schema import VariantSpec
+
+BYTES_A_PLY = 1.7
+
+
+@pytest.fixture(scope="module", params=["crazyhouse", "xiangqi"])
+def codec(request: pytest.FixtureRequest) -> RulesCodec:
+    return RulesCodec(load_spec(builtin_specs()[request.param]))
+
+
+def random_game(codec: RulesCodec, seed: int, plies: int, fen: str | None = None) -> list[int]:
+    dice = np.random.default_rng(seed)
+    position, moves = codec.rules.position(fen), []
+    for _ in range(plies):
+        legal = codec.rules.legal_moves(position)
+        if not len(legal):
+            break
+        moves.append(int(dice.choice(legal)))
+        position = codec.rules.play(position, moves[-1])
+    return moves
+
+
+def test_random_games_come_back(codec: RulesCodec) -> None:
+    slow = MoveCodec(codec.spec)
+    for seed in range(12):
+        moves = random_game(codec, seed, 150)
+        codes = codec.encode(None, moves)
+        assert codec.decode(None, codes) == moves
+        assert codes.tolist() == slow.encode_game(codec.rules, codec.start(None), moves).tolist()
+        assert slow.decode_game(codec.rules, codec.start(None), codes) == moves
+
+
+def test_games_from_another_position_come_back(codec: RulesCodec) -> None:
+    opening = random_game(codec, 99, 31)
+    position = codec.rules.position()
+    for move in opening:
+        position = codec.rules.play(position, move)
+    fen = codec.rules.fen(position)
+    moves = random_game(codec, 100, 60, fen)
+    assert codec.decode(fen, codec.encode(fen, moves)) == moves
+    assert codec.start(fen)[0]["side"] == 1
+
+
+def test_a_code_that_is_no_move_names_its_ply(codec: RulesCodec) -> None:
+    codes = codec.encode(None, random_game(codec, 3, 6))
+    codes[4] = 65535
+    with pytest.raises(MoveError, match="ply 4: code 65535 is no move"):
+        codec.decode(None, codes)
+
+
+def test_a_move_of_no_piece_names_its_ply(codec: RulesCodec) -> None:
+    moves = random_game(codec, 3, 6)
+    moves[2] = make_move(0, codec.spec.board.files * codec.spec.board.ranks - 2)
+    with pytest.raises(MoveError, match=r"ply 2: .*displacement that no piece"):
+        codec.encode(None, moves)
+
+
+def test_codes_of_a_store_that_mean_something_else_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: RulesCodec
+) -> None:
+    monkeypatch.setattr("variant_ai.core.data.store_writer.codes_hash", lambda spec: "0" * 16)
+    with StoreWriter(tmp_path / "a.vag", codec.spec, codec=codec):
+        pass
+    with pytest.raises(DataError, match="numbers its moves in another way"):
+        Store(tmp_path / "a.vag", codec.spec)
+
+
+def test_codes_hash_follows_the_pieces() -> None:
+    spec = load_spec(builtin_specs()["xiangqi"])
+    said = json.loads(spec.model_dump_json(by_alias=True))
+    said["pieces"]["A"]["moves"] = "FC"
+    other = VariantSpec.model_validate_json(json.dumps(said))
+    said["pieces"]["A"]["moves"], said["policy"] = "F", "derived"
+    same = VariantSpec.model_validate_json(json.dumps(said))
+    assert codes_hash(same) == codes_hash(spec) != codes_hash(other)
+
+
+@pytest.mark.data
+def test_master_games_take_few_bytes(shared_data: Path, tmp_path: Path) -> None:
+    """Two shards of real games, names and results included."""
+    spec = load_spec(builtin_specs()["xiangqi"])
+    files, ranks = spec.board.files, spec.board.ranks
+
+    def square(text: str) -> int:
+        found = square_index(text, files, ranks)
+        assert found is not None
+        return found
+
+    def move(text: str) -> int:
+        cut = 3 if text[2:3].isdigit() else 2
+        return make_move(square(text[:cut]), square(text[cut:]))
+
+    path = shared_data / "xiangqi" / "masters.jsonl.zst"
+    codec = RulesCodec(spec, make_rules(spec))
+    games = []
+    with path.open("rb") as file, StoreWriter(tmp_path / "a.vag", spec, codec=codec) as writer:
+        lines = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), "utf-8")
+        for _, line in zip(range(2000), lines, strict=False):
+            said = json.loads(line)
+            games.append(
+                GameRecord(
+                    spec.variant,
+                    [move(text) for text in said["moves"].split()],
+                    result=said["result"],
+                    white=said["red"],
+                    black=said["black"],
+                    event=said["event"],
+                    eco=said["ecco"],
+                    date=said["date"],
+                    group=said["opening_group"],
+                    source=said["path"],
+                )
+            )
+            writer.add(games[-1])
+    store = Store(tmp_path / "a.vag", spec, codec=codec)
+    assert store.info.bytes <= BYTES_A_PLY * store.plies
+    assert list(store.games(range(0, 2000, 7))) == games[::7]
