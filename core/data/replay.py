@@ -152,26 +152,36 @@ def fill(
     actions [B], values [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
     (game, ply) in `failure`.
     """
+    # Samples lie all over memory. Each pass reaches out for one thing of all of them, so that the
+    # processor waits for many at once; done sample by sample, it would wait for each in turn.
     total = cumulative[cumulative.shape[0] - 1]
     period = total * 2 if mirror else total
-    raw = np.int64(0)
+    games = np.empty(count, np.int64)
+    numbers = np.empty(count, np.int64)
+    flips = np.empty(count, np.int64)
     for k in range(count):
         sample = np.int64(first_sample) + k
         epoch = sample // period
         index = sample - epoch * period
         if shuffle:
             index = shuffled(index, period, seed, epoch)
-        mirrored = np.int64(1) if index >= total else np.int64(0)
-        at = index - total if mirrored else index
-        game = np.int64(block_game[at // BLOCK])
-        while cumulative[game + 1] <= at:
-            game += 1
-        ply = at - cumulative[game]
+        flips[k] = index >= total
+        numbers[k] = index - total if index >= total else index
+        games[k] = block_game[numbers[k] // BLOCK]
+    for k in range(count):
+        while cumulative[games[k] + 1] <= numbers[k]:
+            games[k] += 1
+    for k in range(count):
+        ply = numbers[k] - cumulative[games[k]]
+        positions[k] = frames[frame_first[games[k]] + ply // stride]
+        values[k] = np.float32(results[games[k]])
+    for k in range(count):
+        game = games[k]
+        ply = numbers[k] - cumulative[game]
         first = first_code[game]
-        frame = ply // stride
-        positions[k] = frames[frame_first[game] + frame]
-        move = move_of(C, positions, k, np.int64(codes[first + frame * stride]))
-        for past in range(frame * stride, ply):
+        kept = ply // stride * stride
+        move = move_of(C, positions, k, np.int64(codes[first + kept]))
+        for past in range(kept, ply):
             if move < 0:
                 break
             replay_into(T, positions, k, positions, k, move)
@@ -179,18 +189,21 @@ def fill(
         if move < 0:
             failure[0], failure[1] = game, ply
             return BAD_CODE
-        if seen.shape[0] > 0:
-            positions[k]["repetitions"] = seen[at]
         action = action_of(A, positions, k, move)
         if action >= 0:
             action = np.int64(action_table[action])
         if action < 0:
             failure[0], failure[1] = game, ply
             return NO_ACTION
-        actions[k] = np.int64(mirror_actions[action]) if mirrored else action
+        actions[k] = np.int64(mirror_actions[action]) if flips[k] else action
         side = np.int64(positions[k]["side"])
-        values[k] = np.float32(np.int64(results[game]) * (1 - 2 * side))
-        if forgets(seed, sample, forget):
+        if side == 1:
+            values[k] = np.float32(0) - values[k]
+        if seen.shape[0] > 0:
+            positions[k]["repetitions"] = seen[numbers[k]]
+        if forgets(seed, np.int64(first_sample) + k, forget):
             positions[k]["ply"] = side
-        encode_into(E, positions, k, planes, k, mirrored, raw)
+    raw = np.int64(0)
+    for k in range(count):
+        encode_into(E, positions, k, planes, k, flips[k], raw)
     return count

@@ -59,9 +59,8 @@ def encode_into(
     squares = np.int64(E[0]["squares"])
     planes = np.int64(E[0]["planes"])
     row = out[j]
-    for c in range(planes):
-        if E[0]["op"][c] == SCATTER:
-            row[c * squares : (c + 1) * squares] = np.float32(0)
+    for r in range(E[0]["runs"]):
+        row[E[0]["run"][r, 0] * squares : E[0]["run"][r, 1] * squares] = np.float32(0)
 
     # Boards are unpredictable and mostly empty, so nothing here branches on a square: an empty one
     # adds 0 to a plane. Pieces standing are counted in bytes of four words, a byte per plane.
@@ -84,9 +83,14 @@ def encode_into(
         square = np.int64(E[0]["turn"][view, np.int64(P[i]["ep"])])
         row[np.int64(E[0]["en_passant"]) * squares + square] = np.float32(1)
 
+    # Neighbours are often equal (nothing in hand, nothing captured): they are filled as one.
+    begun = np.int64(0)
+    filling = np.float32(0)
     for c in range(planes):
         op = np.int64(E[0]["op"][c])
         if op == SCATTER:
+            row[begun * squares : c * squares] = filling
+            begun = np.int64(c + 1)
             continue
         argument = np.int64(E[0]["argument"][c])
         colour = (side + np.int64(E[0]["who"][c])) & 1
@@ -118,7 +122,11 @@ def encode_into(
         elif op == CHECKS:
             value = np.int64(E[0]["total"][0, c]) - np.int64(P[i]["wins_left"][colour])
         share = np.float32(np.float64(value) / E[0]["maximum"][raw, c])
-        row[c * squares : (c + 1) * squares] = share
+        if share != filling:
+            row[begun * squares : c * squares] = filling
+            begun = np.int64(c)
+            filling = share
+    row[begun * squares : planes * squares] = filling
 
 
 @njit

@@ -75,6 +75,11 @@ def compile_input(spec: VariantSpec) -> Record:
     compiler = _Compiler(spec, record)
     for plane in planes:
         compiler.add(plane)
+    scattered = [p.index for p in planes if p.item not in _FILLED]
+    first = [c for c in scattered if c - 1 not in scattered]
+    behind = [c + 1 for c in scattered if c + 1 not in scattered]
+    record["runs"] = len(first)
+    record["run"][: len(first)] = np.transpose([first, behind])
     return program
 
 

@@ -44,6 +44,8 @@ INPUT = np.dtype(
         ("squares", "i4"),
         ("turn", "i2", (4, MAX_SQUARES)),  # [view][square] -> row * files + file in that view
         ("op", "i1", (MAX_INPUT_PLANES,)),  # how the plane is filled, see above
+        ("runs", "i4"),  # number of runs of SCATTER planes
+        ("run", "i2", (MAX_INPUT_PLANES, 2)),  # first plane of a run, first behind it
         ("who", "i1", (MAX_INPUT_PLANES,)),  # 0 the mover's, 1 the other player's
         ("argument", "i2", (MAX_INPUT_PLANES,)),  # hand index, repetition, castling side, counter
         ("total", "i2", (2, MAX_INPUT_PLANES)),  # [whose], CAPTURED: start count; CHECKS: to win
