@@ -72,8 +72,17 @@ def parse_date(text: str) -> tuple[int, int | None, int | None] | None:
     match = _DATE.match(text.strip())
     if match is None:
         return None
-    month, day = (int(part) if part and part.isdigit() else None for part in match.groups()[1:])
-    return int(match[1]), month or None, (day or None) if month else None
+    month, day = (int(part) if part and part.isdigit() else 0 for part in match.groups()[1:])
+    if not 1 <= month <= 12:
+        return int(match[1]), None, None
+    return int(match[1]), month, day if 1 <= day <= 31 else None
+
+
+def _is_bound(text: str) -> bool:
+    """Whether the text is a date all of which is read."""
+    parts = re.split(r"[.\-/]", text)
+    date = parse_date(text)
+    return date is not None and sum(part is not None for part in date) == len(parts)
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ class GameFilter:
                 raise DataError(f"{_words(low)} {a} is above {_words(high)} {b}: no game fits")
         for name in ("since", "until"):
             value = getattr(self, name)
-            if value is not None and parse_date(value) is None:
+            if value is not None and not _is_bound(value):
                 raise DataError(
                     f"{name} {value!r} is not a date; accepted: 2016, 2016.01, 2016.01.15"
                 )
