@@ -80,9 +80,10 @@ def parse_date(text: str) -> tuple[int, int | None, int | None] | None:
 
 def _is_bound(text: str) -> bool:
     """Whether the text is a date all of which is read."""
-    parts = re.split(r"[.\-/]", text)
-    date = parse_date(text)
-    return date is not None and sum(part is not None for part in date) == len(parts)
+    if re.fullmatch(r"\d{4}([.\-/]\d{1,2}){0,2}", text) is None:
+        return False
+    date = parse_date(text) or ()
+    return sum(part is not None for part in date) == len(re.split(r"[.\-/]", text))
 
 
 @dataclass(frozen=True)
