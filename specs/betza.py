@@ -177,7 +177,7 @@ def _read_atom(
     lame = "n" in flags
     hop: Hop = "over" if "p" in flags else "behind" if "g" in flags else ""
     token = text[start:end]
-    if lame and (letter not in LAME or token[-1] != letter):
+    if lame and (letter not in LAME or len(token) > len(modifiers) + 1):
         raise BetzaError(text, start, f"{token!r} has no judge; only nN, nA, nD and nZ do")
     if hop and (letter == "N" or reach != 0 or lame):
         raise BetzaError(text, start, f"{token!r} has no judge; only unlimited sliders hop")
