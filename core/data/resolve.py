@@ -77,7 +77,8 @@ class Resolver:
                 self._order.remove(name)
                 self._order.insert(0, name)
                 return moves, None
-            if failure is None or len(moves) > len(best):
+            # Of those that came as far, the one that knew what the word means tells more.
+            if failure is None or _told(moves, error) > _told(best, failure):
                 best, failure = moves, error
         return best, failure
 
@@ -159,6 +160,10 @@ class Resolver:
     @staticmethod
     def _skip(raw: RawGame, reason: str, detail: str, text: str = "") -> Skip:
         return Skip(reason, raw.source, raw.number, raw.line, text=text[:200], detail=detail)
+
+
+def _told(moves: list[int], error: MoveError) -> tuple[int, bool]:
+    return len(moves), not str(error).startswith("unreadable")
 
 
 def opening_group(record: GameRecord) -> str:

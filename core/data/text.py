@@ -23,7 +23,7 @@ REPLACEMENT = "\ufffd"
 
 _SURE_OF_UTF8 = 9
 """Bytes above ASCII; a shorter line may fit UTF-8 by chance."""
-_CHINESE = ("cp950", "gb18030")
+_CHINESE = ("cp950", "gb18030", "big5hkscs")
 _WESTERN = "cp1252"
 _DECIDED = 0.25
 """Share of non-ASCII characters that must be common ones for a Chinese encoding to be sure."""
