@@ -180,7 +180,7 @@ def read_body(file: BinaryIO | io.FileIO, block: Block, name: str) -> bytes:
 def write_lock(file: BinaryIO | io.FileIO, path: Path) -> Iterator[None]:
     """Hold the file alone for writing. Raises DataError where another process does.
 
-    Without locks in the system (Windows) nothing is held.
+    Where the system (Windows) or the file system has no locks, nothing is held.
     """
     try:
         import fcntl
@@ -191,6 +191,9 @@ def write_lock(file: BinaryIO | io.FileIO, path: Path) -> Iterator[None]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataError(f"{path} is being written by another process") from None
+    except OSError:
+        yield
+        return
     try:
         yield
     finally:

@@ -301,9 +301,7 @@ def test_control_c_while_copying_leaves_everything_as_it_was(
 # --- export ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["a.jsonl", "a.uci", "a.jsonl.gz", "a.txt.xz", "a.uci.zst", "a.pgn"]
-)
+@pytest.mark.parametrize("name", ["a.pgn", "a.jsonl.gz", "a.txt.xz", "a.uci.zst", "a.pgn.bz2"])
 def test_exports_are_imported_again(run: Run, store: Path, name: str) -> None:
     assert "12 games to" in run("store", "export", store, "-o", name).stderr
     run("import", name, "-V", "crazyhouse", "-o", "back.store", "--workers", 1)
@@ -337,6 +335,19 @@ def test_an_export_replaces_only_when_asked(run: Run, store: Path) -> None:
     assert Path("a.uci").read_text() == "mine\n"
     run("store", "export", store, "-o", "a.uci", "--replace", "--games", 3)
     assert Path("a.uci").read_text().count("\n") == 1
+
+
+def test_control_c_keeps_the_lines_written(tmp_path: Path) -> None:
+    from variant_ai.core.data.text_output import text_file
+
+    with pytest.raises(KeyboardInterrupt), text_file(tmp_path / "a.uci") as file:
+        file.write("startpos moves e2e4 *\n")
+        raise KeyboardInterrupt
+    with pytest.raises(ZeroDivisionError), text_file(tmp_path / "a.uci") as file:
+        file.write("lost\n")
+        raise ZeroDivisionError
+    assert [p.name for p in tmp_path.iterdir()] == ["a.uci"]
+    assert (tmp_path / "a.uci").read_text() == "startpos moves e2e4 *\n"
 
 
 @pytest.fixture()
