@@ -44,6 +44,8 @@ _SIGNS = str.maketrans(
 )
 CHARACTERS = "".join(map(chr, _SIGNS))
 """All that Chinese move text is written with."""
+_SIGNS |= str.maketrans(dict.fromkeys("KABNRCPfmb+-=", " "))
+"""Our own signs are none of the text's: `C2=5` is not Chinese."""
 
 _PLACE_OF = {"f": FRONT, "m": MIDDLE, "b": BACK}
 _MOVE = re.compile(
