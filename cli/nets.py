@@ -13,11 +13,11 @@ from variant_ai.cli.common import (
     print_facts,
     print_json,
     print_table,
-    variant_option,
 )
 from variant_ai.cli.networks import all_builders, net_size, size_options
 
 if TYPE_CHECKING:
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.nets.describe import NetReport
     from variant_ai.specs.schema import VariantSpec
@@ -26,58 +26,71 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "variant-ai nets",
+        "variant-ai nets -V NAME",
         "variant-ai nets -V NAME --blocks 5 --channels 64",
-        "# one net layer by layer, and its options",
+        "# the options of one net, and its layers",
         "variant-ai nets risev2-mobile -V NAME",
     )
 )
 @click.argument("net", required=False)
-@variant_option(required=False, help="Only for this variant; every registered one by default.")
+@click.option(
+    "-V",
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME",
+    help="Count parameters and operations for this variant; may be given again.",
+)
 @click.option("--head", metavar="map|flat", help="Only with this policy head.")
 @size_options
 @json_option
 def command(
     net: str | None,
-    variant: str | None,
+    variants: tuple[str, ...],
     head: str | None,
     blocks: int | None,
     channels: int | None,
     sizes: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """List the networks that can be trained, with parameters and operations for each variant.
+    """List the networks that can be trained; with -V their parameters and operations.
 
-    With the name of a net: its options and, for one variant, its layers.
+    With the name of a net: its options and, for the variants named, its layers.
     """
-    from variant_ai.core.nets import find_builder
-    from variant_ai.plugins import registry
+    from variant_ai.core.nets import HEADS, find_builder
+    from variant_ai.specs.errors import UnknownNameError
+
+    if head is not None and head not in HEADS:
+        raise UnknownNameError("head", head, HEADS)
 
     builders = all_builders()
     size = net_size(blocks, channels, sizes)
-    names = [variant] if variant else list(registry().variants)
-    specs = [load_variant(name) for name in names]
+    specs = [load_variant(name) for name in variants]
     if net is not None:
-        builder = find_builder(net, builders)
-        _one(builder, specs if variant else specs[:1], head, size, as_json)
+        _one(find_builder(net, builders), specs, head, size, as_json)
         return
-    rows: list[dict[str, Any]] = []
-    for builder in builders.values():
-        fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-        for chosen in builder.heads if head is None else (head,):
-            if chosen in builder.heads:
-                for spec in specs:
-                    report = _report(builder, spec, chosen, fitting)
-                    rows.append(
-                        {
-                            "net": builder.name,
-                            "head": chosen,
-                            "variant": spec.variant,
-                            "parameters": report.parameters,
-                            "flops": report.flops,
-                            "summary": builder.summary,
-                            "source": builder.source,
-                        }
-                    )
+    rows: list[dict[str, Any]] = [
+        {
+            "net": builder.name,
+            "head": offered,
+            "summary": builder.summary,
+            "source": builder.source,
+            "variants": {},
+        }
+        for builder in builders.values()
+        for offered in builder.heads
+        if head in (None, offered)
+    ]
+    for spec in specs:
+        encoders = {h: _encoder(spec, h) for h in HEADS if head in (None, h)}
+        for row in rows:
+            builder = builders[row["net"]]
+            fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
+            report = _report(builder, encoders[row["head"]], row["head"], fitting)
+            row["variants"][spec.variant] = {
+                "parameters": report.parameters,
+                "flops": report.flops,
+            }
     if as_json:
         print_json(rows)
         return
@@ -88,13 +101,18 @@ def _table(rows: list[dict[str, Any]], variants: list[str]) -> None:
     columns = ["net", "head"]
     for name in variants:
         columns += [f"{name}: parameters", "MFLOP"]
-    lines: dict[tuple[str, str], list[object]] = {}
+    if not variants:
+        columns.append("is")
+    lines = []
     for row in rows:
-        line = lines.setdefault((row["net"], row["head"]), [row["net"], row["head"]])
-        line += [f"{row['parameters']:,}", f"{row['flops'] / 1e6:,.1f}"]
-    print_table(columns, lines.values(), right=columns[2:])
-    click.echo()
-    print_facts({row["net"]: row["summary"] for row in rows}.items())
+        line = [row["net"], row["head"]]
+        for name in variants:
+            counts = row["variants"][name]
+            line += [f"{counts['parameters']:,}", f"{counts['flops'] / 1e6:,.1f}"]
+        lines.append(line if variants else [*line, row["summary"]])
+    print_table(columns, lines, right=columns[2:] if variants else ())
+    if not variants:
+        click.echo("\nParameters and operations: variant-ai nets -V NAME")
 
 
 def _one(
@@ -104,23 +122,25 @@ def _one(
     size: dict[str, Any],
     as_json: bool,
 ) -> None:
-    complete = builder.size(**size).model_dump()
-    spec = specs[0]
-    report = _report(builder, spec, head or builder.heads[0], size)
+    said: dict[str, Any] = {
+        "net": builder.name,
+        "summary": builder.summary,
+        "source": builder.source,
+        "heads": builder.heads,
+        "size": builder.size(**size).model_dump(),
+        "variants": {},
+    }
+    for spec in specs:
+        chosen = head or builder.heads[0]
+        report = _report(builder, _encoder(spec, chosen), chosen, size)
+        said["variants"][spec.variant] = {
+            "head": chosen,
+            "parameters": report.parameters,
+            "flops": report.flops,
+            "layers": report.layers,
+        }
     if as_json:
-        print_json(
-            {
-                "net": builder.name,
-                "summary": builder.summary,
-                "source": builder.source,
-                "heads": builder.heads,
-                "size": complete,
-                "variant": spec.variant,
-                "parameters": report.parameters,
-                "flops": report.flops,
-                "layers": report.layers,
-            }
-        )
+        print_json(said)
         return
     print_facts(
         [
@@ -128,45 +148,54 @@ def _one(
             ("is", builder.summary),
             ("from", builder.source),
             ("heads", ", ".join(builder.heads)),
-            ("variant", spec.variant),
-            ("parameters", f"{report.parameters:,}"),
-            ("operations a position", f"{report.flops:,}"),
         ]
     )
     click.echo()
     fields = builder.size_type.model_fields
     print_table(
         ["option", "value", "is"],
-        [(name, complete[name], fields[name].description or "") for name in fields],
+        [(name, said["size"][name], fields[name].description or "") for name in fields],
     )
-    click.echo()
-    print_table(
-        ["layer", "is", "output", "parameters", "operations"],
-        [
-            (
-                layer.name,
-                layer.kind,
-                " x ".join(map(str, layer.output)),
-                f"{layer.parameters:,}" if layer.parameters else "",
-                f"{layer.flops:,}" if layer.flops else "",
-            )
-            for layer in report.layers
-        ],
-        right=["parameters", "operations"],
-    )
+    for name, counts in said["variants"].items():
+        click.echo()
+        print_table(
+            ["layer", "is", "output", "parameters", "operations"],
+            [
+                *(
+                    (
+                        layer.name,
+                        layer.kind,
+                        " x ".join(map(str, layer.output)),
+                        f"{layer.parameters:,}" if layer.parameters else "",
+                        f"{layer.flops:,}" if layer.flops else "",
+                    )
+                    for layer in counts["layers"]
+                ),
+                ("all", "", "", f"{counts['parameters']:,}", f"{counts['flops']:,}"),
+            ],
+            title=f"{name}, {counts['head']} head",
+            right=["parameters", "operations"],
+        )
+    if not specs:
+        click.echo("\nLayers, parameters and operations: variant-ai nets NET -V NAME")
+
+
+def _encoder(spec: VariantSpec, head: str) -> Encoder:
+    from variant_ai.core.encoding import Encoder
+
+    return Encoder(spec, "flat" if head == "flat" else "map")
 
 
 def _report(
-    builder: NetworkBuilder, spec: VariantSpec, head: str, size: dict[str, Any]
+    builder: NetworkBuilder, encoder: Encoder, head: str, size: dict[str, Any]
 ) -> NetReport:
-    """Counts without numbers: the net is built on torch's meta device."""
+    """Counts of a net whose weights are never drawn: only its shapes matter."""
     import torch
 
-    from variant_ai.core.encoding import Encoder
     from variant_ai.core.nets import configure_net
     from variant_ai.core.nets.describe import describe
 
-    encoder = Encoder(spec, "flat" if head == "flat" else "map")
+    torch.set_num_threads(1)  # waking a second one for a single position costs more than it gives
     planes, height, width = encoder.shape
     config = configure_net(
         builder.name,
@@ -179,4 +208,5 @@ def _report(
         **size,
     )
     with torch.device("meta"):
-        return describe(config.build({builder.name: builder}), config.shape)
+        net = config.build({builder.name: builder})
+    return describe(net.to_empty(device="cpu"), config.shape)

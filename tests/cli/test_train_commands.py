@@ -140,9 +140,11 @@ def test_export(run: Path, folder: Path) -> None:
 
 def test_nets() -> None:
     rows = json.loads(succeed("nets", "--json", "-V", "xiangqi", "--head", "map").stdout)
-    counts = {row["net"]: row["parameters"] for row in rows}
+    counts = {row["net"]: row["variants"]["xiangqi"]["parameters"] for row in rows}
     assert counts["risev2-mobile"] == 4_788_113
-    assert "risev2-mobile" in succeed("nets", "-V", "crazyhouse", "--head", "map").stdout
+    sized = ("--head", "map", "--blocks", "1", "--channels", "8")
+    assert "crazyhouse: parameters" in succeed("nets", "-V", "crazyhouse", *sized).stdout
+    assert "pyramid of 13 blocks" in succeed("nets").stdout
 
 
 def test_one_net() -> None:
