@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,9 @@ from variant_ai.specs.errors import EngineError
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.generate import GameGenerator
+    from variant_ai.core.arena.openings import Opening
     from variant_ai.core.data.store_writer import StoreWriter
+    from variant_ai.core.rules.interface import Rules
 
 
 @click.command(
@@ -82,7 +85,15 @@ if TYPE_CHECKING:
     "--openings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Positions to start from in turn, a FEN or EPD a line.",
+    help="What games start with, in turn: positions from an .epd or .fen file, or the first plies "
+    "of the games of any other file (PGN).",
+)
+@click.option(
+    "--opening-plies",
+    type=click.IntRange(min=1),
+    default=12,
+    show_default=True,
+    help="Plies taken of each game in --openings.",
 )
 @click.option(
     "--max-plies",
@@ -133,6 +144,7 @@ def command(
     random_plies: tuple[int, int],
     random_share: float,
     openings: Path | None,
+    opening_plies: int,
     max_plies: int,
     hash_mb: int,
     options: tuple[str, ...],
@@ -155,7 +167,6 @@ def command(
     wanted = _named(options)
 
     from variant_ai.core.arena.generate import GameGenerator, GenerateSettings
-    from variant_ai.core.arena.openings import read_openings
     from variant_ai.core.arena.uci_client import UciClient, engine_command
     from variant_ai.core.data.store_writer import StoreWriter
     from variant_ai.plugins import registry
@@ -171,9 +182,11 @@ def command(
         random_share=random_share,
         max_plies=max_plies,
         move_timeout=timeout,
-        openings=read_openings(openings, rules) if openings else (),
         workers=workers,
     )
+    if openings is not None:
+        read = _openings(openings, opening_plies, rules)
+        settings = dataclasses.replace(settings, openings=read)
     soft = {"Threads": "1", "Hash": str(hash_mb)}
     generator = GameGenerator(
         rules,
@@ -238,6 +251,16 @@ def _play(generator: GameGenerator, writer: StoreWriter, wanted: int) -> _Report
         except EngineError as error:
             report.failure = str(error)
     return report
+
+
+def _openings(path: Path, plies: int, rules: Rules) -> tuple[Opening, ...]:
+    from variant_ai.cli.notations import make_resolver, readers
+    from variant_ai.core.arena.openings import POSITION_SUFFIXES, read_lines, read_positions
+
+    if path.suffix.lower() in POSITION_SUFFIXES:
+        return read_positions(path, rules)
+    spec = rules.spec
+    return read_lines(path, plies, list(readers(spec).values()), lambda: make_resolver(spec))
 
 
 def _print(report: _Report, output: Path, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from variant_ai.core.arena.openings import Opening
 from variant_ai.core.arena.uci_client import Answer, UciClient
 from variant_ai.core.data.record import MATE, GameRecord, Result
 from variant_ai.core.rules.game import Game
@@ -42,8 +43,8 @@ class GenerateSettings:
     """A longer game is a draw, its termination `adjudicated: move limit`."""
     move_timeout: float = 30.0
     """Seconds for one move; after that the engine counts as hung and its game is dropped."""
-    openings: tuple[str, ...] = ()
-    """FENs to start from, in turn; none: the variant's start position."""
+    openings: tuple[Opening, ...] = (Opening(),)
+    """What games start with, in turn; the random plies come after it."""
     workers: int = 1
     """Engines that play at the same time."""
 
@@ -156,19 +157,25 @@ class GameGenerator:
         """The start of game `number`, unlike that of any game before it where that can be."""
         settings = self.settings
         chance = random.Random(f"opening {settings.seed} {number}")
-        fen = settings.openings[number % len(settings.openings)] if settings.openings else None
+        opening = settings.openings[number % len(settings.openings)]
         least, most = settings.random_plies
-        game = Game(self.rules, fen)
+        game = self._begun(opening)
         for attempt in range(OPENING_TRIES):
             # Where the short openings are used up, longer ones are drawn.
             plies = chance.randint(least, most + attempt // 10)
-            game = Game(self.rules, fen)
-            while game.ply < plies and game.outcome() is None:
+            game = self._begun(opening)
+            while game.ply < len(opening.moves) + plies and game.outcome() is None:
                 game.push(_drawn(chance, game))
             key = game.fen()
             if game.outcome() is None and key not in self._openings_seen:
                 self._openings_seen.add(key)
                 break
+        return game
+
+    def _begun(self, opening: Opening) -> Game:
+        game = Game(self.rules, opening.fen)
+        for move in opening.moves:
+            game.push(move)
         return game
 
     def _play(self, number: int, game: Game) -> GameRecord | Dropped:
@@ -225,11 +232,11 @@ class GameGenerator:
         result: Result = "1/2-1/2"
         if outcome is not None and outcome.winner is not None:
             result = "0-1" if outcome.winner else "1-0"
-        openings = settings.openings
+        opening = settings.openings[number % len(settings.openings)]
         return GameRecord(
             variant=self.rules.spec.variant,
             moves=list(game.moves),
-            start_fen=openings[number % len(openings)] if openings else None,
+            start_fen=opening.fen,
             result=result,
             white=engine.name,
             black=engine.name,
@@ -238,7 +245,7 @@ class GameGenerator:
             source=f"generate --seed {settings.seed}",
             number=number + 1,
             scores=scores,
-            tags={"RandomPlies": str(opening_plies)},
+            tags={"RandomPlies": str(opening_plies - len(opening.moves))},
         )
 
 

@@ -35,7 +35,8 @@ def die() -> NoReturn:
 
 
 def main() -> None:
-    variant, fen, moves, game = "chess", "", [], 0
+    variant, fen, game = "chess", "", 0
+    moves: list[str] = []
     if MODE == "dead":
         die()
     for raw in sys.stdin.buffer:

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.arena.generate import MAX_FAILURES, Dropped, GameGenerator, GenerateSettings
-from variant_ai.core.arena.openings import read_openings
+from variant_ai.core.arena.openings import Opening, read_lines, read_positions
 from variant_ai.core.arena.uci_client import GAMES_FOLDERS, Answer, UciClient, engine_command
+from variant_ai.core.data.move_lists import MoveListReader
 from variant_ai.core.data.record import MATE, GameRecord
+from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import uci
+from variant_ai.core.rules.notation import core_notations, uci
+from variant_ai.core.rules.position import Position
 from variant_ai.plugins import registry
 from variant_ai.specs import DataError, EngineError
 
@@ -144,7 +147,7 @@ def test_openings_differ_and_are_as_long_as_asked(one_rules: Rules) -> None:
     assert len(positions) == len(games)
 
 
-def after(rules: Rules, record: GameRecord) -> object:
+def after(rules: Rules, record: GameRecord) -> Position:
     game = Game(rules)
     for move in record.moves[: int(record.tags["RandomPlies"])]:
         game.push(move)
@@ -227,13 +230,13 @@ def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
     epd = " ".join(word for word in second.split() if not word.isdigit())
     file = tmp_path / "lines.epd"
     file.write_text(f'# two lines\n\n{first}\n{epd} bm a1a2; id "two; words";\n')
-    openings = read_openings(file, one_rules)
-    assert openings[0] == first
-    assert openings[1].split()[0] == second.split()[0]
+    openings = read_positions(file, one_rules)
+    assert openings[0] == Opening(first)
+    assert openings[1].fen is not None and openings[1].fen.split()[0] == second.split()[0]
     settings = replace(SHORT, openings=openings, random_plies=(1, 1))
     games, dropped = played(generator(one_rules, settings))
     assert dropped == []
-    assert [g.start_fen for g in games] == [openings[0], openings[1], openings[0]]
+    assert [g.start_fen for g in games] == [first, openings[1].fen, first]
     for record in games:
         game = Game(one_rules, record.start_fen)
         for move in record.moves:
@@ -243,13 +246,45 @@ def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "no position"), ("\nnot a position\n", r"lines.epd:2: "), ("8/8 w\n", r"lines.epd:1: ")],
+    [
+        ("", "no opening in it"),
+        ("\nnot a position\n", r"lines.epd:2: "),
+        ("8/8 w\n", r"lines.epd:1: "),
+    ],
 )
 def test_bad_opening_files(one_rules: Rules, tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "lines.epd"
     file.write_text(text)
     with pytest.raises(DataError, match=reason):
-        read_openings(file, one_rules)
+        read_positions(file, one_rules)
+
+
+def test_lines_of_games_are_openings(one_rules: Rules, tmp_path: Path) -> None:
+    file = tmp_path / "lines.pgn"
+    line = Game(one_rules)
+    while line.ply < 6:
+        line.push(int(line.legal_moves()[-1]))
+    texts = line.uci_moves()
+    file.write_text(f"{' '.join(texts[:3])}\n{' '.join(texts)}\n{' '.join(texts)}\n")
+    openings = read_lines(
+        file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations())
+    )
+    assert openings == tuple(Opening(None, tuple(line.moves[:n])) for n in (3, 5))
+    settings = replace(SHORT, openings=openings, random_plies=(1, 2))
+    games, _ = played(generator(one_rules, settings))
+    for record, plies in zip(games, (3, 5, 3), strict=True):
+        assert record.start_fen is None
+        assert record.moves[:plies] == line.moves[:plies]
+        assert record.scores is not None
+        assert record.scores[: plies + 1] == [None] * (plies + 1)
+        assert record.tags["RandomPlies"] in ("1", "2")
+
+
+def test_a_file_without_games_says_why(one_rules: Rules, tmp_path: Path) -> None:
+    file = tmp_path / "lines.pgn"
+    file.write_text("e2e4 z9z9\n")
+    with pytest.raises(DataError, match=r"lines.pgn: there is no opening in it \("):
+        read_lines(file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations()))
 
 
 # --- a real engine -------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
         (["--engine", "no-such-engine-at-all"], 1, "is not a program"),
         (["--engine", engine("dead")], 1, "died"),
         (["--openings", "no-such-file"], 2, "does not exist"),
-        (["--openings", str(FAKE)], 1, "fake_engine.py:1: "),
+        (["--openings", str(FAKE)], 1, "fake_engine.py: there is no opening in it"),
     ],
 )
 def test_wrong_input_is_one_sentence(

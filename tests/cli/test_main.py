@@ -44,7 +44,7 @@ def group(**commands: click.Command) -> VariantGroup:
     """A group as ours, with commands for this test."""
     made = VariantGroup("variant-ai")
     made.list_commands = lambda ctx: list(commands)  # type: ignore[method-assign]
-    made.get_command = lambda ctx, name: commands.get(name)  # type: ignore[method-assign]
+    made.get_command = lambda ctx, cmd_name: commands.get(cmd_name)  # type: ignore[method-assign]
     return made
 
 
