@@ -70,7 +70,8 @@ def inlined(function: F) -> F:
     Every layer of functions costs compile time again, since machine code is optimised anew in
     each caller.
     """
-    compiled: F = numba.njit(nogil=True, error_model="numpy", inline="always")(function)
+    compile_: Any = numba.njit(nogil=True, error_model="numpy", inline="always")
+    compiled: F = compile_(function)
     return compiled
 
 
