@@ -99,8 +99,10 @@ def test_own_plugins_add_no_commands() -> None:
 def test_every_hook_is_documented_and_known() -> None:
     declared = {name for name in vars(Hooks) if name.startswith("register_")}
     assert declared == set(HOOKS)
-    for name in declared:
+    page = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
+    for name, entry in HOOKS.items():
         assert getattr(Hooks, name).__doc__
+        assert f"`{name}` | `{entry.__name__}(" in page
 
 
 # --- what plugins register -----------------------------------------------------------------------
