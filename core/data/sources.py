@@ -55,7 +55,8 @@ class _Guard(io.RawIOBase):
     """A stream that ends where reading it fails, and keeps what went wrong."""
 
     def __init__(self, inner: IO[bytes]) -> None:
-        self.inner = inner
+        # read1 gives what is there; read goes on to the damage and loses what came before it
+        self._read: Callable[[int], bytes] = getattr(inner, "read1", inner.read)
         self.problem = ""
 
     def readable(self) -> bool:
@@ -65,7 +66,7 @@ class _Guard(io.RawIOBase):
         if self.problem:
             return 0
         try:
-            data = self.inner.read(len(buffer))
+            data = self._read(len(buffer))
         except READ_ERRORS as error:
             self.problem = _in_words(error)
             return 0
