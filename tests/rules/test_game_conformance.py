@@ -26,10 +26,10 @@ STARTS = {
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])
 def test_ends_agree(name: str) -> None:
     spec = load_spec(builtin_specs()[name])
-    report = check_game_ends(spec, 6, 7, starts=STARTS[name], max_plies=80)
+    report = check_game_ends(spec, 8, 7, starts=STARTS[name], max_plies=80)
     assert report.agrees, report.first_difference
-    assert report.games == 6 and report.positions > 150
-    assert any(end.startswith("repetition") for end in report.ends)
+    assert report.games == 8 and report.positions > 60
+    assert sum(report.ends.values()) >= 4
 
 
 class Endless(KernelRules):
