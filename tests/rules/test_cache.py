@@ -1,0 +1,213 @@
+"""The cache of compiled code: what its folders depend on, and what it survives."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numba
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from variant_ai.core.rules import cache, movegen, play
+from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.perft import count_in_kernel
+from variant_ai.specs import builtin_specs, load_spec
+
+KERNEL = Path(movegen.__file__)
+jitted = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
+)
+COMPILED = ("attacks", "ends", "movegen", "play", "perft")
+
+SMALL = """
+from variant_ai.core.rules.cache import njit
+
+@njit
+def add(n):
+    return n + 128
+
+if __name__ == "__main__":
+    print(add(1))
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """A compiled module of its own."""
+    path = tmp_path / "small.py"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def forgotten_folders() -> Iterator[None]:
+    """What this process knows of cache folders is forgotten before and after."""
+    cache.cache_folder.cache_clear()
+    yield
+    cache.cache_folder.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The base folder of this test's caches."""
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def run(module: Path) -> tuple[int, int]:
+    """Result of add(1) of the module loaded anew, and how often it came from the cache."""
+    cache.cache_folder.cache_clear()
+    spec = importlib.util.spec_from_file_location("small", module)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    result = int(loaded.add(1))
+    return result, sum(loaded.add.stats.cache_hits.values())
+
+
+def test_every_kernel_function_is_compiled_for_one_signature() -> None:
+    for name, path in builtin_specs().items():
+        spec = load_spec(path)
+        if spec.rules.engine == "kernel":
+            rules = KernelRules(spec)
+            position = rules.position()
+            count_in_kernel(rules.tables, position, 2)
+            rules.outcome(rules.play(position, int(rules.legal_moves(position)[0])))
+            assert rules.in_check(position) is False, name
+    compiled = 0
+    for name in COMPILED:
+        module = sys.modules[f"variant_ai.core.rules.{name}"]
+        for function in vars(module).values():
+            if isinstance(function, Dispatcher) and function.py_func.__module__ == module.__name__:
+                assert len(function.signatures) <= 1, function.py_func.__name__
+                compiled += len(function.signatures)
+    if not numba.config.DISABLE_JIT:
+        assert compiled >= 5
+
+
+def test_the_global_cache_folder_is_left_alone() -> None:
+    assert "variant-ai" not in str(numba.config.CACHE_DIR)
+    if not numba.config.DISABLE_JIT:
+        folder = play.play_into.stats.cache_path  # type: ignore[attr-defined]
+        assert str(cache.cache_folder(Path(play.__file__))) in folder
+
+
+def test_the_hash_covers_what_a_module_imports() -> None:
+    sources = {path.name for path in cache.sources_of(KERNEL)}
+    assert {"movegen.py", "attacks.py", "position.py", "tables.py", "cache.py"} <= sources
+    assert "kernel.py" not in sources
+
+
+def test_an_edit_of_an_imported_source_names_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "core" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "one.py").write_text("from variant_ai.core.rules.two import X\n")
+    (rules / "two.py").write_text("X = 1\n")
+    monkeypatch.setattr(cache, "_ROOT", tmp_path)
+    before = cache.sources_hash(rules / "one.py")
+    cache._source.cache_clear()
+    (rules / "two.py").write_text("X = 2\n")
+    try:
+        assert cache.sources_hash(rules / "one.py") != before
+    finally:
+        cache._source.cache_clear()
+        cache._imports.cache_clear()
+
+
+@jitted
+def test_what_was_compiled_once_is_loaded(module: Path, folder: Path) -> None:
+    assert run(module) == (129, 0)
+    assert run(module) == (129, 1)
+
+
+@jitted
+def test_bounds_checking_has_a_folder_of_its_own(
+    module: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(module)
+    monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1 - bool(numba.config.BOUNDSCHECK))
+    assert run(module) == (129, 0)
+    monkeypatch.undo()
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(folder))
+    assert run(module) == (129, 1)
+
+
+@jitted
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "overwritten"])
+def test_a_damaged_file_is_compiled_anew(
+    module: Path, folder: Path, suffix: str, damage: str
+) -> None:
+    run(module)
+    files = list(folder.rglob(f"*{suffix}"))
+    assert files
+    for path in files:
+        content = path.read_bytes()
+        path.write_bytes(
+            {
+                "truncated": content[: len(content) // 2],
+                "emptied": b"",
+                "overwritten": b"\xff\x00garbage" * 9,
+            }[damage]
+        )
+    assert run(module) == (129, 0)
+    assert run(module) == (129, 1)
+
+
+@jitted
+def test_a_disk_that_is_full_costs_nothing_but_time(
+    module: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._save_data", full)
+    assert run(module) == (129, 0)
+    monkeypatch.undo()
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(folder))
+    assert run(module) == (129, 0)
+    assert run(module) == (129, 1)
+
+
+def test_two_processes_may_start_on_an_empty_cache(module: Path, tmp_path: Path) -> None:
+    environ = {**os.environ, cache.FOLDER_VARIABLE: str(tmp_path / "cache")}
+    command = [sys.executable, str(module)]
+    both = [
+        subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for process in both:
+        assert process.communicate()[0].strip() == "129"
+        assert process.returncode == 0
+
+
+def test_a_folder_that_cannot_be_written_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(blocked))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    folder = cache.cache_folder(KERNEL)
+    assert folder.is_dir()
+    assert folder.is_relative_to(tmp_path / "home")
+
+
+def test_old_folders_of_a_module_are_removed(tmp_path: Path) -> None:
+    for number in range(cache.KEPT_FOLDERS + 4):
+        assert cache._make(tmp_path, tmp_path / f"small-{number}", "small")
+        os.utime(tmp_path / f"small-{number}", (number, number))
+    assert cache._make(tmp_path, tmp_path / "other-1", "other")
+    assert cache._make(tmp_path, tmp_path / "small-last", "small")
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert {"other-1", "small-last"} <= kept
+    assert len(kept) == cache.KEPT_FOLDERS + 1
