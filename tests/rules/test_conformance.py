@@ -1,0 +1,63 @@
+"""The conformance kit: it finds no difference in our specs, and finds one where there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from variant_ai.core.rules.conformance import check_rules
+from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.specs.errors import SpecError
+from variant_ai.specs.schema import VariantSpec
+
+JUDGED = tuple(name for name, path in builtin_specs().items() if load_spec(path).fairy)
+POSITIONS = 150
+"""In each variant; `variant-ai spec check` runs as many as wanted."""
+
+
+def with_piece(spec: VariantSpec, symbol: str, **change: object) -> VariantSpec:
+    pieces = dict(spec.pieces)
+    pieces[symbol] = pieces[symbol].model_copy(update=change)
+    return spec.model_copy(update={"pieces": pieces})
+
+
+@pytest.mark.parametrize("variant", JUDGED)
+def test_rules_agree_with_fairy_stockfish(variant: str) -> None:
+    report = check_rules(load_spec(builtin_specs()[variant]), POSITIONS, seed=1, isolated=False)
+    assert report.agrees, report.first_difference
+    assert report.positions == POSITIONS
+    assert report.kinds["captures"] > 0
+
+
+def test_a_wrong_movement_is_found_and_named_by_fen_and_move() -> None:
+    spec = with_piece(load_spec(builtin_specs()["xiangqi"]), "N", moves="N")
+    report = check_rules(spec, 500, seed=1, isolated=False)
+    assert not report.agrees
+    assert "moves only ours: " in report.first_difference
+    assert report.first_difference.split()[0].count("/") == 9
+
+
+def test_a_wrong_verdict_on_stalemate_is_found() -> None:
+    spec = load_spec(builtin_specs()["antichess"])
+    rules = spec.rules.model_copy(update={"stalemate": "draw"})
+    wrong = spec.model_copy(update={"rules": rules})
+    # the judge is given the spec's own stalemate rule, but its own rule of extinction stays
+    report = check_rules(wrong, 20_000, seed=1, isolated=False)
+    assert "end for the side to move" in report.first_difference
+
+
+def test_the_judge_runs_in_a_process_of_its_own() -> None:
+    report = check_rules(load_spec(builtin_specs()["dobutsu"]), 60, seed=2)
+    assert report.agrees
+    assert report.positions == 60
+
+
+def test_the_same_seed_plays_the_same_games() -> None:
+    spec = load_spec(builtin_specs()["minishogi"])
+    first, again = (check_rules(spec, 80, seed=5, isolated=False) for _ in range(2))
+    assert first == again
+
+
+def test_a_spec_without_a_judge_says_so() -> None:
+    spec = load_spec(builtin_specs()["chess"]).model_copy(update={"fairy": None})
+    with pytest.raises(SpecError, match="no judge"):
+        check_rules(spec, 10, seed=1, isolated=False)
