@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import string
+import subprocess
+import sys
 from contextlib import suppress
 from functools import cache
 
@@ -325,3 +327,16 @@ def test_both_engines_keep_the_same_records(name: str) -> None:
         same["key"] = after["key"]
         assert same_position(after, same), kernel.fen(after)
         position = after
+
+
+def test_pyffish_is_imported_by_the_first_question_only() -> None:
+    """Its import takes half a second and 100 MB, which no game without a chase should cost."""
+    code = (
+        "import sys, variant_ai.core.rules.fairy, variant_ai.core.rules.game as game\n"
+        "from variant_ai.core.rules import make_rules\n"
+        "from variant_ai.specs import builtin_specs, load_spec\n"
+        "game.Game(make_rules(load_spec(builtin_specs()['xiangqi']))).outcome()\n"
+        "print('pyffish' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
