@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from variant_ai import __version__
 from variant_ai.plugins.hookspecs import (
     API_VERSION,
@@ -20,7 +22,8 @@ _SERVES = ("xiangqi",)
 
 @hookimpl
 def register_variants() -> list[VariantEntry]:
-    return [VariantEntry("xiangqi", builtin_specs()["xiangqi"])]
+    sample = Path(__file__).with_name("sample.store")
+    return [VariantEntry("xiangqi", builtin_specs()["xiangqi"], sample=sample)]
 
 
 @hookimpl
