@@ -1,0 +1,192 @@
+"""`variant-ai import` as a person uses it, with good input and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.data.store import Store
+
+GAME = """\
+[Event "Evening {number}"]
+[White "Ada"]
+[Black "Bob"]
+[Result "1-0"]
+
+1. e4 d5 2. exd5 Qxd5 3. P@e4 Qd8 {{Black resigns}} 1-0
+
+"""
+RED = "1. 炮二平五 馬８進７ 2. 馬二進三 車９平８ 1/2-1/2\n"
+
+
+def _import(*words: str | Path, variant: str = "crazyhouse") -> Result:
+    return CliRunner().invoke(cli, ["import", *map(str, words), "-V", variant])
+
+
+def _games(count: int) -> str:
+    return "".join(GAME.format(number=i) for i in range(count))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "games.store"
+
+
+def test_games_into_a_store(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(3) + GAME.format(number=4).replace("Qxd5", "Qxd4"))
+    result = _import(path, "-o", store)
+    assert result.exit_code == 0, result.output
+    assert "3 of 4 read" in result.stdout
+    assert "1 illegal move" in result.stdout
+    assert [game.event for game in Store(store).games()] == [f"Evening {i}" for i in range(3)]
+    (line,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    said = json.loads(line)
+    assert (said["reason"], said["number"], said["ply"], said["text"]) == (
+        "illegal move",
+        4,
+        4,
+        "Qxd4",
+    )
+
+
+def test_the_account_as_json(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(3))
+    result = _import(path, "-o", store, "--json", "--drop-duplicates", "--min-plies", "6")
+    said = json.loads(result.stdout)
+    assert said["games"] == 1
+    assert said["dropped"] == {"duplicate": 2}
+    assert said["skipped"] == {}
+    assert said["skipped_list"] is None
+    assert said["store"] == str(store)
+
+
+def test_chinese_games(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_bytes(RED.encode("big5"))
+    assert _import(path, "-o", store, variant="xiangqi").exit_code == 0
+    assert Store(store).game(0).plies == 4
+
+
+def test_a_store_is_appended_to_or_replaced_only_where_asked(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(2))
+    assert _import(path, "-o", store).exit_code == 0
+    again = _import(path, "-o", store)
+    assert again.exit_code == 1
+    assert "exists already" in again.stderr
+    assert _import(path, "-o", store, "--append").exit_code == 0
+    assert len(Store(store)) == 4
+    assert _import(path, "-o", store, "--replace").exit_code == 0
+    assert len(Store(store)) == 2
+    both = _import(path, "-o", store, "--append", "--replace")
+    assert both.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty file"),
+        (b"\n\n", "not a game file"),
+        (b"\x7fELF\x02\x01\x01\x00\x00\x00", "not a game file"),
+        (b"1. e4 d5 2. ex", "cut off"),
+        (b"1. e4 {a remark without", "cut off"),
+        (b"1. e4 Ke5 *", "illegal move"),
+        (b"1. e4 \xff\xfe\xfd *", "unreadable move"),
+        (b'[Variant "Atomic"]\n\n1. e4 *', "another variant"),
+        (b'[Event "nothing"]\n', "no moves"),
+        (RED.encode(), "unreadable move"),
+        (b"PK\x03\x04 not a zip", "damaged file"),
+    ],
+)
+def test_bad_files(tmp_path: Path, store: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_bytes(content)
+    result = _import(path, "-o", store)
+    assert result.exit_code == 1
+    assert f"1 {reason}" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not store.exists()
+    listed = json.loads(Path(f"{store}.skipped.jsonl").read_text().splitlines()[0])
+    assert listed["source"] == str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--reader", "pgm"], "did you mean 'pgn'"),
+        (["--notation", "sam"], "did you mean 'san'"),
+        (["--min-plies", "-1"], "negative"),
+        (["--since", "soon"], "not a date"),
+    ],
+)
+def test_wrong_options(tmp_path: Path, store: Path, words: list[str], said: str) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(1))
+    result = _import(path, "-o", store, *words)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert not store.exists()
+
+
+def test_files_and_variants_that_do_not_exist(tmp_path: Path, store: Path) -> None:
+    assert _import(tmp_path / "none.pgn", "-o", store).exit_code == 2
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(1))
+    result = _import(path, "-o", store, variant="crazyhose")
+    assert result.exit_code == 1
+    assert "did you mean 'crazyhouse'" in result.stderr
+
+
+def test_a_reader_and_a_notation_of_ones_choice(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.dat"
+    path.write_text("e2e4 e7e5\n")
+    assert _import(path, "-o", store, "--reader", "pgn", "--notation", "san").exit_code == 0
+    assert Store(store).game(0).plies == 2
+
+
+def _start(*words: str | Path) -> subprocess.Popen[str]:
+    code = "from variant_ai.cli.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "import", *map(str, words)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interrupt_keeps_what_is_done(store: Path) -> None:
+    process = _start("-", "-V", "crazyhouse", "-o", store, "--workers", "1")
+    assert process.stdin is not None
+    # More than pipe and buffers hold: once it is written, hundreds of games are read.
+    process.stdin.write(_games(3000))
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(_games(20), timeout=120)
+    assert process.returncode == 130, said
+    assert "Interrupted" in said
+    kept = Store(store)
+    kept.verify()
+    assert 500 < len(kept) <= 3000
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_sentence(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text("1. e4 Ke5 *\n" * 3000)
+    result = _import(path, "-o", store, "--skipped", "/dev/full")
+    assert result.exit_code == 1
+    assert "No space left" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not store.exists()
