@@ -47,17 +47,35 @@ def play_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Numbe
     t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions`
     becomes 0.
     """
-    replay_into(t, p, i, q, j, move)
-    if t[0]["features"] & COUNTS_CHECKS and q[j]["clock"] > 0 and is_in_check(t, q, j):
-        q[j]["checks"][1 - q[j]["side"]] += 1  # a resetting move's own check is not counted
+    q[j] = p[i]
+    table, r = t[0], q[j]
+    advance(table, r, move)
+    if table["features"] & COUNTS_CHECKS and r["clock"] > 0:
+        us = np.int64(r["side"])
+        king = np.int64(r["kings"][us])
+        if king >= 0 and attacked(table, r, 1 - us, king):
+            r["checks"][1 - us] += 1  # a resetting move's own check is not counted
 
 
 @njit
-def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+def replay_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
     """`play_into` for replaying known games and counting: `checks`, which only the move-count rule
     asks for, stays as it was, which saves a search for checks after every move."""
     q[j] = p[i]
-    t, r = T[0], q[j]
+    advance(t[0], q[j], move)
+
+
+@njit
+def is_in_check(t: Record, p: Record, i: Number) -> Truth:
+    """Whether the side to move of position i is in check; False where it has no king."""
+    us = np.int64(p[i]["side"])
+    king = np.int64(p[i]["kings"][us])
+    return king >= 0 and attacked(t[0], p[i], 1 - us, king)
+
+
+@inlined
+def advance(t: Record, r: Record, move: Number) -> None:
+    """Change the record into the position after the move, `checks` aside."""
     board = r["board"]
     zobrist = t["zobrist"]
     key = r["key"]
@@ -134,14 +152,6 @@ def replay_into(T: Record, p: Record, i: Number, q: Record, j: Number, move: Num
         count_check(t, r, us)
     if t["features"] & COUNTS_PIECES:
         count_pieces(t, r, us, taken, kind == PROMOTION)
-
-
-@njit
-def is_in_check(t: Record, p: Record, i: Number) -> Truth:
-    """Whether the side to move of position i is in check; False where it has no king."""
-    us = np.int64(p[i]["side"])
-    king = np.int64(p[i]["kings"][us])
-    return king >= 0 and attacked(t[0], p[i], 1 - us, king)
 
 
 @inlined
