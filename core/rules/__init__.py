@@ -37,16 +37,15 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
         factory = getattr(importlib.import_module(module), attribute)
-        _engines[name] = factory
     return factory(spec)
 
 
 def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | str) -> None:
     """Add an engine: a Rules class or function of the spec, or `module:object` to import late.
 
-    Raises PluginError where another engine has the name.
+    Adding the same one again changes nothing. Raises PluginError where another has the name.
     """
-    if name in _engines and _engines[name] is not factory:
+    if _engines.get(name, factory) != factory:
         raise PluginError(f"the rules engine {name!r} exists already; choose another name")
     _engines[name] = factory
 
