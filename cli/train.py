@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from variant_ai.core.train.plan import Prepared, TrainRequest
     from variant_ai.core.train.session import RunReport
 
-SAMPLE_MINUTES = 2.5
+SAMPLE_MINUTES = 3.0
 SAMPLE_EPOCHS = 8.0
 KEPT_ON_RESUME = ("resume", "variant", "as_json")
 """Options that go with --resume; the rest is the run's own."""
@@ -88,8 +89,8 @@ KEPT_ON_RESUME = ("resume", "variant", "as_json")
 @click.option(
     "--minutes",
     type=click.FloatRange(0, min_open=True),
-    help="Plan as many steps as this time allows, by measuring this machine. Together with "
-    "--epochs or --steps, the least counts.",
+    help="Plan as many steps as this time allows for the whole command, by measuring this machine. "
+    "Together with --epochs or --steps, the least counts.",
 )
 @click.option("--batch", type=click.IntRange(min=2), help="Positions a step.")
 @click.option(
@@ -153,6 +154,7 @@ def command(
     Everything is kept in the run directory. Ctrl-C saves a checkpoint; a run that was stopped or
     killed goes on with --resume and ends with the same net.
     """
+    started = time.perf_counter()
     calm_threads()
     from variant_ai.core.train.session import open_run, run_spec, run_training
     from variant_ai.plugins import registry
@@ -165,7 +167,7 @@ def command(
         target = resume
         rules = registry().rules(run_spec(prepared.config))
     else:
-        request, rules = _request(options)
+        request, rules = _request({**options, "started": started})
         prepared = _prepare(request, rules, builders)
         target = folder or _default_folder(prepared.config)
     _announce(prepared, target)
@@ -235,8 +237,6 @@ def _prepare(request: TrainRequest, rules: Any, builders: Any) -> Prepared:
 
 
 def _default_folder(config: TrainConfig) -> Path:
-    import time
-
     stamp = time.strftime("%Y%m%d-%H%M%S")
     return Path("runs") / f"{config.variant}-{config.net.title.replace(' ', '-')}-{stamp}"
 

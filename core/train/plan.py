@@ -5,6 +5,7 @@ a budget of minutes turned into steps by measuring this machine.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,8 @@ class TrainRequest:
     epochs: float | None = None
     steps: int | None = None
     minutes: float | None = None
+    started: float | None = None
+    """`time.perf_counter()` at which the minutes began; None: when the plan is made."""
     batch: int | None = None
     lr_max: float | None = None
     lr_min: float | None = None
@@ -200,7 +203,10 @@ def prepare(
     )
     if request.minutes is not None:
         threads = (1,) if on_cpu and request.threads is None else ()
-        draft = _within_minutes(draft, request.minutes, steps, train, validation, threads, builders)
+        begun = time.perf_counter() if request.started is None else request.started
+        draft = _within_minutes(
+            draft, request.minutes, begun, steps, train, validation, threads, builders
+        )
     return opened.prepared(_with_intervals(draft), encoder)
 
 
@@ -319,6 +325,7 @@ def seen_positions(
 def _within_minutes(
     draft: TrainConfig,
     minutes: float,
+    begun: float,
     at_most: int | None,
     train: Sampler,
     validation: Sampler | None,
@@ -348,7 +355,8 @@ def _within_minutes(
         validating = (under_way * VALIDATIONS + last) * predict
         limits["validation_limit"] = under_way
         limits["final_limit"] = None if last == validation.positions else last
-    left = max(0.5 * budget, budget - CLOSING_SECONDS - PROBE_SECONDS * len(trials) - validating)
+    spent = time.perf_counter() - begun
+    left = max(0.25 * budget, budget - CLOSING_SECONDS - spent - validating)
     steps = max(1, int(left / step))
     return draft.model_copy(
         update={

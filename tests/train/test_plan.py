@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,16 @@ def test_a_short_budget_validates_less(
     monkeypatch.setattr(Trainer, "time_steps", lambda trainer, seconds: (1.0, 1.0))
     config = prepared(xiangqi, store, minutes=1, batch=16, split="game:0.9").config
     assert config.final_limit == 256
-    assert config.steps == 30  # half of the budget in any case
+    assert config.steps == 15  # a quarter of the budget in any case
+
+
+def test_the_minutes_include_what_came_before(
+    xiangqi: VariantSpec, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trainer, "time_steps", lambda trainer, seconds: (0.5, 0.001))
+    long_ago = time.perf_counter() - 300
+    config = prepared(xiangqi, store, minutes=10, started=long_ago, batch=16).config
+    assert 500 < config.steps < 590
 
 
 def test_a_small_net_on_a_cpu(xiangqi: VariantSpec, store: Path) -> None:
