@@ -53,7 +53,7 @@ def has_reached(t: Record, p: Record, colour: Number) -> Truth:
         if (
             t["reach"][colour * MAX_SQUARES + square]
             and p["board"][square] == code
-            and not (t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, square))
+            and not (t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, np.int64(square)))
         ):
             return True
     return False

@@ -99,9 +99,10 @@ def legal_moves_into(t: Record, p: Record, i: Number, out: Record, work: Record)
     work[0]["check"] = 0
     if features & VARIANT_ENDS and variant_winner(table, position) >= 0:
         return 0
-    n = moves_of(
-        table, position, np.int64(position["side"]), np.int64(position["ep"]), out[0], work[0]
-    )
+    us = np.int64(position["side"])
+    n = moves_of(table, position, us, np.int64(position["ep"]), out[0], work[0])
+    if position["castling"] != 0 and work[0]["check"] == 0:
+        n = castling_moves(table, position, us, out[0], n)
     if features & MUST_CAPTURE:
         n = only_captures(position, out[0], n)
     if features & DROP_MATE:
@@ -149,9 +150,10 @@ def without_drop_mates(t: Record, p: Record, out: Record, n: Number, work: Recor
     return kept
 
 
-@njit
+@inlined
 def moves_of(t: Record, p: Record, us: Number, ep: Number, out: Record, work: Record) -> Number:
-    """Moves of the side `us` that leave its king safe, whatever the variant says beyond that."""
+    """Moves of the side `us` that leave its king safe, castling left out; what the variant asks
+    beyond that is asked by the caller."""
     king = np.int64(p["kings"][us])
     check = False
     marks = work["marks"]
@@ -161,8 +163,6 @@ def moves_of(t: Record, p: Record, us: Number, ep: Number, out: Record, work: Re
         check = scan_king(t, p, 1 - us, king, work)
     work["check"] = check
     n = board_moves(t, p, us, ep, king, check, out, work)
-    if not check and p["castling"] != 0:
-        n = castling_moves(t, p, us, out, n)
     if t["hand_kinds"] > 0:
         n = drop_moves(t, p, us, king, check, out, n, work)
     return n
