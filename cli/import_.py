@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from variant_ai.core.data.skips import Skip
     from variant_ai.core.data.store_writer import Mode
 
+MOST_WORKERS = 3
+"""Unless asked for more: with these an import stays under 500 MB."""
 _EXAMPLES = examples(
-    "variant-ai import games.pgn.gz -V crazyhouse -o games.vgs",
-    "variant-ai import lichess/*.pgn.zst -V crazyhouse -o strong.vgs --min-rating 2000",
-    "variant-ai import masters.tar.xz more/ -V xiangqi -o masters.vgs --drop-duplicates",
-    "variant-ai import games.jsonl -V xiangqi -o masters.vgs --append --since 2008",
+    "variant-ai import games.pgn.gz -V crazyhouse -o games.store",
+    "variant-ai import lichess/*.pgn.zst -V crazyhouse -o strong.store --min-rating 2000",
+    "variant-ai import masters.tar.xz more/ -V xiangqi -o masters.store --drop-duplicates",
+    "variant-ai import games.jsonl -V xiangqi -o masters.store --append --since 2008",
 )
 
 
@@ -65,7 +67,7 @@ _EXAMPLES = examples(
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes that read moves.  [default: one for each core, 8 at most]",
+    help="Processes that read moves.  [default: one for each core, 3 at most: each takes 100 MB]",
 )
 @json_option
 def command(
@@ -122,7 +124,7 @@ def command(
                 make_resolver=partial(make_resolver, spec, notation),
                 conditions=conditions,
                 drop_duplicates=drop_duplicates,
-                workers=workers or min(8, _cores()),
+                workers=workers or min(MOST_WORKERS, _cores()),
                 on_skip=skips.add,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_progress=lambda report: bar.update(task, note=_progress_note(report)),

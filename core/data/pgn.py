@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from variant_ai.core.data.reader import (
     MAX_COMMENT,
@@ -41,6 +41,7 @@ _LOOSE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*?)"?\s*\]?\s*')
 _QUOTED = re.compile(r'["\\]')
 _ESCAPED = re.compile(r'\\(["\\])')
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
+_SPECIAL = re.compile(r"[{}();$]")
 _NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
 _SNIFF = re.compile(r'^\s*\[\s*[A-Za-z]\w*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
 
@@ -90,39 +91,38 @@ class _Scanner:
         self.comment_size = 0
 
     def line(self, number: int, line: str) -> Iterator[RawGame]:
+        """Take the next line; the games that it ends."""
         if line.startswith("%"):
             return
         if "[" in line and (header := self._headers(line)):
-            if self.comment is not None or self.depth:
-                if not self._starts_game(header[0][0]):
-                    yield from self._words(number, line)
-                    return
-                yield from self._close("cut off", "a comment or variation has no end")
-            yield from self._take_headers(number, header)
-            return
-        if not line or line.isspace():
+            if (self.comment is None and not self.depth) or self._starts_game(header[0][0]):
+                if self.comment is not None or self.depth:
+                    yield from self._close("cut off", "a comment or variation has no end")
+                yield from self._take_headers(number, header)
+                return
+        elif not line or line.isspace():
             self.blank = True
-            if self.comment is not None:
-                self.comment.append("\n")
             return
-        yield from self._words(number, line)
+        if self.comment is None and not self.depth and not _SPECIAL.search(line):
+            for token in line.split():
+                yield from self._word(number, token)
+        else:
+            yield from self._words(number, line)
 
-    def end(self) -> Iterator[RawGame]:
+    def end(self) -> list[RawGame]:
         """The last game, after the last line."""
         game = self.game
         if game is None:
-            return
+            return []
         if self.comment is not None or self.depth:
-            yield from self._close("cut off", "the file ends inside a comment or variation")
-            return
+            return self._close("cut off", "the file ends inside a comment or variation")
         if not game.result:
             game.open_end = True
             promised = RESULTS.get(game.headers.get("Result", ""), "*") != "*"
             # Files without results after the moves exist; in others a missing one means a cut.
             if promised and self.results_seen:
-                yield from self._close("cut off", "the file ends before the game's result")
-                return
-        yield from self._close()
+                return self._close("cut off", "the file ends before the game's result")
+        return self._close()
 
     # --- headers -------------------------------------------------------------------------------
 
@@ -148,16 +148,18 @@ class _Scanner:
         first = next(iter(self.game.headers), "Event") if self.game else "Event"
         return name in ("Event", first)
 
-    def _take_headers(self, number: int, headers: list[tuple[str, str]]) -> Iterator[RawGame]:
+    def _take_headers(self, number: int, headers: list[tuple[str, str]]) -> Sequence[RawGame]:
+        ended: Sequence[RawGame] = ()
         known = self.game.headers if self.game else {}
         again = any(name in known for name, _ in headers)
         if self.in_moves or (again and (self.blank or self._starts_game(headers[0][0]))):
-            yield from self._close()
+            ended = self._close()
         game = self._game(number)
         for name, value in headers:
             if len(game.headers) < MAX_HEADERS:
                 game.headers.setdefault(name, value.strip())
         self.blank = False
+        return ended
 
     # --- moves ---------------------------------------------------------------------------------
 
@@ -191,20 +193,21 @@ class _Scanner:
             elif token != "}" and not self.depth and token[0] != "$":
                 yield from self._word(number, token)
 
-    def _word(self, number: int, token: str) -> Iterator[RawGame]:
+    def _word(self, number: int, token: str) -> Sequence[RawGame]:
         result = RESULTS.get(token)
         if result is None:
             while (match := _NUMBER.match(token)) is not None:
                 token = token[match.end() :]
             token = token.rstrip("!?")
             if not token or token in _SIGNS:
-                return
+                return ()
             result = RESULTS.get(token)
+        ended: Sequence[RawGame] = ()
         if self.ended:
             if result is not None:
-                return
-            yield from self._close()
-        game = self._game(number)
+                return ()
+            ended = self._close()
+        game = self.game or self._game(number)
         self.in_moves = True
         if result is not None:
             game.result = result
@@ -215,6 +218,7 @@ class _Scanner:
             game.lines.append(number)
         else:
             game.problem, game.detail = "too long", f"more than {MAX_PLIES} moves"
+        return ended
 
     def _say(self, text: str) -> None:
         assert self.comment is not None
@@ -239,13 +243,13 @@ class _Scanner:
             self.game = RawGame(self.source, self.count, number, notations=self.notations)
         return self.game
 
-    def _close(self, problem: str = "", detail: str = "") -> Iterator[RawGame]:
+    def _close(self, problem: str = "", detail: str = "") -> list[RawGame]:
+        """The game so far, if there is anything in it; the next word begins another."""
         game = self.game
         self.game, self.in_moves, self.ended, self.blank = None, False, False, False
         self.depth, self.comment = 0, None
-        if game is None:
-            return
+        if game is None or not (game.moves or game.headers):
+            return []
         if problem and not game.problem:
             game.problem, game.detail = problem, detail
-        if game.moves or game.headers:
-            yield game
+        return [game]

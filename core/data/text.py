@@ -200,7 +200,7 @@ class TextLines:
             except UnicodeDecodeError:
                 pass
             else:
-                if not self._doubtful(text):
+                if self.encoding != "gb18030" or not self._doubtful(text):
                     return text
         elif self.encoding == _WESTERN and _looks_western(line):
             return line.decode(_WESTERN, "replace")
