@@ -115,7 +115,7 @@ def command(
     chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
-    with _SkipList(listing) as skips, _stop_on_interrupt() as interrupted:
+    with _SkipList(listing, ours=skipped is None) as skips, _stop_on_interrupt() as interrupted:
         writer = StoreWriter(output, spec, mode=mode, sources=files, conditions=conditions)
         with writer, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
@@ -203,8 +203,10 @@ def _insistent(reader: Any) -> Any:
 class _SkipList:
     """The file that skips are listed in, one JSON object a line; made when there is one to list."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, ours: bool) -> None:
+        """ours: nobody named the file, so that an old one of the name is from an import too."""
         self.path = path
+        self.ours = ours
         self.file: IO[str] | None = None
 
     def add(self, skip: Skip) -> None:
@@ -219,6 +221,9 @@ class _SkipList:
     def __exit__(self, *error: object) -> None:
         if self.file is not None:
             self.file.close()
+        elif self.ours:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
 
 
 @contextlib.contextmanager

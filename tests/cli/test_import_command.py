@@ -58,6 +58,16 @@ def test_games_into_a_store(tmp_path: Path, store: Path) -> None:
     )
 
 
+def test_a_list_of_an_earlier_import_does_not_stay(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text("1. e4 Ke5 *")
+    assert _import(path, "-o", store).exit_code == 1
+    assert Path(f"{store}.skipped.jsonl").exists()
+    path.write_text(_games(1))
+    assert _import(path, "-o", store).exit_code == 0
+    assert not Path(f"{store}.skipped.jsonl").exists()
+
+
 def test_the_account_as_json(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(3))
