@@ -96,6 +96,8 @@ def export_onnx(
     try:
         part.write_bytes(content)
         part.replace(target)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         part.unlink(missing_ok=True)
     return difference

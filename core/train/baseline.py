@@ -6,6 +6,7 @@ else of the position. A actions, B positions.
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
+from variant_ai.core.train.files import write_whole
 from variant_ai.core.train.source import Source
 from variant_ai.specs.errors import DataError
 
@@ -59,10 +61,9 @@ def best_legal(logits: NDArray[np.float32], legal: list[NDArray[np.int64]]) -> N
 
 
 def save_counts(folder: Path, counts: Counts) -> None:
-    part = folder / f"{FILE}.part"
-    with part.open("wb") as file:
-        np.save(file, counts)
-    part.replace(folder / FILE)
+    buffer = io.BytesIO()
+    np.save(buffer, counts)
+    write_whole(folder / FILE, buffer.getvalue())
 
 
 def load_counts(folder: str | os.PathLike[str], actions: int) -> Counts | None:

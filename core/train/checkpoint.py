@@ -22,10 +22,11 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from variant_ai.core.train.config import TrainConfig
+from variant_ai.core.train.files import naming
 from variant_ai.specs.errors import DataError
 
 MODEL, OPTIMISER = "model.safetensors", "optimiser.safetensors"
@@ -98,12 +99,16 @@ def save_checkpoint(
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        save_file(_plain(net.state_dict()), part / MODEL)
-        save_file(_plain(momenta(net, optimiser)), part / OPTIMISER)
-        (part / STATE).write_text(json.dumps(asdict(state)))
-        (part / CONFIG).write_text(config.model_dump_json(indent=2))
-        for name in (MODEL, OPTIMISER, STATE, CONFIG):
-            _sync(part / name)
+        contents = {
+            MODEL: save(_plain(net.state_dict())),
+            OPTIMISER: save(_plain(momenta(net, optimiser))),
+            STATE: json.dumps(asdict(state)).encode(),
+            CONFIG: config.model_dump_json(indent=2).encode(),
+        }
+        for name, content in contents.items():
+            with naming(target / name):
+                (part / name).write_bytes(content)
+                _sync(part / name)
         old = folder / f"{target.name}.old"
         if target.exists():  # the same step again, after a resumption
             target.rename(old)

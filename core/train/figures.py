@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from variant_ai.core.train.files import write_whole
 
 BLUE, ORANGE, GREY = "#0b5fa5", "#d1600a", "#777777"
 
@@ -62,12 +65,9 @@ def draw_curves(events: Sequence[Event], path: Path, title: str) -> None:
     for axis in axes[2]:
         axis.set_xlabel("step")
         axis.set_ylim(bottom=0 if axis is axes[2][0] else None)
-    part = path.with_suffix(".part.png")
-    try:
-        figure.savefig(part, dpi=110)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    write_whole(path, buffer.getvalue())
 
 
 def _curve(axis: Any, events: Sequence[Event], name: str, scale: float, **style: Any) -> None:

@@ -11,6 +11,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from variant_ai.core.train.files import naming, write_whole
+
 METRICS = "metrics.jsonl"
 TENSORBOARD = "tensorboard"
 
@@ -22,9 +24,7 @@ class Recorder:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / METRICS
         kept = [line for line in read_metrics(folder) if line["step"] <= step] if step else []
-        part = self.path.with_suffix(".part")
-        part.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        part.replace(self.path)
+        write_whole(self.path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = self.path.open("a")
         self._board: Any = None
         if tensorboard:
@@ -39,8 +39,9 @@ class Recorder:
         for name, value in numbers.items():
             bad = isinstance(value, float) and not math.isfinite(value)
             line[name] = None if bad else value
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        with naming(self.path):
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
         if self._board is not None:
             for name, value in numbers.items():
                 if isinstance(value, int | float):

@@ -27,6 +27,7 @@ from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.environment import describe_environment
 from variant_ai.core.train.evaluation import break_down, evaluate
 from variant_ai.core.train.figures import draw_curves
+from variant_ai.core.train.files import write_whole
 from variant_ai.core.train.metrics import Scores
 from variant_ai.core.train.plan import Prepared, open_data
 from variant_ai.core.train.publish import publish
@@ -73,8 +74,8 @@ def run_training(
         if folder.exists() and any(folder.iterdir()):
             raise DataError(f"{folder} is not empty; resume it or name another run directory")
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / CONFIG, config.model_dump_json(indent=2))
-        _write(folder / ENVIRONMENT, json.dumps(describe_environment(), indent=2))
+        write_whole(folder / CONFIG, config.model_dump_json(indent=2))
+        write_whole(folder / ENVIRONMENT, json.dumps(describe_environment(), indent=2))
     trainer = Trainer(
         config, prepared.train, prepared.validation, folder, observer=observer, builders=builders
     )
@@ -92,8 +93,8 @@ def run_training(
         }
         difference = publish(config, trained.net, folder / MODEL, metrics, trained.state.step)
         results["onnx_difference"] = difference
-        _write(folder / CARD, model_card(config, results))
-    _write(folder / RESULTS, json.dumps(results, indent=2))
+        write_whole(folder / CARD, model_card(config, results))
+    write_whole(folder / RESULTS, json.dumps(results, indent=2))
     return RunReport(folder, results, trained.stopped)
 
 
@@ -181,9 +182,3 @@ def _measure(
     net = break_down(scores, baseline.ply, config.value_weight, seen=seen).as_dict()
     results["validation"].update({name: net[name] for name in ("by_ply", "unseen")})
     results["unseen_share"] = None if seen is None else float((~seen).mean())
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text + ("" if text.endswith("\n") else "\n"))
-    part.replace(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -252,3 +253,23 @@ def test_learning_rate_reaches_the_optimiser(tmp_path: Path) -> None:
     train = [e for e in read_metrics(tmp_path) if e["kind"] == "train"]
     assert train[0]["lr"] == pytest.approx(1e-4 + (0.2 - 1e-4) * 4 / 6)
     assert np.argmax([e["lr"] for e in train]) == np.argmin([e["momentum"] for e in train])
+
+
+def test_a_full_disk_leaves_the_older_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if path.parent.name == "step-00000020.part" and path.name == "optimiser.safetensors":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        trained(tmp_path)
+    assert raised.value.filename.endswith("step-00000020/optimiser.safetensors")
+    names = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000000", "step-00000010"]
+    monkeypatch.undo()
+    assert trained(tmp_path, resume=True).state.step == 40

@@ -1,0 +1,32 @@
+"""Writing files whole, and errors that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Within, an OSError that names no file (a full disk on writing) names this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Writes a file aside and renames it; text is UTF-8 and ends with a newline."""
+    if isinstance(content, str):
+        content = (content if content.endswith("\n") else content + "\n").encode()
+    part = path.with_name(path.name + ".part")
+    try:
+        with naming(path):
+            part.write_bytes(content)
+            part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
