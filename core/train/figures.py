@@ -51,9 +51,11 @@ def draw_curves(events: Sequence[Event], path: Path, title: str) -> None:
                 ha="right",
                 color=ORANGE,
                 fontsize=9,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             )
         axis.set_ylabel(label)
-        axis.legend(frameon=False, fontsize=9)
+        axis.margins(y=0.12)
+        axis.legend(framealpha=0.8, edgecolor="none", fontsize=9)
     _curve(axes[2][0], train, "lr", 1, color=BLUE, linewidth=1.5)
     axes[2][0].set_ylabel("learning rate")
     _curve(axes[2][1], train, "momentum", 1, color=BLUE, linewidth=1.5)

@@ -380,7 +380,7 @@ def _with_intervals(config: TrainConfig) -> TrainConfig:
     steps = config.steps
     return config.model_copy(
         update={
-            "log_every": max(1, min(steps // 100, 500)),
+            "log_every": max(1, min(steps // 60, 500)),
             "validate_every": max(1, -(-steps // VALIDATIONS)),
             "checkpoint_every": max(1, min(-(-steps // 20), 2000)),
         }

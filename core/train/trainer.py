@@ -180,7 +180,8 @@ class Trainer:
             step = self.state.step
             loss = self._step(samples, step - 1)
             due = {
-                "log": step % config.log_every == 0 or step == config.steps,
+                # Counted from the end, so that the last line stands for a whole window too.
+                "log": (config.steps - step) % config.log_every == 0,
                 "save": step % config.checkpoint_every == 0 or step == config.steps,
                 "validate": step % config.validate_every == 0 and step < config.steps,
             }
