@@ -25,7 +25,7 @@ from variant_ai.specs.errors import DataError, UnknownNameError
 
 
 def stored(folder: Path, games: list[GameRecord]) -> Store:
-    return read(write(folder / "a.vag", games, mode="replace"))
+    return read(write(folder / "a.store", games, mode="replace"))
 
 
 def moves_of(store: Store, split: Split) -> dict[str, set[tuple[int, ...]]]:

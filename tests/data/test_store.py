@@ -26,7 +26,7 @@ from variant_ai.specs.schema import VariantSpec
 @given(st.lists(records(), max_size=9), st.integers(1, 4))
 def test_games_come_back_as_they_were(games: list[GameRecord], shard: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = read(write(Path(folder) / "a.vag", games, shard_games=shard))
+        store = read(write(Path(folder) / "a.store", games, shard_games=shard))
         assert list(store.games()) == games
         assert len(store) == len(games)
         assert store.plies == sum(g.plies for g in games) == len(store.codes)
@@ -53,8 +53,8 @@ def test_appending_is_writing_at_once(
     games: list[GameRecord], at: int, shard: int, other: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        whole = read(write(Path(folder) / "whole.vag", games, shard_games=shard))
-        path = write(Path(folder) / "parts.vag", games[:at], shard_games=other)
+        whole = read(write(Path(folder) / "whole.store", games, shard_games=shard))
+        path = write(Path(folder) / "parts.store", games[:at], shard_games=other)
         parts = read(write(path, games[at:], mode="append", shard_games=shard))
         assert list(parts.games()) == games
         assert parts.content_hash == whole.content_hash
@@ -88,11 +88,11 @@ def test_columns_come_back(
 
 def test_content_hash_knows_moves_results_and_starts_only(tmp_path: Path) -> None:
     games = [game(i, result="1-0") for i in range(5)]
-    here = read(write(tmp_path / "a.vag", games)).content_hash
+    here = read(write(tmp_path / "a.store", games)).content_hash
 
     def other(i: int, **facts: object) -> str:
         changed = [replace(g, **facts) if k == i else g for k, g in enumerate(games)]
-        return read(write(tmp_path / "b.vag", changed, mode="replace")).content_hash
+        return read(write(tmp_path / "b.store", changed, mode="replace")).content_hash
 
     assert other(1, white="Hu Ronghua", group="g") == here
     assert other(1, result="0-1") != here
@@ -103,12 +103,12 @@ def test_content_hash_knows_moves_results_and_starts_only(tmp_path: Path) -> Non
 
 def test_the_same_games_make_the_same_bytes(tmp_path: Path) -> None:
     games = [game(i, event=f"e{i}") for i in range(7)]
-    first = write(tmp_path / "a.vag", games, shard_games=3).read_bytes()
-    assert write(tmp_path / "b.vag", games, shard_games=3).read_bytes() == first
+    first = write(tmp_path / "a.store", games, shard_games=3).read_bytes()
+    assert write(tmp_path / "b.store", games, shard_games=3).read_bytes() == first
 
 
 def test_info_says_where_games_come_from(tmp_path: Path) -> None:
-    path = tmp_path / "a.vag"
+    path = tmp_path / "a.store"
     asked = GameFilter(min_rating=2000, not_endings=("aborted",))
     with StoreWriter(path, SPEC, codec=CODEC, sources=["a.pgn"], conditions=asked) as writer:
         writer.add(game(1))
@@ -126,23 +126,23 @@ def test_info_says_where_games_come_from(tmp_path: Path) -> None:
 
 
 def test_the_spec_travels_with_the_games(tmp_path: Path) -> None:
-    assert Store(write(tmp_path / "a.vag", [game()])).spec == SPEC
+    assert Store(write(tmp_path / "a.store", [game()])).spec == SPEC
 
 
 def test_own_start_position_is_no_start_position(tmp_path: Path) -> None:
-    store = read(write(tmp_path / "a.vag", [game(start_fen=SPEC.rules.start)]))
+    store = read(write(tmp_path / "a.store", [game(start_fen=SPEC.rules.start)]))
     assert store.start_fens == (None,) and store.game(0).start_fen is None
 
 
 def test_groups_number_games_without_one_by_themselves(tmp_path: Path) -> None:
     games = [game(i, group=g) for i, g in enumerate(["", "a", "", "b", "a"])]
-    groups = read(write(tmp_path / "a.vag", games)).groups.tolist()
+    groups = read(write(tmp_path / "a.store", games)).groups.tolist()
     assert groups[1] == groups[4] and len(set(groups)) == 4
 
 
 def test_select_counts_reasons(tmp_path: Path) -> None:
     games = [game(0, plies=30), game(1, plies=3), game(2, plies=30, result="1-0")]
-    kept, dropped = read(write(tmp_path / "a.vag", games)).select(
+    kept, dropped = read(write(tmp_path / "a.store", games)).select(
         GameFilter(min_plies=20, known_result=True)
     )
     assert kept.tolist() == [2]
@@ -151,21 +151,21 @@ def test_select_counts_reasons(tmp_path: Path) -> None:
 
 def test_copy_takes_games_without_replaying(tmp_path: Path) -> None:
     games = [game(i, scores=[i] * 5, tags={"n": str(i)}) for i in range(7)]
-    store = read(write(tmp_path / "a.vag", games, shard_games=2))
+    store = read(write(tmp_path / "a.store", games, shard_games=2))
 
     class NoCodec:
         def __getattr__(self, name: str) -> object:
             raise AssertionError("a copy asked the rules")
 
-    with StoreWriter(tmp_path / "b.vag", SPEC, codec=NoCodec()) as writer:  # type: ignore[arg-type]
+    with StoreWriter(tmp_path / "b.store", SPEC, codec=NoCodec()) as writer:  # type: ignore[arg-type]
         writer.copy(store, [6, 0, 3])
         assert (writer.games, writer.plies) == (3, 15)
-    assert list(read(tmp_path / "b.vag").games()) == [games[6], games[0], games[3]]
+    assert list(read(tmp_path / "b.store").games()) == [games[6], games[0], games[3]]
 
 
 def test_indices_count_from_the_end_too(tmp_path: Path) -> None:
     games = [game(i) for i in range(5)]
-    store = read(write(tmp_path / "a.vag", games, shard_games=2))
+    store = read(write(tmp_path / "a.store", games, shard_games=2))
     assert store.game(-1) == games[4] and store.raw(-5)[1].tolist() == games[0].moves
     for index in (5, -6):
         with pytest.raises(IndexError, match="of a store of 5 games"):
@@ -174,7 +174,7 @@ def test_indices_count_from_the_end_too(tmp_path: Path) -> None:
 
 def test_codes_beyond_a_byte_of_planes_are_kept(tmp_path: Path) -> None:
     games = [game(0, plies=0), replace(game(1), moves=[65535, 0, 30000, 90, 1])]
-    assert list(read(write(tmp_path / "a.vag", games)).games()) == games
+    assert list(read(write(tmp_path / "a.store", games)).games()) == games
 
 
 # --- refusals ----------------------------------------------------------------------------------
@@ -187,25 +187,25 @@ def changed(spec: VariantSpec, **rules: object) -> VariantSpec:
 
 
 def test_another_variant_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.vag", [game()])
+    path = write(tmp_path / "a.store", [game()])
     with pytest.raises(DataError, match="holds games of xiangqi, not of crazyhouse"):
         Store(path, OTHER)
     with pytest.raises(DataError, match="holds games of xiangqi, not of crazyhouse"):
         StoreWriter(path, OTHER, mode="append")
     with (
-        StoreWriter(tmp_path / "b.vag", OTHER, codec=CODEC) as writer,
+        StoreWriter(tmp_path / "b.store", OTHER, codec=CODEC) as writer,
         pytest.raises(DataError, match="a game of 'xiangqi' for a store of crazyhouse"),
     ):
         writer.add(game())
 
 
 def test_other_rules_are_refused_by_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.vag", [game()])
+    path = write(tmp_path / "a.store", [game()])
     with pytest.raises(
         DataError, match=r"other rules.*rules\.no_progress\.plies: 120 there, 100 here"
     ):
         Store(path, changed(SPEC, plies=100))
-    writer = StoreWriter(tmp_path / "b.vag", changed(SPEC, plies=100), codec=CODEC)
+    writer = StoreWriter(tmp_path / "b.store", changed(SPEC, plies=100), codec=CODEC)
     with pytest.raises(DataError, match="other rules"):
         writer.copy(read(path))
     writer.abort()
@@ -217,11 +217,11 @@ def test_input_planes_may_change(tmp_path: Path) -> None:
     said["input"] = said["input"][:2]
     said["title"] = "another"
     other = VariantSpec.model_validate_json(json.dumps(said))
-    assert len(Store(write(tmp_path / "a.vag", [game()]), other)) == 1
+    assert len(Store(write(tmp_path / "a.store", [game()]), other)) == 1
 
 
 def test_existing_stores_are_not_overwritten_unasked(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.vag", [game()])
+    path = write(tmp_path / "a.store", [game()])
     with pytest.raises(DataError, match="exists already"):
         write(path, [game(1)])
     assert len(read(path)) == 1
@@ -231,22 +231,22 @@ def test_existing_stores_are_not_overwritten_unasked(tmp_path: Path) -> None:
 
 def test_what_is_no_store_is_called_so(tmp_path: Path) -> None:
     (tmp_path / "a.pgn").write_text('[Event "x"]\n\n1. e4 *\n')
-    (tmp_path / "empty.vag").touch()
+    (tmp_path / "empty.store").touch()
     for path, words in (
-        (tmp_path / "none.vag", "there is no game store"),
+        (tmp_path / "none.store", "there is no game store"),
         (tmp_path, "is a folder"),
         (tmp_path / "a.pgn", "is not a game store"),
-        (tmp_path / "empty.vag", "is empty"),
+        (tmp_path / "empty.store", "is empty"),
     ):
         assert not is_store(path)
         with pytest.raises(DataError, match=words):
             Store(path)
-    assert is_store(write(tmp_path / "a.vag", []))
+    assert is_store(write(tmp_path / "a.store", []))
 
 
 def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("variant_ai.core.data.store_format.FORMAT", 2)
-    path = write(tmp_path / "a.vag", [])
+    path = write(tmp_path / "a.store", [])
     monkeypatch.undo()
     with pytest.raises(
         DataError, match="store format 2; this version of variant-ai reads format 1"
@@ -265,12 +265,12 @@ def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_records_that_do_not_fit_add_nothing(
     tmp_path: Path, facts: dict[str, object], words: str
 ) -> None:
-    with StoreWriter(tmp_path / "a.vag", SPEC, codec=CODEC) as writer:
+    with StoreWriter(tmp_path / "a.store", SPEC, codec=CODEC) as writer:
         with pytest.raises(DataError, match=words):
             writer.add(game(**facts))
         assert writer.games == 0
         writer.add(game())
-    assert len(read(tmp_path / "a.vag")) == 1
+    assert len(read(tmp_path / "a.store")) == 1
 
 
 def test_moves_without_a_code_add_nothing(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_moves_without_a_code_add_nothing(tmp_path: Path) -> None:
         def encode(self, fen: str | None, moves: object) -> None:
             raise MoveError("ply 0: no such move")
 
-    with StoreWriter(tmp_path / "a.vag", SPEC, codec=Refusing()) as writer:  # type: ignore[arg-type]
+    with StoreWriter(tmp_path / "a.store", SPEC, codec=Refusing()) as writer:  # type: ignore[arg-type]
         with pytest.raises(MoveError, match="ply 0"):
             writer.add(game())
         assert writer.games == 0
@@ -289,14 +289,14 @@ def test_codes_of_no_move_name_the_game(tmp_path: Path) -> None:
         def decode(self, fen: str | None, codes: object) -> None:
             raise MoveError("ply 3: code 7 is no move")
 
-    path = write(tmp_path / "a.vag", [game(), game(1)])
+    path = write(tmp_path / "a.store", [game(), game(1)])
     store = Store(path, SPEC, codec=Refusing())  # type: ignore[arg-type]
     with pytest.raises(DataError, match="game 1: ply 3: code 7"):
         store.game(1)
 
 
 def test_a_closed_writer_takes_nothing(tmp_path: Path) -> None:
-    writer = StoreWriter(tmp_path / "a.vag", SPEC, codec=CODEC)
+    writer = StoreWriter(tmp_path / "a.store", SPEC, codec=CODEC)
     writer.close()
     writer.close()
     with pytest.raises(DataError, match="is closed"):

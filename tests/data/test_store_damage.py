@@ -28,7 +28,7 @@ GAMES = [
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A store of three shards, written in two runs."""
-    path = tmp_path_factory.mktemp("whole") / "a.vag"
+    path = tmp_path_factory.mktemp("whole") / "a.store"
     write(path, GAMES[:5], shard_games=3)
     write(path, GAMES[5:], mode="append", shard_games=3)
     return path.read_bytes()
@@ -36,7 +36,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("scratch") / "b.vag"
+    return tmp_path_factory.mktemp("scratch") / "b.store"
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
@@ -52,7 +52,7 @@ def test_a_flipped_byte_anywhere_is_found_and_placed(
     with pytest.raises(DataError) as caught:
         read(scratch).verify()
     message = str(caught.value)
-    assert "b.vag" in message and ("shard" in message or "block" in message)
+    assert "b.store" in message and ("shard" in message or "block" in message)
     offset = re.search(r"offset (\d+)", message)
     assert offset is not None and int(offset[1]) <= at
 
@@ -95,7 +95,7 @@ def _ends_run(whole: bytes, cut: int) -> bool:
 
 @pytest.mark.parametrize("tail", [b"\0" * 500, b"\x89VAGMOVE", b"\0" * 10])
 def test_a_torn_tail_is_cut_off_when_appending(whole: bytes, tmp_path: Path, tail: bytes) -> None:
-    path = tmp_path / "a.vag"
+    path = tmp_path / "a.store"
     path.write_bytes(whole + tail)
     assert f"dropping {len(tail)} bytes" in read(path).info.unfinished
     with StoreWriter(path, SPEC, codec=CODEC, mode="append") as writer:
@@ -146,7 +146,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("mode", ["new", "append"])
 def test_a_kill_keeps_finished_shards(tmp_path: Path, mode: str) -> None:
-    path = tmp_path / "a.vag"
+    path = tmp_path / "a.store"
     if mode == "append":
         write(path, GAMES)
     script = KILLED.format(folder=str(Path(__file__).parent), path=str(path), mode=mode)
@@ -154,9 +154,9 @@ def test_a_kill_keeps_finished_shards(tmp_path: Path, mode: str) -> None:
     assert done.returncode == -9
     before = GAMES if mode == "append" else []
     if mode == "new":
-        with pytest.raises(DataError, match=r"a\.vag\.partial holds what an interrupted command"):
+        with pytest.raises(DataError, match=r"a\.store\.partial holds what an interrupted command"):
             read(path)
-        path = tmp_path / "a.vag.partial"
+        path = tmp_path / "a.store.partial"
     store = read(path)
     assert "keeping its" in store.info.unfinished and "12 bytes" in store.info.unfinished
     expected = [*before, *(game(100 + i) for i in range(4))]
@@ -168,12 +168,12 @@ def test_a_kill_keeps_finished_shards(tmp_path: Path, mode: str) -> None:
 def test_control_c_keeps_what_was_added(tmp_path: Path) -> None:
     with (
         pytest.raises(KeyboardInterrupt),
-        StoreWriter(tmp_path / "a.vag", SPEC, codec=CODEC, shard_games=2) as writer,
+        StoreWriter(tmp_path / "a.store", SPEC, codec=CODEC, shard_games=2) as writer,
     ):
         for i in range(5):
             writer.add(GAMES[i])
         raise KeyboardInterrupt
-    store = read(tmp_path / "a.vag")
+    store = read(tmp_path / "a.store")
     assert list(store.games()) == GAMES[:5] and not store.info.unfinished
 
 
@@ -191,18 +191,18 @@ def test_control_c_while_a_shard_is_written_tears_nothing(
     monkeypatch.setattr(store_writer.os, "fsync", fsync)
     with (
         pytest.raises(KeyboardInterrupt),
-        StoreWriter(tmp_path / "a.vag", SPEC, codec=CODEC, shard_games=2) as writer,
+        StoreWriter(tmp_path / "a.store", SPEC, codec=CODEC, shard_games=2) as writer,
     ):
         for i in range(5):
             writer.add(GAMES[i])
-    store = read(tmp_path / "a.vag")
+    store = read(tmp_path / "a.store")
     store.verify()
     assert list(store.games()) == GAMES[:4]
 
 
 @pytest.mark.parametrize("mode", ["new", "replace", "append"])
 def test_an_error_leaves_everything_as_it_was(tmp_path: Path, mode: str) -> None:
-    path = tmp_path / "a.vag"
+    path = tmp_path / "a.store"
     before = b""
     if mode != "new":
         before = write(path, GAMES).read_bytes()
@@ -212,7 +212,7 @@ def test_an_error_leaves_everything_as_it_was(tmp_path: Path, mode: str) -> None
     ):
         writer.add(game(1))
         raise RuntimeError
-    assert sorted(os.listdir(tmp_path)) == ([] if mode == "new" else ["a.vag"])
+    assert sorted(os.listdir(tmp_path)) == ([] if mode == "new" else ["a.store"])
     if mode != "new":
         assert path.read_bytes() == before
 
@@ -221,7 +221,7 @@ def test_an_error_leaves_everything_as_it_was(tmp_path: Path, mode: str) -> None
 def test_a_full_disk_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    path = tmp_path / "a.vag"
+    path = tmp_path / "a.store"
     before = write(path, GAMES).read_bytes() if mode == "append" else b""
     written = 0
 
@@ -236,7 +236,7 @@ def test_a_full_disk_is_one_sentence(
     monkeypatch.setattr(store_writer.io, "FileIO", Full)
     kept = "it is as it was" if mode == "append" else "nothing was written"
     with (
-        pytest.raises(DataError, match=rf"cannot write .*a\.vag: No space left on device; {kept}$"),
+        pytest.raises(DataError, match=rf"cannot write .*a\.store: No space left on device; {kept}$"),
         StoreWriter(path, SPEC, codec=CODEC, mode=mode, shard_games=1) as writer,  # type: ignore[arg-type]
     ):
         for i in range(50):
@@ -250,13 +250,13 @@ def test_a_full_disk_is_one_sentence(
 
 def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot write .*: No such file or directory"):
-        StoreWriter(tmp_path / "no" / "a.vag", SPEC, codec=CODEC)
+        StoreWriter(tmp_path / "no" / "a.store", SPEC, codec=CODEC)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs file locks")
 @pytest.mark.parametrize("mode", ["new", "append"])
 def test_two_writers_do_not_mix(tmp_path: Path, mode: str) -> None:
-    path = tmp_path / "a.vag"
+    path = tmp_path / "a.store"
     if mode == "append":
         write(path, [])
     with StoreWriter(path, SPEC, codec=CODEC, mode=mode) as writer:  # type: ignore[arg-type]
@@ -267,7 +267,7 @@ def test_two_writers_do_not_mix(tmp_path: Path, mode: str) -> None:
 
 
 def test_readers_of_a_growing_store_see_finished_shards(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.vag", GAMES)
+    path = write(tmp_path / "a.store", GAMES)
     with StoreWriter(path, SPEC, codec=CODEC, mode="append", shard_games=2) as writer:
         for i in range(3):
             writer.add(game(i))
