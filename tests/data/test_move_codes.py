@@ -78,10 +78,10 @@ def test_codes_of_a_store_that_mean_something_else_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: RulesCodec
 ) -> None:
     monkeypatch.setattr("variant_ai.core.data.store_writer.codes_hash", lambda spec: "0" * 16)
-    with StoreWriter(tmp_path / "a.vag", codec.spec, codec=codec):
+    with StoreWriter(tmp_path / "a.store", codec.spec, codec=codec):
         pass
     with pytest.raises(DataError, match="numbers its moves in another way"):
-        Store(tmp_path / "a.vag", codec.spec)
+        Store(tmp_path / "a.store", codec.spec)
 
 
 def test_codes_hash_follows_the_pieces() -> None:
@@ -112,7 +112,7 @@ def test_master_games_take_few_bytes(shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / "xiangqi" / "masters.jsonl.zst"
     codec = RulesCodec(spec, make_rules(spec))
     games = []
-    with path.open("rb") as file, StoreWriter(tmp_path / "a.vag", spec, codec=codec) as writer:
+    with path.open("rb") as file, StoreWriter(tmp_path / "a.store", spec, codec=codec) as writer:
         lines = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), "utf-8")
         for _, line in zip(range(2000), lines, strict=False):
             said = json.loads(line)
@@ -131,6 +131,6 @@ def test_master_games_take_few_bytes(shared_data: Path, tmp_path: Path) -> None:
                 )
             )
             writer.add(games[-1])
-    store = Store(tmp_path / "a.vag", spec, codec=codec)
+    store = Store(tmp_path / "a.store", spec, codec=codec)
     assert store.info.bytes <= BYTES_A_PLY * store.plies
     assert list(store.games(range(0, 2000, 7))) == games[::7]

@@ -14,7 +14,7 @@ from variant_ai.core.data.stats import Statistics, statistics
 
 
 def described(path: Path, played: list[GameRecord], **options: object) -> Statistics:
-    store = read(write(path / "a.vag", played, mode="replace", shard_games=3))
+    store = read(write(path / "a.store", played, mode="replace", shard_games=3))
     return statistics(store, write_move=lambda code: f"m{code}", **options)  # type: ignore[arg-type]
 
 
