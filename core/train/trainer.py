@@ -146,17 +146,15 @@ class Trainer:
         scores: Scores | None = None
         validation: Metrics | None = None
         stopped = False
-        with (
-            Recorder(self.folder, self.state.step, tensorboard=self.tensorboard) as recorder,
-            _stop_on_signal() as stop,
-        ):
+        with Recorder(self.folder, self.state.step, tensorboard=self.tensorboard) as recorder:
             self._recorder = recorder
             self._checkpoint = found[-1] if found else self._save()
-            while self.state.step < self.config.steps and not stopped:
-                try:
-                    stopped = self._train(stop)
-                except FloatingPointError:
-                    self._recover()
+            with _stop_on_signal() as stop:
+                while self.state.step < self.config.steps and not stopped:
+                    try:
+                        stopped = self._train(stop)
+                    except FloatingPointError:
+                        self._recover()
             if not stopped:
                 self._flush()
                 if self.validation is not None:
