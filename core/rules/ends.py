@@ -11,13 +11,17 @@ from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK, attacked
 from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES
 from variant_ai.core.rules.tables import (
+    COLOUR_BOUND,
+    DRAWS_DEAD_POSITIONS,
+    MATES,
+    NEVER_MATES,
     REACHES_SAFELY,
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
 )
 
-NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN = range(5)
+NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
 
 
 @inlined
@@ -53,7 +57,9 @@ def has_reached(t: Record, p: Record, colour: Number) -> Truth:
         if (
             t["reach"][colour * MAX_SQUARES + square]
             and p["board"][square] == code
-            and not (t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, np.int64(square)))
+            and not (
+                t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, np.int64(square))
+            )
         ):
             return True
     return False
@@ -92,6 +98,35 @@ def move_count_reached(t: Record, p: Record) -> Truth:
 
 
 @njit
+def cannot_mate(t: Record, p: Record, colour: Number) -> Truth:
+    """Whether no sequence of moves lets the colour give mate, by the pieces on the board.
+
+    A colour-bound piece needs another piece, or one of the other square colour; a knight needs any
+    other piece, of either side. For variants without hands and without other ways to win.
+    """
+    bound = bound_dark = bound_light = free = free_mine = 0
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        if piece < 0:
+            continue
+        mine = (piece >> COLOUR_BIT) == colour
+        mating = t["mating"][piece & TYPE_MASK]
+        if mating == MATES and mine:
+            return False
+        if mating == COLOUR_BOUND:
+            bound += mine
+            dark = (square % t["files"] + square // t["files"]) % 2 == 0
+            bound_dark += dark
+            bound_light += not dark
+        elif mating != NEVER_MATES:
+            free += 1
+            free_mine += mine
+    if bound > 0 and (free > 0 or (bound_dark > 0 and bound_light > 0)):
+        return False
+    return not (free_mine > 0 and free + bound_dark + bound_light >= 2)
+
+
+@njit
 def end_of(t: Record, p: Record, i: Number, moves: Number, check: Number) -> Number:
     """How the game ended at position i of which `moves` legal moves and `check` are known.
 
@@ -113,4 +148,10 @@ def end_of(t: Record, p: Record, i: Number, moves: Number, check: Number) -> Num
         return MOVE_COUNT
     if position["count_limit"] > 0 and position["clock"] > position["count_limit"]:
         return MOVE_COUNT
+    if (
+        table["features"] & DRAWS_DEAD_POSITIONS
+        and cannot_mate(table, position, np.int64(0))
+        and cannot_mate(table, position, np.int64(1))
+    ):
+        return DEAD_POSITION
     return NO_END

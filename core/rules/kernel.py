@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.rules.ends import (
     CHECKMATE,
+    DEAD_POSITION,
     MOVE_COUNT,
     NO_END,
     STALEMATE,
@@ -42,6 +43,7 @@ _REASONS = {
     STALEMATE: "stalemate",
     MOVE_COUNT: "move count",
     VARIANT_WIN: "variant win",
+    DEAD_POSITION: "insufficient material",
 }
 _MOST_MOVES = MAX_MOVES // 2
 """Positions with more legal moves are refused when read: play could outgrow the move list."""

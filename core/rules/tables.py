@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
 from variant_ai.core.rules.programs import (
     END,
@@ -59,11 +59,15 @@ WINS_BY_EXTINCTION = 32
 PER_FILE = 64
 DROP_MATE = 128
 REACHES_SAFELY = 256
+DRAWS_DEAD_POSITIONS = 1024
 COUNTS_PIECES = 512
 """Makruk's counting: a limit on the moves to mate in, by what is left on the board."""
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
+
+# What `mating` says of a type: whether it helps to mate a king.
+MATES, COLOUR_BOUND, NEEDS_HELP, NEVER_MATES = range(4)
 
 # Layout of `zobrist`.
 ZOBRIST_HANDS = CODES * MAX_SQUARES
@@ -109,6 +113,7 @@ TABLES = np.dtype(
         ("checks_counted", "i4"),  # -1 all
         ("resets", "i4"),  # types whose move resets the clock, CAPTURES_RESET, DROPS_RESET
         ("checks_to_win", "i4"),
+        ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
         ("reach_type", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where the type wins by standing there
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, as counting knows them
@@ -318,6 +323,10 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
     table["plies"] = 0 if count.plies == "none" else count.plies
     table["checks_counted"] = -1 if count.checks_counted == "all" else count.checks_counted
     table["features"] |= COUNTS_CHECKS * (count.checks_counted != "all")
+    if rules.insufficient_material:
+        table["features"] |= DRAWS_DEAD_POSITIONS
+        for kind in types.all:
+            table["mating"][kind.index] = _mating(kind, types, geometry)
     if rules.counting != "none":
         table["features"] |= COUNTS_PIECES
         table["count_types"] = _counted_types(types)
@@ -337,6 +346,34 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
             table["features"] |= WINS_BY_EXTINCTION
             if win.extinct != "all pieces":
                 table["extinct_type"] = types.by_symbol[win.extinct].index
+
+
+def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
+    """How a type helps to mate, judged from how it moves, and as Fairy-Stockfish does: a knight or
+    a piece bound to squares of one colour needs help, what promotes is as good as its choices."""
+    piece = kind.piece
+    promotes = piece.promotes
+    if promotes is not None and not kind.twin:
+        if promotes.to == "captured pieces":
+            return MATES
+        choices = [_mating(types.by_symbol[s], types, geometry) for s in promotes.to]
+        return MATES if MATES in choices else NEEDS_HELP
+    if piece.royal or _never_meets_the_king(kind, types, geometry):
+        return NEVER_MATES
+    moves = [m for word in (piece.moves, *piece.from_.values()) for m in parse_betza(word)]
+    if all((move.dx + move.dy) % 2 == 0 for move in moves):
+        return COLOUR_BOUND
+    return NEEDS_HELP if set(moves) == set(parse_betza("N")) else MATES
+
+
+def _never_meets_the_king(kind: PieceType, types: PieceTypes, geometry: Geometry) -> bool:
+    """Whether the piece cannot reach any square of the enemy king's zone."""
+    if kind.piece.within is None or types.royal < 0:
+        return False
+    palace = types.all[types.royal].piece.within
+    if palace is None:
+        return False
+    return not geometry.zone(kind.piece.within, 0) & geometry.zone(palace, 1)
 
 
 def _counted_types(types: PieceTypes) -> list[int]:

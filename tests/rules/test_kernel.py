@@ -334,3 +334,25 @@ def test_moves_are_always_listed_in_the_same_order() -> None:
     again = KernelRules(rules.spec).legal_moves(rules.position(fen))
     assert np.array_equal(first, again)
     assert first.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("board", "dead"),
+    [
+        ("4k3/8/8/8/8/8/8/4K3", True),
+        ("4k3/8/8/8/8/8/8/3NK3", True),
+        ("4k3/8/8/8/8/8/8/3BK3", True),
+        ("4k3/8/8/8/8/4b3/8/2B1K3", True),  # both on dark squares
+        ("4k3/8/8/8/8/5b2/8/2B1K3", False),
+        ("4k3/8/8/8/8/8/8/2NNK3", False),
+        ("4kn2/8/8/8/8/8/8/3NK3", False),
+        ("4k3/8/8/8/8/8/4P3/4K3", False),
+        ("4k3/8/8/8/8/8/8/3RK3", False),
+    ],
+)
+def test_positions_in_which_nobody_can_mate_are_drawn(board: str, dead: bool) -> None:
+    rules = rules_of("chess")
+    outcome = rules.outcome(rules.position(f"{board} w - - 0 1"))
+    assert (outcome is not None) == dead
+    if outcome is not None:
+        assert (outcome.winner, outcome.reason) == (None, "insufficient material")
