@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 MOST_WORKERS = 3
 """Unless asked for more: with these an import stays under 500 MB."""
 _EXAMPLES = examples(
-    "variant-ai import games.pgn.gz -V crazyhouse -o games.store",
-    "variant-ai import lichess/*.pgn.zst -V crazyhouse -o strong.store --min-rating 2000",
-    "variant-ai import masters.tar.xz more/ -V xiangqi -o masters.store --drop-duplicates",
-    "variant-ai import games.jsonl -V xiangqi -o masters.store --append --since 2008",
+    "variant-ai import games.pgn.gz -V NAME -o games.store",
+    "variant-ai import lichess/*.pgn.zst -V NAME -o strong.store --min-rating 2000",
+    "variant-ai import masters.tar.xz more/ -V NAME -o masters.store --drop-duplicates",
+    "variant-ai import games.jsonl -V NAME -o masters.store --append --since 2008",
 )
 
 
