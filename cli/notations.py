@@ -51,13 +51,19 @@ def load_notation(spec: VariantSpec, name: str) -> Notation:
 
 def readers(spec: VariantSpec) -> dict[str, GameReader]:
     """By name, in the order in which they are asked: those of plugins first."""
-    from variant_ai.core.data.reader import core_readers
+    from variant_ai.core.data.reader import GameReader, core_readers
     from variant_ai.plugins import registry
+    from variant_ai.specs.errors import PluginError
 
     table: dict[str, GameReader] = {}
     for entry in registry().readers(spec):
         made = entry.load()
         reader = made() if callable(made) else made
+        if not isinstance(reader, GameReader):
+            raise PluginError(
+                f"plugin {entry.plugin!r}: reader {entry.name!r} is a {type(reader).__name__}, "
+                "not a GameReader"
+            )
         table.setdefault(reader.name, reader)
     for reader in core_readers():
         table.setdefault(reader.name, reader)

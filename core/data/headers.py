@@ -92,6 +92,8 @@ def game_result(raw: RawGame) -> Result:
 def game_date(headers: Mapping[str, str]) -> str:
     """As `GameRecord.date`: from the date headers, else from a year that the event's name has."""
     known = headers.get("Year", "")
+    if not re.fullmatch(r"[12]\d{3}", known):
+        known = ""
     for name in (*_DATES, "Event"):
         date = normal_date(headers.get(name, ""))
         if date and (not known or date[:4] == known):

@@ -48,6 +48,7 @@ def test_a_date_may_stand_in_the_name_of_the_event() -> None:
     assert game_date({"Date": "1978.3", "Event": "1980"}) == "1978.03.??"
     assert game_date({"Date": "7.14", "Year": "2008"}) == "2008.??.??"
     assert game_date({"Date": "2007.7.14", "Year": "2008"}) == "2008.??.??"
+    assert game_date({"Year": "?"}) == ""
     assert game_date({}) == ""
 
 
