@@ -112,6 +112,8 @@ class KernelRules(Rules):
     def play(self, position: Position, move: int) -> Position:
         # a tenth of the time of position.copy(), which copies such records field by field
         after: Position = np.frombuffer(bytearray(POSITION.itemsize), POSITION)
+        if not position.flags.writeable:  # numba would compile a second signature for it
+            position = position.copy()
         play_into(self.tables, position, 0, after, 0, int(move))
         return after
 
