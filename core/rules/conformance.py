@@ -170,7 +170,8 @@ class _Comparison:
             return legal
         extra, missing = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
         suicides = [move for move in missing if self._loses_by_mating(move)]
-        report.kinds["forbidden mates"] += len(suicides)
+        if suicides:
+            report.kinds["forbidden mates"] += len(suicides)
         missing = [move for move in missing if move not in suicides]
         if extra or missing:
             self._differ(
@@ -202,7 +203,8 @@ class _Comparison:
                 kinds[KIND_NAMES[kind]] += 1
             if board[move_target(move)] and kind not in (DROP, CASTLING):
                 kinds["captures"] += 1
-        kinds["positions in check"] += check
+        if check:
+            kinds["positions in check"] += 1
 
     def _compare_end(self) -> None:
         """Who has won where there is no legal move."""

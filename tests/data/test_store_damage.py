@@ -236,7 +236,9 @@ def test_a_full_disk_is_one_sentence(
     monkeypatch.setattr(store_writer.io, "FileIO", Full)
     kept = "it is as it was" if mode == "append" else "nothing was written"
     with (
-        pytest.raises(DataError, match=rf"cannot write .*a\.store: No space left on device; {kept}$"),
+        pytest.raises(
+            DataError, match=rf"cannot write .*a\.store: No space left on device; {kept}$"
+        ),
         StoreWriter(path, SPEC, codec=CODEC, mode=mode, shard_games=1) as writer,  # type: ignore[arg-type]
     ):
         for i in range(50):
