@@ -1,0 +1,160 @@
+"""The kernel against Fairy-Stockfish at full length, every spec that both can play.
+
+    python benchmarks/agreement.py --share 0.02                    # what CI runs
+    python benchmarks/agreement.py --jobs 2 -o docs/agreement.md   # the full run and its report
+
+At full length 200,000 positions of crazyhouse and xiangqi and 20,000 of every other spec are asked
+of both: legal moves, check, FEN and key, and who has won where there is no move; besides, games
+are played to their end until a twentieth as many positions have been asked for repetition,
+perpetual check and chase, and move counts. Work is cut into pieces with seeds of their own, so a
+difference can be seen again by itself. Exit status 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from variant_ai.core.rules.conformance import check_rules
+from variant_ai.core.rules.game_conformance import check_game_ends
+from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+
+FULL = {"crazyhouse": 200_000, "xiangqi": 200_000}
+OTHERS = 20_000
+PIECE = 1_000
+ENDS_SHARE = 0.05
+GAMES_AT_ONCE = 12
+GAME_PLIES = 300
+
+
+@dataclass
+class Task:
+    variant: str
+    what: str
+    """`moves` or `ends`."""
+    positions: int
+    seed: int
+
+
+@dataclass
+class Result:
+    positions: int = 0
+    moves: int = 0
+    games: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def add(self, other: Result) -> None:
+        self.positions += other.positions
+        self.moves += other.moves
+        self.games += other.games
+        self.kinds += other.kinds
+        self.differences += other.differences
+
+
+def judged_specs() -> dict[str, VariantSpec]:
+    specs = {name: load_spec(path) for name, path in builtin_specs().items()}
+    return {n: s for n, s in specs.items() if s.fairy and s.rules.engine == "kernel"}
+
+
+def tasks(names: list[str], share: float, seed: int) -> Iterator[Task]:
+    for name in names:
+        left = round(FULL.get(name, OTHERS) * share)
+        ends = round(left * ENDS_SHARE)
+        number = 0
+        for what, count in (("moves", left), ("ends", ends)):
+            while count > 0:
+                yield Task(name, what, min(PIECE, count), seed * 1_000_000 + number)
+                count -= PIECE
+                number += 1
+
+
+def run(task: Task) -> Result:
+    """One piece, in a process of its own."""
+    spec = load_spec(builtin_specs()[task.variant])
+    if task.what == "moves":
+        report = check_rules(spec, task.positions, task.seed, isolated=False)
+        found = [f"seed {task.seed}: {report.first_difference}"] if report.differences else []
+        return Result(report.positions, report.moves, report.games, report.kinds, found)
+    result = Result()
+    number = 0
+    while result.positions < task.positions and not result.differences:
+        seed = task.seed * 1_000 + number
+        ends = check_game_ends(spec, GAMES_AT_ONCE, seed, max_plies=GAME_PLIES)
+        found = [f"ends, seed {seed}: {ends.first_difference}"] if ends.differences else []
+        result.add(Result(ends.positions, 0, ends.games, ends.ends, found))
+        if ends.entered_quietly:
+            result.kinds["chases entered quietly (see game_conformance.py)"] += ends.entered_quietly
+        number += 1
+    return result
+
+
+def write(results: dict[tuple[str, str], Result], seconds: float, seed: int) -> str:
+    """The report as Markdown."""
+    lines = [
+        "# Agreement of the kernel with Fairy-Stockfish",
+        "",
+        f"Made by `python benchmarks/agreement.py --seed {seed}` with pyffish 0.0.90 in "
+        f"{seconds / 60:.0f} minutes. Moves: legal moves, check, FEN, key and final verdicts of "
+        "positions of steered random games. Ends: verdicts of games with their history.",
+        "",
+        "| variant | compared | games | positions | legal moves | differences |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for (variant, what), r in results.items():
+        moves = f"{r.moves:,}" if r.moves else ""
+        row = [variant, what, f"{r.games:,}", f"{r.positions:,}", moves, str(len(r.differences))]
+        lines.append(f"| {' | '.join(row)} |")
+    lines += ["", "What was met on the way, in legal moves or positions:", ""]
+    for (variant, what), r in results.items():
+        met = ", ".join(f"{count:,} {kind}" for kind, count in sorted(r.kinds.items()))
+        lines.append(f"- {variant}, {what}: {met}")
+    differences = [
+        f"- {variant}: {text}" for (variant, _), r in results.items() for text in r.differences
+    ]
+    if differences:
+        lines += ["", "Differences:", "", *differences]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    specs = judged_specs()
+    parser = argparse.ArgumentParser(description="The kernel against Fairy-Stockfish.")
+    parser.add_argument("variants", nargs="*", help="all that can be compared if not given")
+    parser.add_argument("--share", type=float, default=1.0, help="of the full number of positions")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("-o", "--output", type=Path, help="write the report to a file")
+    options = parser.parse_args()
+    unknown = [name for name in options.variants if name not in specs]
+    if unknown:
+        parser.error(f"not among {', '.join(specs)}: {', '.join(unknown)}")
+    todo = list(tasks(options.variants or list(specs), options.share, options.seed))
+    results = {(t.variant, t.what): Result() for t in todo}
+    begun = time.monotonic()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
+        waiting = {pool.submit(run, task): task for task in todo}
+        for number, done in enumerate(as_completed(waiting), 1):
+            task, result = waiting[done], done.result()
+            results[(task.variant, task.what)].add(result)
+            for difference in result.differences:
+                print(f"{task.variant}: {difference}", file=sys.stderr)
+            if sys.stderr.isatty():
+                print(f"\r{number} of {len(todo)} pieces", end="", file=sys.stderr)
+    text = write(results, time.monotonic() - begun, options.seed)
+    if options.output:
+        options.output.write_text(text)
+    print(text)
+    return 1 if any(r.differences for r in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
