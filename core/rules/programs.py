@@ -63,7 +63,7 @@ TYPE_SHIFT = 8
 SQUARE_MASK = 127
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Path:
     """What one movement does from one square, in absolute squares."""
 

@@ -177,16 +177,23 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
     """Forward and reverse programs of every piece on every square."""
     forward = [END]
     reverse = [END]
+    starts = table["forward_start"]
     for colour in (0, 1):
+        alike: dict[object, list[tuple[list[Path], list[int]]]] = {}
         capturing: dict[int, list[tuple[int, Path]]] = defaultdict(list)
         passant: dict[int, list[int]] = defaultdict(list)
         for kind in types.all:
-            for square in range(geometry.squares):
-                paths = list(geometry.paths(kind, colour, square))
-                program = forward_program(paths)
+            piece = kind.piece
+            moves = (piece.moves, tuple(piece.from_.items()), piece.within, piece.passant)
+            if moves not in alike:  # shogi's four golds, a promoted twin
+                on_squares = [
+                    list(geometry.paths(kind, colour, square)) for square in range(geometry.squares)
+                ]
+                alike[moves] = [(paths, forward_program(paths)) for paths in on_squares]
+            row = piece_code(kind.index, colour) * MAX_SQUARES
+            for square, (paths, program) in enumerate(alike[moves]):
                 if program != [END]:
-                    row = piece_code(kind.index, colour) * MAX_SQUARES
-                    table["forward_start"][row + square] = len(forward)
+                    starts[row + square] = len(forward)
                     forward += program
                 for path in captures_of(geometry, kind, square, paths):
                     for target in path.targets:
