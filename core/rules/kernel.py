@@ -71,6 +71,9 @@ class KernelRules(Rules):
         self._scratch = _Scratch()
         self._start = self._read(spec.rules.start)
 
+    def __reduce__(self) -> tuple[type[KernelRules], tuple[VariantSpec]]:
+        return KernelRules, (self.spec,)  # tables are made again, buffers belong to threads
+
     def position(self, fen: str | None = None) -> Position:
         return self._start.copy() if fen is None else self._read(fen)
 

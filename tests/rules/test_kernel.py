@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import threading
 from functools import cache
@@ -302,6 +303,12 @@ def test_threads_share_one_rules_object() -> None:
     for thread in threads:
         thread.join()
     assert counts == [44] * 8000
+
+
+def test_rules_can_be_sent_to_another_process() -> None:
+    rules = rules_of("crazyhouse")
+    again = pickle.loads(pickle.dumps(rules))
+    assert np.array_equal(again.legal_moves(again.position()), rules.legal_moves(rules.position()))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""`variant-ai perft`: counts, both engines side by side, and what it says to wrong input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.cli.perft import command
+
+POCKETS = "2k5/8/8/8/8/8/8/4K3[Qn] w - - 0 1"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments))
+
+
+def test_the_count_is_printed_with_its_speed() -> None:
+    result = run("--variant", "crazyhouse", "--depth", "3")
+    assert result.exit_code == 0
+    assert "8,902" in result.output
+    assert "kernel" in result.output
+
+
+def test_json_has_nodes_seconds_and_divide() -> None:
+    result = run("-V", "crazyhouse", "--fen", POCKETS, "--depth", "2", "--divide", "--json")
+    assert result.exit_code == 0
+    answer = json.loads(result.output)
+    assert answer["nodes"] == 3083
+    assert answer["seconds"] > 0
+    assert sum(answer["divide"].values()) == 3083
+    assert len(answer["divide"]) == 67
+    assert answer["fen"] == POCKETS
+
+
+def test_both_engines_are_compared_move_by_move() -> None:
+    result = run("-V", "xiangqi", "--depth", "2", "--engine", "both", "--json")
+    assert result.exit_code == 0
+    answer = json.loads(result.output)
+    assert answer["agree"]
+    assert {name: row["nodes"] for name, row in answer["engines"].items()} == {
+        "kernel": 1920,
+        "fairy": 1920,
+    }
+
+
+def test_a_difference_between_the_engines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from variant_ai.core.rules.fairy import FairyRules
+
+    monkeypatch.setattr(FairyRules, "legal_moves", lambda self, position: [])
+    result = run("-V", "crazyhouse", "--depth", "1", "--engine", "both")
+    assert result.exit_code == 1
+    assert "the engines differ after a2a3: kernel 1, fairy has no such move" in result.output
+
+
+def test_depth_zero_is_one_sequence() -> None:
+    result = run("-V", "xiangqi", "--depth", "0", "--json")
+    assert json.loads(result.output)["nodes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--variant", "xianqi", "--depth", "1"), "did you mean 'xiangqi'"),
+        (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks are given"),
+        (("--variant", "xiangqi", "--depth", "-1"), "-1"),
+        (("--variant", "atomic", "--depth", "1"), "`explodes: true`"),
+    ],
+)
+def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(cli, ["perft", *arguments])
+    assert result.exit_code in (1, 2)
+    assert said in result.output
+    assert "Traceback" not in result.output
