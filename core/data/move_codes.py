@@ -20,14 +20,14 @@ def encode_into(
 ) -> Number:
     """Write `codes` [n] of the legal `moves` [n]. Returns the ply of a move that has no code, n if
     all have one."""
-    here = 0
+    here = np.int64(0)  # a literal would be another signature
     for ply in range(moves.shape[0]):
-        code = action_of(C, work, here, moves[ply])
+        code = action_of(C, work, here, np.int64(moves[ply]))
         if code < 0:
             return ply
         codes[ply] = code
-        replay_into(T, work, here, work, 1 - here, np.int64(moves[ply]))
-        here = 1 - here
+        replay_into(T, work, here, work, np.int64(1) - here, np.int64(moves[ply]))
+        here = np.int64(1) - here
     return moves.shape[0]
 
 
@@ -36,12 +36,12 @@ def decode_into(
     T: Record, C: Record, work: Record, codes: NDArray[np.uint16], moves: NDArray[np.int32]
 ) -> Number:
     """Write `moves` [n] of the `codes` [n]. Returns the ply of a code that is no move, else n."""
-    here = 0
+    here = np.int64(0)  # a literal would be another signature
     for ply in range(codes.shape[0]):
         move = move_of(C, work, here, np.int64(codes[ply]))
         if move < 0:
             return ply
         moves[ply] = move
-        replay_into(T, work, here, work, 1 - here, move)
-        here = 1 - here
+        replay_into(T, work, here, work, np.int64(1) - here, move)
+        here = np.int64(1) - here
     return codes.shape[0]
