@@ -13,10 +13,11 @@ from __future__ import annotations
 import multiprocessing
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
@@ -35,6 +36,8 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.specs.errors import SpecError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
+
+T = TypeVar("T")
 
 MAX_PLIES = 300
 KIND_NAMES = {
@@ -89,16 +92,23 @@ def check_rules(
     """
     if not isolated:
         return _compare(spec, positions, seed, engine, tuple(starts))
+    try:
+        return in_child(_compare, spec, positions, seed, engine, tuple(starts))
+    except BrokenProcessPool as error:
+        raise VariantAIError(
+            f"Fairy-Stockfish's process died while judging {spec.variant!r}; "
+            f"run again with seed {seed} to see it again"
+        ) from error
+
+
+def in_child(function: Callable[..., T], *arguments: object) -> T:
+    """The result of a function of a module, called in a fresh process.
+
+    Raises BrokenProcessPool where that process died.
+    """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
-        task = pool.submit(_compare, spec, positions, seed, engine, tuple(starts))
-        try:
-            return task.result()
-        except BrokenProcessPool as error:
-            raise VariantAIError(
-                f"Fairy-Stockfish's process died while judging {spec.variant!r}; "
-                f"run again with seed {seed} to see it again"
-            ) from error
+        return pool.submit(function, *arguments).result()
 
 
 def _compare(
