@@ -28,6 +28,15 @@ ENTERING_MATTERS = 2
 """The square is empty, and a piece put there becomes a hurdle."""
 
 
+@inlined
+def captures(piece: Number, colour: Number, entry: Number) -> Truth:
+    """Whether a piece code is one of `colour` whose type is in the mask of the entry."""
+    return piece != 0 and (
+        ((piece - 1) >> COLOUR_BIT) == colour
+        and ((entry >> (TYPE_SHIFT + ((piece - 1) & TYPE_MASK))) & 1) != 0
+    )
+
+
 @njit
 def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
     """Whether `colour` captures on the square (record arguments; a facing king counts)."""
@@ -45,36 +54,24 @@ def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
                 entry = program[at + i]
                 piece = board[entry & SQUARE_MASK]
                 if piece != 0:
-                    piece -= 1
-                    if (piece >> COLOUR_BIT) == colour and (
-                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                    ) & 1:
+                    if captures(piece, colour, entry):
                         return True
                     break
             at += n
         elif opcode == LEAPS:
             for i in range(n):
                 entry = program[at + i]
-                piece = board[entry & SQUARE_MASK]
-                if piece != 0:
-                    piece -= 1
-                    if (piece >> COLOUR_BIT) == colour and (
-                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                    ) & 1:
-                        return True
+                if captures(board[entry & SQUARE_MASK], colour, entry):
+                    return True
             at += n
         elif opcode == LAME:  # n holds the legs
             entry = program[at]
-            piece = board[entry & SQUARE_MASK]
-            if piece != 0:
-                piece -= 1
-                if (
-                    (piece >> COLOUR_BIT) == colour
-                    and (entry >> (TYPE_SHIFT + (piece & TYPE_MASK))) & 1
-                    and board[n & SQUARE_MASK] == 0
-                    and board[n >> 7] == 0
-                ):
-                    return True
+            if (
+                captures(board[entry & SQUARE_MASK], colour, entry)
+                and board[n & SQUARE_MASK] == 0
+                and board[n >> 7] == 0
+            ):
+                return True
             at += 1
         elif opcode == HOPS:
             jumped = False
@@ -82,12 +79,9 @@ def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
                 entry = program[at + 2 * i]
                 piece = board[entry & SQUARE_MASK]
                 if piece != 0:
-                    piece -= 1
                     if jumped:
                         entry = program[at + 2 * i + 1] << TYPE_SHIFT
-                    if (piece >> COLOUR_BIT) == colour and (
-                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                    ) & 1:
+                    if captures(piece, colour, entry):
                         return True
                     if jumped:
                         break
@@ -99,10 +93,7 @@ def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
                     entry = program[at + i]
                     piece = board[entry & SQUARE_MASK]
                     if piece != 0:
-                        piece -= 1
-                        if (piece >> COLOUR_BIT) == colour and (
-                            entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                        ) & 1:
+                        if captures(piece, colour, entry):
                             return True
                         break
             at += n
@@ -133,61 +124,45 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
                 square = entry & SQUARE_MASK
                 piece = board[square]
                 if piece != 0:
-                    piece -= 1
-                    hits = (piece >> COLOUR_BIT) == them and (
-                        (entry >> (TYPE_SHIFT + (piece & TYPE_MASK))) & 1
-                    ) != 0
+                    hits = captures(piece, them, entry)
                     if blocker >= 0:
                         if hits:
                             marks[blocker] |= LEAVING_MATTERS
                         break
                     if hits:
                         check = True
-                    if (piece >> COLOUR_BIT) == them:
-                        break
+                    if ((piece - 1) >> COLOUR_BIT) == them:
+                        break  # theirs to move out of the way, not ours
                     blocker = square
             at += n
         elif opcode == LEAPS:
             for i in range(n):
                 entry = program[at + i]
-                piece = board[entry & SQUARE_MASK]
-                if piece != 0:
-                    piece -= 1
-                    if (piece >> COLOUR_BIT) == them and (
-                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                    ) & 1:
-                        check = True
+                if captures(board[entry & SQUARE_MASK], them, entry):
+                    check = True
             at += n
         elif opcode == LAME:  # n holds the legs
             entry = program[at]
-            piece = board[entry & SQUARE_MASK]
-            if piece != 0:
-                piece -= 1
-                if (piece >> COLOUR_BIT) == them and (
-                    entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                ) & 1:
-                    near, far = n & SQUARE_MASK, n >> 7
-                    if board[near] == 0 and board[far] == 0:
-                        check = True
-                    else:
-                        marks[near] |= LEAVING_MATTERS
-                        marks[far] |= LEAVING_MATTERS
+            if captures(board[entry & SQUARE_MASK], them, entry):
+                near, far = n & SQUARE_MASK, n >> 7
+                if board[near] == 0 and board[far] == 0:
+                    check = True
+                else:
+                    marks[near] |= LEAVING_MATTERS
+                    marks[far] |= LEAVING_MATTERS
             at += 1
         elif opcode == HOPS:
             check |= scan_hops(t, p, them, at, n, work)
             at += 2 * n
         else:  # BEHIND: rare enough to test every change of the ray
-            first = board[program[at] & SQUARE_MASK] != 0
+            hurdle = board[program[at] & SQUARE_MASK] != 0
             for i in range(n):
                 entry = program[at + i]
                 marks[entry & SQUARE_MASK] |= LEAVING_MATTERS | ENTERING_MATTERS
                 piece = board[entry & SQUARE_MASK]
-                if i > 0 and first and piece != 0:
-                    piece -= 1
-                    first = False
-                    if (piece >> COLOUR_BIT) == them and (
-                        entry >> (TYPE_SHIFT + (piece & TYPE_MASK))
-                    ) & 1:
+                if i > 0 and hurdle and piece != 0:
+                    hurdle = False
+                    if captures(piece, them, entry):
                         check = True
             at += n
 
@@ -207,10 +182,8 @@ def scan_hops(t: Record, p: Record, them: Number, at: Number, n: Number, work: R
         piece = board[square]
         if piece == 0:
             continue
-        piece -= 1
-        enemy = (piece >> COLOUR_BIT) == them
-        hits = enemy and ((entry >> (TYPE_SHIFT + (piece & TYPE_MASK))) & 1) != 0
-        hops = enemy and ((program[at + 2 * i + 1] >> (piece & TYPE_MASK)) & 1) != 0
+        hits = captures(piece, them, entry)
+        hops = captures(piece, them, program[at + 2 * i + 1] << TYPE_SHIFT)
         if met == 0:
             if hits:
                 check = True
