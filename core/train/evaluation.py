@@ -98,7 +98,7 @@ class Evaluation:
 
 @dataclass
 class _Row:
-    scores: list[Scores] = field(default_factory=list)
+    scores: Scores
     legal_hits: int = 0
 
 
@@ -127,12 +127,14 @@ def evaluate(
     """
     if seen is not None and limit is not None:
         raise ValueError("`seen` follows the order of a whole sweep; leave `limit` out")
-    rows = {name: _Row() for name in predictors}
-    plies: list[NDArray[np.int32]] = []
+    n = source.positions if limit is None else min(limit, source.positions)
+    rows = {name: _Row(Scores.room(n)) for name in predictors}
+    ply = np.zeros(n, np.int32)
+    at = 0
     baseline_hits = legal_moves = 0
     for samples in source.sweep(limit=limit):
         action, outcome = torch.from_numpy(samples.action), torch.from_numpy(samples.value)
-        plies.append(samples.positions["ply"].copy())
+        ply[at : at + len(action)] = samples.positions["ply"]
         legal = None if rules is None else legal_actions(rules, encoder, samples.positions)
         if legal is not None:
             legal_moves += sum(map(len, legal))
@@ -141,20 +143,16 @@ def evaluate(
         for name, predictor in predictors.items():
             value, logits = predictor(samples.planes)
             scores = score(torch.from_numpy(value), torch.from_numpy(logits), action, outcome)
-            # The arrays of a batch are used again for the next one.
-            rows[name].scores.append(
-                Scores(scores.log_probability, scores.rank, scores.value, scores.outcome.copy())
-            )
+            rows[name].scores.put(at, scores)
             if legal is not None:
                 rows[name].legal_hits += int((best_legal(logits, legal) == samples.action).sum())
-        advance(len(samples.action))
-    ply = np.concatenate(plies)
-    n = len(ply)
+        at += len(action)
+        advance(len(action))
     return Evaluation(
         n,
         {
             name: break_down(
-                Scores.join(row.scores),
+                row.scores,
                 ply,
                 value_weight,
                 seen=seen,

@@ -113,14 +113,37 @@ class Scores:
             self.log_probability[where], self.rank[where], self.value[where], self.outcome[where]
         )
 
-    @staticmethod
-    def join(parts: list[Scores]) -> Scores:
+    def part(self, first: int, end: int) -> Scores:
+        """Views of positions `first` to `end - 1`."""
         return Scores(
-            np.concatenate([p.log_probability for p in parts]),
-            np.concatenate([p.rank for p in parts]),
-            np.concatenate([p.value for p in parts]),
-            np.concatenate([p.outcome for p in parts]),
+            self.log_probability[first:end],
+            self.rank[first:end],
+            self.value[first:end],
+            self.outcome[first:end],
         )
+
+    @staticmethod
+    def room(positions: int) -> Scores:
+        """Room for N positions, to be filled by `put`.
+
+        Kept part by part, the small arrays of each batch would lie between the large ones that
+        come and go, and the process would grow by megabytes a batch (measured).
+        """
+        return Scores(
+            np.zeros(positions, np.float32),
+            np.zeros(positions, np.int64),
+            np.zeros(positions, np.float32),
+            np.zeros(positions, np.float32),
+        )
+
+    def put(self, at: int, part: Scores) -> int:
+        """Copies the scores of a batch to position `at`; returns the position behind it."""
+        end = at + len(part.rank)
+        self.log_probability[at:end] = part.log_probability
+        self.rank[at:end] = part.rank
+        self.value[at:end] = part.value
+        self.outcome[at:end] = part.outcome
+        return end
 
 
 def losses(value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -121,7 +120,7 @@ class Trainer:
         self.schedule = make_schedule(config)
         self.state = TrainState()
         self._sums = Sums()
-        self._pending: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        self._window = _Window(config.log_every * config.batch, self.device)
         self._norm = torch.zeros(())
         self._last_train: Metrics | None = None
 
@@ -218,9 +217,7 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         self._norm = nn.utils.clip_grad_norm_(self.net.parameters(), config.clip)
         self.optimiser.step()
-        self._pending.append(
-            (policy_loss.detach(), rank_of(logits, action), value.detach(), outcome)
-        )
+        self._window.put(policy_loss.detach(), rank_of(logits, action), value.detach(), outcome)
         return loss.detach()
 
     def _tensors(self, samples: Samples) -> tuple[Tensor, Tensor, Tensor]:
@@ -229,7 +226,7 @@ class Trainer:
         return (
             planes.contiguous(memory_format=torch.channels_last),
             torch.from_numpy(samples.action).to(self.device),
-            torch.from_numpy(np.array(samples.value)).to(self.device),
+            torch.from_numpy(samples.value).to(self.device),
         )
 
     def time_steps(self, seconds: float) -> tuple[float, float]:
@@ -258,16 +255,10 @@ class Trainer:
 
     def _flush(self) -> None:
         """Adds the scores that wait on the device to the sums of the window."""
-        for policy_loss, rank, value, outcome in self._pending:
-            self._sums.add(
-                Scores(
-                    (-policy_loss).cpu().numpy(),
-                    rank.cpu().numpy(),
-                    value.float().cpu().numpy(),
-                    outcome.cpu().numpy(),
-                )
-            )
-        self._pending.clear()
+        whole = self._window.take()
+        # Step by step, so that a checkpoint in between does not change how the sums are rounded.
+        for first in range(0, len(whole.rank), self.config.batch):
+            self._sums.add(whole.part(first, first + self.config.batch))
 
     def _log(self, step: int, rate: float) -> None:
         self._flush()
@@ -320,7 +311,7 @@ class Trainer:
         self.state = checkpoint.state()
         window: Any = self.state.window
         self._sums = Sums(**window)
-        self._pending.clear()
+        self._window.take()
 
     def _recover(self) -> None:
         """Goes back to the last checkpoint, buffers included (one NaN in a batch stays in the
@@ -344,6 +335,43 @@ class Trainer:
                 "recoveries": self.state.recoveries,
                 "lr_scale": self.state.lr_scale,
             },
+        )
+
+
+class _Window:
+    """Scores of the steps since the last line of the record, kept on the device.
+
+    In one place from the start, for the reason that `Scores.room` gives, and so that a GPU need
+    not be waited for at every step.
+    """
+
+    def __init__(self, positions: int, device: torch.device) -> None:
+        self.policy_loss, self.value, self.outcome = torch.zeros(3, positions, device=device)
+        self.rank = torch.zeros(positions, dtype=torch.int64, device=device)
+        self.filled = 0
+
+    def put(self, policy_loss: Tensor, rank: Tensor, value: Tensor, outcome: Tensor) -> None:
+        """Adds a batch, each tensor [B]."""
+        end = self.filled + len(rank)
+        if end > len(self.rank):
+            self.filled, end = 0, len(rank)  # a trial that nobody logs: forget what was there
+        for mine, theirs in (
+            (self.policy_loss, policy_loss),
+            (self.rank, rank),
+            (self.value, value),
+            (self.outcome, outcome),
+        ):
+            mine[self.filled : end].copy_(theirs)
+        self.filled = end
+
+    def take(self) -> Scores:
+        """What was added, as arrays that hold until the next `put`; the window is empty then."""
+        n, self.filled = self.filled, 0
+        return Scores(
+            (-self.policy_loss[:n]).cpu().numpy(),
+            self.rank[:n].cpu().numpy(),
+            self.value[:n].cpu().numpy(),
+            self.outcome[:n].cpu().numpy(),
         )
 
 
@@ -385,15 +413,16 @@ def predict(
 ) -> Scores:
     """Scores of the net on the positions of a source, in the order of its sweep."""
     net.eval()
-    parts = []
+    scores = Scores.room(source.positions if limit is None else min(limit, source.positions))
+    at = 0
     with torch.inference_mode(), autocast(device, precision):
         for samples in source.sweep(limit=limit):
             planes = torch.from_numpy(samples.planes).to(device)
             value, logits = net(planes.contiguous(memory_format=torch.channels_last))
             action = torch.from_numpy(samples.action).to(device)
-            outcome = torch.from_numpy(np.array(samples.value)).to(device)
-            parts.append(score(value, logits, action, outcome))
-    return Scores.join(parts)
+            outcome = torch.from_numpy(samples.value).to(device)
+            at = scores.put(at, score(value, logits, action, outcome))
+    return scores
 
 
 @contextmanager
