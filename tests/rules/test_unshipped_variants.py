@@ -1,0 +1,129 @@
+"""Variants nobody wrote a file for: the vocabulary reaches further than the specs that ship.
+
+Each is chess with other pieces, another board or other hands, judged by Fairy-Stockfish: riders and
+hoppers of Betza's notation, a leaping king, steps of two from anywhere, boards of 12 x 8 and
+10 x 10, castling from the second rank, hands of seven kinds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from variant_ai.core.rules.conformance import check_rules
+from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+
+POSITIONS = 120
+CHESS = load_spec(builtin_specs()["chess"]).model_dump(by_alias=True)
+N, B, R, Q, K = (CHESS["pieces"][letter] for letter in "NBRQK")
+
+
+def piece(moves: str, **words: Any) -> dict[str, Any]:
+    return {"name": moves, "moves": moves, **words}
+
+
+def pawn(to: str, last: int = 8, double: str | None = "rank 2", **words: Any) -> dict[str, Any]:
+    """A pawn that promotes to one of the letters, and double-steps from a zone."""
+    return {
+        **CHESS["pieces"]["P"],
+        "promotes": {"at": f"rank {last}", "to": list(to), "must": True},
+        "from": {double: "fmnD"} if double else {},
+        "passant": double is not None,
+        **words,
+    }
+
+
+def board(files: int, ranks: int) -> dict[str, Any]:
+    return {"files": files, "ranks": ranks, "sides": "mirror"}
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "nightrider": {
+        "start": CHESS["rules"]["start"],
+        "pieces": {"P": pawn("NBRQ"), "N": piece("NN"), "B": B, "R": R, "Q": Q, "K": K},
+    },
+    "grasshopper": {
+        "start": "rnbqkbnr/gggggggg/pppppppp/8/8/PPPPPPPP/GGGGGGGG/RNBQKBNR w KQkq - 0 1",
+        "pieces": {
+            "P": pawn("NBRQG", double=None),
+            **{"N": N, "B": B, "R": R, "Q": Q, "K": K, "G": piece("gQ")},
+        },
+    },
+    "knightmate": {
+        "start": "rmbqkbmr/pppppppp/8/8/8/8/PPPPPPPP/RMBQKBMR w KQkq - 0 1",
+        "pieces": {
+            "P": pawn("MBRQ"),
+            **{"M": piece("K"), "B": B, "R": R, "Q": Q, "K": piece("N", royal=True)},
+        },
+    },
+    "torpedo": {
+        "start": CHESS["rules"]["start"],
+        "pieces": {
+            "P": pawn("NBRQ", moves="fmWfmnDfcF", **{"from": {}}),
+            **{"N": N, "B": B, "R": R, "Q": Q, "K": K},
+        },
+    },
+    "shako": {
+        "start": "c8c/ernbqkbnre/pppppppppp/10/10/10/10/PPPPPPPPPP/ERNBQKBNRE/C8C w KQkq - 0 1",
+        "board": board(10, 10),
+        "castling": {
+            "K": {"king": "f2-h2", "rook": "i2-g2"},
+            "Q": {"king": "f2-d2", "rook": "b2-e2"},
+        },
+        "pieces": {
+            "P": pawn("NBRQCE", last=10, double="rank 3"),
+            **{"N": N, "B": B, "R": R, "Q": Q, "K": K, "C": piece("mRcpR"), "E": piece("FA")},
+        },
+    },
+    "courier": {
+        "start": "rnebmk1wbenr/1ppppp1pppp1/6f5/p5p4p/P5P4P/6F5/1PPPPP1PPPP1/RNEBMK1WBENR w - - 0 1",
+        "board": board(12, 8),
+        "castling": {},
+        "pieces": {
+            "P": pawn("F", double=None),
+            **{"N": N, "B": B, "R": R, "K": K, "E": piece("A"), "M": piece("K")},
+            **{"W": piece("W"), "F": piece("F")},
+        },
+    },
+    "tencubed": {
+        "start": "2cwamwc2/1rnbqkbnr1/pppppppppp/10/10/10/10/PPPPPPPPPP/1RNBQKBNR1/2CWAMWC2 w - - 0 1",
+        "board": board(10, 10),
+        "castling": {},
+        "pieces": {
+            "P": pawn("AMQ", last=10, double="rank 3"),
+            **{"N": N, "B": B, "R": R, "Q": Q, "K": K, "A": piece("BN"), "M": piece("RN")},
+            **{"C": piece("DAW"), "W": piece("CF")},
+        },
+    },
+    "capahouse": {
+        "start": "rnabqkbcnr/pppppppppp/10/10/10/10/PPPPPPPPPP/RNABQKBCNR[] w KQkq - 0 1",
+        "board": board(10, 8),
+        "castling": {
+            "K": {"king": "f1-i1", "rook": "j1-h1"},
+            "Q": {"king": "f1-c1", "rook": "a1-d1"},
+        },
+        "hands": {"order": list("PNBRACQ"), "promoted": "returns as P"},
+        "pieces": {
+            "P": pawn("NBRACQ", drop="rank 2-7"),
+            **{"N": N, "B": B, "R": R, "Q": Q, "K": K, "A": piece("BN"), "C": piece("RN")},
+        },
+    },
+}
+
+
+def spec_of(name: str) -> VariantSpec:
+    words = VARIANTS[name]
+    rules = {**CHESS["rules"], "start": words["start"], "insufficient_material": False}
+    data = {**CHESS, **words, "variant": name, "fairy": name, "rules": rules}
+    data["input"] = [{"pieces": "me"}, {"pieces": "them"}]
+    del data["start"]
+    return VariantSpec.model_validate(data, strict=False)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_rules_agree_with_fairy_stockfish(name: str) -> None:
+    report = check_rules(spec_of(name), POSITIONS, seed=4, isolated=False)
+    assert report.agrees, report.first_difference
+    assert report.engine == "kernel"
+    assert report.kinds["captures"] > 0
