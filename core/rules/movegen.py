@@ -50,6 +50,7 @@ from variant_ai.core.rules.tables import (
     CAPTURED_CHOICES,
     DROP_MATE,
     MAX_CHOICES,
+    MOST_OF_A_PIECE,
     MUST_CAPTURE,
     PER_FILE,
     PROMOTES_FROM,
@@ -61,8 +62,6 @@ from variant_ai.core.rules.tables import (
 )
 
 MAX_MOVES = 2048
-_MOST_OF_A_PIECE = 256
-"""Moves of one piece stay below; no further piece is looked at when less room is left."""
 
 MOVES = np.dtype([("move", "i4", (MAX_MOVES,))])
 WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
@@ -231,8 +230,8 @@ def board_moves(
         choices = np.int64(t["choices"][kind * MAX_CHOICES])
         row = piece * MAX_SQUARES
         at = t["forward_start"][row + origin]
-        if n > MAX_MOVES - _MOST_OF_A_PIECE:
-            break
+        if n > MAX_MOVES - MOST_OF_A_PIECE:
+            break  # no game gets there; positions read from FEN are refused long before
         while True:
             flags = np.int64(program[at])
             if flags == END:

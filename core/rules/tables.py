@@ -43,6 +43,10 @@ MAX_RIGHTS = 6
 MAX_WALK = 12
 MAX_PASSANT = 4
 HAND_COUNTS = 128
+MOST_OF_A_PIECE = 256
+"""Moves of one piece from one square, promotions included; what `movegen.py` leaves room for."""
+MOST_DROPS = 1024
+"""Kinds in hand times squares, likewise."""
 
 # Bits of `promotion`.
 PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED = 1, 2, 4
@@ -167,6 +171,9 @@ def missing_words(spec: VariantSpec) -> list[str]:
     rights = 2 * len(spec.castling)
     if rights > MAX_RIGHTS:
         missing.append(f"{rights} castling rights (at most {MAX_RIGHTS})")
+    kinds = len(spec.hands.order) if spec.hands else 0
+    if kinds * spec.board.files * spec.board.ranks > MOST_DROPS:
+        missing.append(f"{kinds} kinds in hand on so many squares (at most {MOST_DROPS} drops)")
     for one in ("checks", "reaches", "extinct"):
         if sum(getattr(win, one) is not None for win in rules.wins) > 1:
             missing.append(f"two wins by `{one}`")
@@ -190,6 +197,12 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
                     list(geometry.paths(kind, colour, square)) for square in range(geometry.squares)
                 ]
                 alike[moves] = [(paths, forward_program(paths)) for paths in on_squares]
+            widest = max(sum(len(path.targets) for path in paths) for paths, _ in alike[moves])
+            if widest * (1 + _number_of_choices(kind, types)) > MOST_OF_A_PIECE:
+                raise SpecError(
+                    f"kernel: {kind.symbol!r} has more than {MOST_OF_A_PIECE} moves, promotions "
+                    "included, on one square; that needs `engine: fairy`"
+                )
             row = piece_code(kind.index, colour) * MAX_SQUARES
             for square, (paths, program) in enumerate(alike[moves]):
                 if program != [END]:
@@ -215,6 +228,14 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
     table["forward"][: len(forward)] = forward
     # masks of 24 types fill the sign bit
     table["reverse"][: len(reverse)] = np.array(reverse, np.int64).astype(np.uint32).view(np.int32)
+
+
+def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
+    """How many pieces a type may promote to at most."""
+    promotes = kind.piece.promotes
+    if promotes is None:
+        return 0
+    return len(types) if promotes.to == "captured pieces" else len(promotes.to)
 
 
 def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:

@@ -17,7 +17,7 @@ from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.play import full_key, is_in_check, play_into, replay_into
 from variant_ai.core.rules.position import Position, new_position, same_position
 from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import SpecError
+from variant_ai.specs.errors import FenError, SpecError
 
 KERNEL_SPECS = tuple(
     name for name, path in builtin_specs().items() if load_spec(path).rules.engine == "kernel"
@@ -363,3 +363,21 @@ def test_positions_in_which_nobody_can_mate_are_drawn(board: str, dead: bool) ->
     assert (outcome is not None) == dead
     if outcome is not None:
         assert (outcome.winner, outcome.reason) == (None, "insufficient material")
+
+
+def test_more_moves_than_the_list_holds_are_refused_when_the_spec_is_compiled() -> None:
+    spec = load_spec(builtin_specs()["grand"])
+    pieces = dict(spec.pieces)
+    promotes = {"promotes": pieces["P"].promotes}
+    pieces["Q"] = pieces["Q"].model_copy(update=promotes)
+    with pytest.raises(SpecError, match="'Q' has more than 256 moves"):
+        KernelRules(spec.model_copy(update={"pieces": pieces}))
+
+
+def test_positions_with_too_many_moves_for_the_list_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = rules_of("crazyhouse")
+    monkeypatch.setattr("variant_ai.core.rules.kernel._MOST_MOVES", 300)
+    with pytest.raises(FenError, match="301 legal moves, more than 300"):
+        rules.position("2k5/8/8/8/8/8/8/4K3[QRBNPqrbnp] w - - 0 1")
