@@ -31,6 +31,10 @@ class UnknownNameError(VariantAIError):
         self.given = given
 
 
+class SettingError(VariantAIError):
+    """A setting with a value it does not take; says which it does."""
+
+
 class FenError(VariantAIError):
     """A FEN that is not a position of the variant."""
 

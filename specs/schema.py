@@ -306,10 +306,18 @@ class Search(Model):
     """Search defaults of the variant; the meaning and source of each stands with the search."""
 
     enhance_checks: bool = False
-    u_divisor: float | Literal["adaptive"] = 1.0
+    enhance_threshold: float = Field(default=0.1, ge=0, le=1)
+    enhance_factor: float = Field(default=0.5, ge=0, le=10)
+    mate_stop: bool = True
+    cpuct_init: float = Field(default=2.5, ge=0, le=100)
+    u_divisor: Annotated[float, Field(ge=0.01, le=1)] | Literal["adaptive"] = 1.0
+    q_unvisited: Literal["loss", "draw", "parent"] = "loss"
     q_weight: float = Field(default=0.0, ge=0, le=1)
-    node_temperature: float = Field(default=1.0, gt=0)
-    virtual_loss: float = Field(default=1.0, ge=0)
+    pv_values: Literal["off", "on"] = "off"
+    node_temperature: float = Field(default=1.0, ge=0.05, le=20)
+    noise_alpha: float = Field(default=0.2, ge=0.001, le=100)
+    virtual_style: Literal["loss", "visit"] = "loss"
+    virtual_loss: float = Field(default=1.0, ge=0, le=100)
 
 
 class Training(Model):

@@ -1,0 +1,49 @@
+"""When a search has done enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from variant_ai.specs.errors import SettingError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Each limit is None where there is none; the first one met stops the search.
+
+    Without any limit at all a search goes on until it is told to stop, its tree is solved, or its
+    memory is full. Raises SettingError for a negative limit.
+    """
+
+    simulations: int | None = None
+    """Visits of the root that this search makes."""
+    nodes: int | None = None
+    """The same under the name that protocols use."""
+    evaluations: int | None = None
+    """Positions given to the network."""
+    movetime: float | None = None
+    """Seconds from the call of `run`; 0 answers at once."""
+    depth: int | None = None
+    """Plies of the principal variation."""
+    mate: int | None = None
+    """Stops once a win in at most so many full moves of the mover is proven."""
+    infinite: bool = False
+    """Goes on until told to stop: every other limit, a solved tree and a full one included."""
+
+    def __post_init__(self) -> None:
+        for name in ("simulations", "nodes", "evaluations", "movetime", "depth", "mate"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise SettingError(f"limit {name} = {value!r}: it takes a number from 0")
+
+    @property
+    def visits(self) -> int | None:
+        """The smaller of `simulations` and `nodes`."""
+        given = [n for n in (self.simulations, self.nodes) if n is not None]
+        return min(given, default=None)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the search can end by a limit."""
+        numbers = (self.visits, self.evaluations, self.movetime, self.depth, self.mate)
+        return not self.infinite and any(number is not None for number in numbers)

@@ -1,0 +1,92 @@
+"""What a search says of itself, while it runs and at its end.
+
+Every value is seen from the side to move at the root unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+WORST = 0.9999
+"""|value| from which centipawns grow no more: bf16 rounds 0.998 up to 1."""
+LAMBDA = 1.2
+"""λ of equation 8."""
+MAX_CENTIPAWNS = 5051
+
+
+def centipawns(value: float) -> int:
+    """A value in [-1, 1] as centipawns from the same side, cut toward zero.
+
+    cp = -sign(v) · ln(1 - |v|) / ln 1.2 · 100, with |v| at most 0.9999 (000 eq. 8; the fraction bar
+    is misprinted there, thesis table 5.4 shows this reading). From -5051 to 5051.
+    """
+    size = min(abs(value), WORST)
+    return int(-math.copysign(1.0, value) * math.log(1.0 - size) / math.log(LAMBDA) * 100.0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One move of the root and what follows it."""
+
+    move: int
+    pv: tuple[int, ...]
+    """The line of play, `move` first; every move is legal and none follows the end of the game."""
+    visits: int
+    prior: float
+    """Probability in [0, 1] after temperature, noise and enhanced checks."""
+    q: float
+    """Value of the move for the mover, -1 (lost) to 1 (won); the solver's where it is proven."""
+    wdl: tuple[float, float, float] | None = None
+    """Probabilities of win, draw, loss for the mover; None where the net has none."""
+    cp: int = 0
+    """`centipawns(q)`."""
+    mate: int | None = None
+    """Plies to the end of a proven game: positive where the mover wins, negative where it loses;
+    None where nothing is proven (proven draws too)."""
+
+    @property
+    def mate_in(self) -> int | None:
+        """The same in full moves, as protocols want it."""
+        if self.mate is None:
+            return None
+        return (self.mate + 1) // 2 if self.mate > 0 else -((-self.mate + 1) // 2)
+
+
+@dataclass(frozen=True)
+class Report:
+    """State of a search. All counts are of this search, the tree's size apart."""
+
+    best: int | None
+    """The move to play; None where the game is over."""
+    ponder: int | None = None
+    """The answer expected."""
+    lines: tuple[Line, ...] = ()
+    """Best first, as the final choice ranks them; as many as were asked for."""
+    visits: int = 0
+    """Visits of the root: what protocols call nodes."""
+    evaluations: int = 0
+    """Positions the network saw."""
+    terminals: int = 0
+    """Visits that ended in a finished game."""
+    collisions: int = 0
+    """Selections thrown away because the leaf was at the network already."""
+    merges: int = 0
+    """Edges that met a position which had a node."""
+    tree_nodes: int = 0
+    """Nodes in the tree, those kept from earlier searches included."""
+    depth: int = 0
+    """Plies, never less than in an earlier report of the same search."""
+    seldepth: int = 0
+    """Plies of the longest principal variation shown."""
+    seconds: float = 0.0
+    hashfull: int = 0
+    """Share of the memory in use, per mille."""
+    stopped_by: str = ""
+    """Why it ended: `simulations`, `evaluations`, `movetime`, `depth`, `mate`, `stop`, `solved`,
+    `memory`, `one move`, `game over`, `raw network`; empty while it runs."""
+
+    @property
+    def nps(self) -> int:
+        """Visits a second, 0 before any time has passed."""
+        return int(self.visits / self.seconds) if self.seconds > 0 else 0
