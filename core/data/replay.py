@@ -141,6 +141,7 @@ def fill(
     planes: NDArray[np.float32],
     actions: NDArray[np.int64],
     values: NDArray[np.float32],
+    plies_left: NDArray[np.float32],
     positions: Position,
     failure: NDArray[np.int64],
 ) -> Number:
@@ -149,7 +150,7 @@ def fill(
     T rules tables; E input program; C policy of the codes; A policy of the actions;
     `cumulative` int64 [G + 1] positions before each game; `stride` to `seen` as `replay_games` left
     them; `forget` share of samples whose move number restarts at 1. Writes planes [B, C * H * W],
-    actions [B], values [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
+    actions [B], values [B], plies_left [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
     (game, ply) in `failure`.
     """
     # Samples lie all over memory. Each pass reaches out for one thing of all of them, so that the
@@ -175,6 +176,7 @@ def fill(
         ply = numbers[k] - cumulative[games[k]]
         positions[k] = frames[frame_first[games[k]] + ply // stride]
         values[k] = np.float32(results[games[k]])
+        plies_left[k] = np.float32(cumulative[games[k] + 1] - numbers[k])
     for k in range(count):
         game = games[k]
         ply = numbers[k] - cumulative[game]

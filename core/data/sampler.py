@@ -13,6 +13,7 @@ Where the rules run on `fairy` the same batches are made in Python, some thousan
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -70,6 +71,8 @@ class Batch:
     """[B] index of the move played, in the encoder's policy."""
     value: NDArray[np.float32]
     """[B] 1 won, 0 drawn, -1 lost by the player to move."""
+    plies_left: NDArray[np.float32]
+    """[B] plies from the position to the end of its game, the move played among them."""
     positions: Position
     """[B] dtype POSITION, unmirrored, `repetitions` set where the encoder asks for them."""
 
@@ -78,10 +81,59 @@ class Batch:
 
     def first(self, n: int) -> Batch:
         """Views of the first n samples."""
-        return Batch(self.planes[:n], self.action[:n], self.value[:n], self.positions[:n])
+        return self.part(0, n)
+
+    def part(self, first: int, end: int) -> Batch:
+        """Views of samples `first` to `end - 1`."""
+        return Batch(
+            self.planes[first:end],
+            self.action[first:end],
+            self.value[first:end],
+            self.plies_left[first:end],
+            self.positions[first:end],
+        )
 
 
-class Sampler:
+class BatchMaker(ABC):
+    """Makes the batch of any step, and so all of them in order, ahead of whoever uses them."""
+
+    @abstractmethod
+    def new_batch(self, size: int | None = None) -> Batch:
+        """An empty batch to be filled, of the maker's own size by default."""
+
+    @abstractmethod
+    def batch(self, step: int, out: Batch | None = None) -> Batch:
+        """The batch of a step (0 is the first), in `out` if given. Depends on nothing else."""
+
+    def batches(
+        self, first: int = 0, last: int | None = None, *, ahead: int = 3, threads: int = 1
+    ) -> Iterator[Batch]:
+        """The batches of steps `first` to `last - 1` (endless by default), in order.
+
+        `threads` background threads work up to `ahead` steps ahead. A batch is yours until you
+        ask for the next one; copy what must live longer.
+        """
+        end = np.inf if last is None else last
+        free = [self.new_batch() for _ in range(max(ahead, 1) + 1)]
+        waiting: deque[Future[Batch]] = deque()
+        step = first
+        with ThreadPoolExecutor(threads, thread_name_prefix="sampler") as pool:
+            try:
+                while True:
+                    while free and step < end:
+                        waiting.append(pool.submit(self.batch, step, free.pop()))
+                        step += 1
+                    if not waiting:
+                        return
+                    batch = waiting.popleft().result()
+                    yield batch
+                    free.append(batch)
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
+class Sampler(BatchMaker):
     """Batches of a fixed size over the positions of one or more stores.
 
     N positions give S = N samples an epoch, or 2 N with mirroring. Batches follow one another
@@ -160,6 +212,7 @@ class Sampler:
             np.zeros((n, *self.encoder.shape), np.float32),
             np.zeros(n, np.int64),
             np.zeros(n, np.float32),
+            np.zeros(n, np.float32),
             np.zeros(n, POSITION),
         )
 
@@ -169,36 +222,12 @@ class Sampler:
         Raises DataError naming game and ply where a move has no action in the encoder's policy.
         """
         out = out or self.new_batch()
-        first = (step * self.world + self.rank) * self.size
-        self._fill(out, first, self.shuffle, self.mirror, self.forget_move_number)
+        self.fill(out, (step * self.world + self.rank) * self.size)
         return out
 
-    def batches(
-        self, first: int = 0, last: int | None = None, *, ahead: int = 3, threads: int = 1
-    ) -> Iterator[Batch]:
-        """The batches of steps `first` to `last - 1` (endless by default), in order.
-
-        `threads` background threads work up to `ahead` steps ahead. A batch is yours until you
-        ask for the next one; copy what must live longer.
-        """
-        end = np.inf if last is None else last
-        free = [self.new_batch() for _ in range(max(ahead, 1) + 1)]
-        waiting: deque[Future[Batch]] = deque()
-        step = first
-        with ThreadPoolExecutor(threads, thread_name_prefix="sampler") as pool:
-            try:
-                while True:
-                    while free and step < end:
-                        waiting.append(pool.submit(self.batch, step, free.pop()))
-                        step += 1
-                    if not waiting:
-                        return
-                    batch = waiting.popleft().result()
-                    yield batch
-                    free.append(batch)
-            finally:
-                for future in waiting:
-                    future.cancel()
+    def fill(self, out: Batch, first: int) -> None:
+        """Samples `first` to `first + len(out) - 1` of the endless sequence; errors as `batch`."""
+        self._fill(out, first, self.shuffle, self.mirror, self.forget_move_number)
 
     def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
         """Every position once, in stored order and unmirrored; the last batch may be shorter.
@@ -213,6 +242,20 @@ class Sampler:
             batch = out.first(min(len(out), total - start))
             self._fill(batch, start, part, False, 0.0)
             yield batch
+
+    @property
+    def origins(self) -> NDArray[np.int64]:
+        """[G, 2] where each sampled game comes from: number of its store, index within it."""
+        return self._games.origins
+
+    def swept_games(self, *, limit: int | None = None) -> NDArray[np.int64]:
+        """[N] the game of each position of `sweep(limit=limit)`, numbered among the sampled."""
+        total = self.positions if limit is None else min(limit, self.positions)
+        at = np.arange(total)
+        if total < self.positions:
+            n, seed = self.positions, self.seed
+            at = np.array([int(replay.shuffled(i, n, seed, 0)) for i in range(total)], np.int64)
+        return np.searchsorted(self._games.cumulative, at, "right").astype(np.int64) - 1
 
     def locate(self, sample: int) -> tuple[int, int, bool]:
         """(game, ply, mirrored) of a sample of the endless sequence; the game is numbered among
@@ -262,6 +305,7 @@ class Sampler:
             out.planes.reshape(len(out), -1),
             out.action,
             out.value,
+            out.plies_left,
             out.positions,
             failure,
         )
@@ -295,6 +339,7 @@ class Sampler:
             self.encoder.planes(position, out.planes[k : k + 1], mirrored=mirrored)
             out.action[k] = self._mirror_actions[action] if mirrored else action
             out.value[k] = games.results[game] * (-1 if side else 1)
+            out.plies_left[k] = games.cumulative[game + 1] - games.cumulative[game] - ply
             out.positions[k] = position[0]
 
 
@@ -312,6 +357,8 @@ class _Games:
     start_of: NDArray[np.int32]
     starts: Position
     results: NDArray[np.int8]
+    origins: NDArray[np.int64]
+    """[G, 2] number of the store, index within it."""
 
     @staticmethod
     def gather(
@@ -327,9 +374,9 @@ class _Games:
             chosen = [np.asarray(games)]
         if len(chosen) != len(listed):
             raise ValueError(f"{len(listed)} stores, but games of {len(chosen)}")
-        firsts, plies, start_of, results = [], [], [], []
+        firsts, plies, start_of, results, origins = [], [], [], [], []
         code_base = start_base = 0
-        for store, games_ in zip(listed, chosen, strict=True):
+        for number, (store, games_) in enumerate(zip(listed, chosen, strict=True)):
             every = np.arange(len(store.results)) if games_ is None else np.asarray(games_)
             offsets = np.asarray(store.offsets, np.int64)
             length = offsets[every + 1] - offsets[every]
@@ -338,6 +385,7 @@ class _Games:
             plies.append(offsets[kept + 1] - offsets[kept])
             start_of.append(np.asarray(store.start_of)[kept] + start_base)
             results.append(np.asarray(store.results)[kept])
+            origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
             code_base += len(store.codes)
             start_base += len(store.starts)
         cumulative = np.zeros(sum(map(len, plies)) + 1, np.int64)
@@ -351,6 +399,7 @@ class _Games:
             start_of=_joined(start_of, np.int32),
             starts=_joined([store.starts for store in listed], POSITION),
             results=_joined(results, np.int8),
+            origins=_joined(origins, np.int64),
         )
 
 

@@ -2,7 +2,9 @@
 
 The file has one input, `planes` float32 [batch, C, H, W], and two outputs, `value` float32
 [batch, 1] in [-1, 1] from the mover's side and `policy` float32 [batch, A], logits: the softmax is
-taken over the legal moves, which the network does not know.
+taken over the legal moves, which the network does not know. A net with the heads for them has
+`wdl` float32 [batch, 3], probabilities of win, draw and loss, and `plies_left` float32 [batch, 1]
+as well.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from variant_ai.core.nets.interface import NetShape
+from variant_ai.core.nets.network import Network, outputs_of
 from variant_ai.specs.errors import DataError
 
 OPSET = 17
@@ -34,15 +37,22 @@ FORMAT_VERSION = "1"
 
 
 class _Outputs(nn.Module):
-    """The network with `value` as a column, so that both outputs are matrices."""
+    """The network with every output a matrix: value and plies left as columns, and win, draw and
+    loss as probabilities."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
+        self.names = [*OUTPUTS, *(net.further if isinstance(net, Network) else ())]
 
-    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
-        value, logits = self.net(planes)
-        return value.float().unsqueeze(1), logits.float()
+    def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
+        said = outputs_of(self.net, planes)
+        outputs = [said.value.float().unsqueeze(1), said.policy.float()]
+        if said.wdl is not None:
+            outputs.append(said.wdl.float().softmax(1))
+        if said.plies_left is not None:
+            outputs.append(said.plies_left.float().unsqueeze(1))
+        return tuple(outputs)
 
 
 def export_onnx(
@@ -103,7 +113,7 @@ def export_onnx(
     return difference
 
 
-def _trace(net: nn.Module, samples: Tensor) -> bytes:
+def _trace(net: _Outputs, samples: Tensor) -> bytes:
     buffer: Any = io.BytesIO()  # accepted, though its signature speaks of paths only
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch announces that it prefers its other exporter
@@ -112,9 +122,9 @@ def _trace(net: nn.Module, samples: Tensor) -> bytes:
             (samples,),
             buffer,
             input_names=[INPUT],
-            output_names=list(OUTPUTS),
+            output_names=net.names,
             opset_version=OPSET,
-            dynamic_axes={name: {0: "batch"} for name in (INPUT, *OUTPUTS)},
+            dynamic_axes={name: {0: "batch"} for name in (INPUT, *net.names)},
             dynamo=False,
         )
     content: bytes = buffer.getvalue()
@@ -159,5 +169,5 @@ def _difference(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    actual = session.run(list(OUTPUTS), {INPUT: samples})
+    actual = session.run(None, {INPUT: samples})  # all outputs, in the order of the file
     return float(max(np.abs(a - e).max() for a, e in zip(actual, expected, strict=True)))

@@ -7,9 +7,13 @@ each other.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from variant_ai.core.nets.blocks import conv, conv_norm
+
+PLIES_UNIT = 20.0
+"""Plies that the output layer of `plies left` calls one, so that its weights stay near one."""
 
 
 class HeadModule(nn.Module):
@@ -36,6 +40,45 @@ class ValueHead(HeadModule):
             nn.Linear(hidden, 1),
             nn.Tanh(),
         )
+
+
+class OutcomeHead(nn.Module):
+    """A value head with more to say: win, draw and loss, or the plies left, or both.
+
+    The value head's layers up to the hidden one, then an output layer for each answer. With `wdl`
+    the value is P(win) - P(loss), so that the two never disagree (as in lc0's nets and CrazyAra's
+    later ones); without, it is the papers' tanh.
+    """
+
+    def __init__(
+        self, channels: int, squares: int, n: int, hidden: int, *, wdl: bool, plies_left: bool
+    ) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(*conv_norm(channels, n, 1))
+        self.hidden = nn.Sequential(
+            nn.Flatten(), nn.Linear(n * squares, hidden), nn.ReLU(inplace=True)
+        )
+        self.value = None if wdl else nn.Sequential(nn.Linear(hidden, 1), nn.Tanh())
+        self.wdl = nn.Linear(hidden, 3) if wdl else None
+        self.plies_left = (
+            nn.Sequential(nn.Linear(hidden, 1), nn.Softplus()) if plies_left else None
+        )
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """fp32 features of the stem -> value [B], logits of win, draw, loss [B, 3], plies [B]."""
+        x = self.hidden(features)
+        wdl: Tensor | None = None
+        plies: Tensor | None = None
+        if self.wdl is not None:
+            wdl = self.wdl(x)
+            shares = torch.softmax(wdl, 1)
+            value = shares[:, 0] - shares[:, 2]
+        else:
+            assert self.value is not None
+            value = self.value(x).squeeze(1)
+        if self.plies_left is not None:
+            plies = PLIES_UNIT * self.plies_left(x).squeeze(1)
+        return value, wdl, plies
 
 
 class MapHead(HeadModule):

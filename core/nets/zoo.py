@@ -19,7 +19,7 @@ from variant_ai.core.nets.interface import Head, NetShape, NetSize, NetworkBuild
 if TYPE_CHECKING:
     from torch import nn
 
-    from variant_ai.core.nets.heads import HeadModule
+    from variant_ai.core.nets.heads import HeadModule, OutcomeHead
 
 
 class HeadSize(NetSize):
@@ -27,6 +27,10 @@ class HeadSize(NetSize):
 
     value_channels: int = Field(default=8, ge=1, description="channels of the value head")
     value_hidden: int = Field(default=256, ge=1, description="width of its hidden layer")
+    wdl: bool = Field(
+        default=False, description="whether it tells win, draw and loss; the value is then W - L"
+    )
+    plies_left: bool = Field(default=False, description="whether it tells the plies left")
 
 
 class TowerSize(HeadSize):
@@ -214,10 +218,15 @@ def _risev3_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
     return [*tower, nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
 
 
-def _value_head(shape: NetShape, channels: int, size: HeadSize) -> HeadModule:
-    from variant_ai.core.nets.heads import ValueHead
+def _value_head(shape: NetShape, channels: int, size: HeadSize) -> HeadModule | OutcomeHead:
+    from variant_ai.core.nets.heads import OutcomeHead, ValueHead
 
-    return ValueHead(channels, shape.squares, size.value_channels, size.value_hidden)
+    n, hidden = size.value_channels, size.value_hidden
+    if size.wdl or size.plies_left:
+        return OutcomeHead(
+            channels, shape.squares, n, hidden, wdl=size.wdl, plies_left=size.plies_left
+        )
+    return ValueHead(channels, shape.squares, n, hidden)
 
 
 def _map_head(shape: NetShape, channels: int, *, bias: bool) -> HeadModule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 
 import numpy as np
@@ -122,7 +122,7 @@ def expected(name: str, head: Head = "map") -> list[tuple[int, int, Position, in
 
 
 def copied(batch: Batch) -> Batch:
-    return Batch(*(np.copy(a) for a in (batch.planes, batch.action, batch.value, batch.positions)))
+    return Batch(**{f.name: np.copy(getattr(batch, f.name)) for f in fields(Batch)})
 
 
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])

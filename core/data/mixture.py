@@ -1,0 +1,78 @@
+"""Batches mixed from several samplers in fixed shares: stores by weight.
+
+Each batch holds a fixed number of samples of each part, so what a step contains still depends on
+seed and step alone. A part is gone through in its own shuffled order and begins again when it is
+used up, while others may not have been met once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from variant_ai.core.data.sampler import Batch, BatchMaker, Sampler
+from variant_ai.specs.errors import DataError
+
+
+class MixedSampler(BatchMaker):
+    """A sampler over P samplers of one encoder, with a weight for each."""
+
+    def __init__(
+        self,
+        parts: Sequence[Sampler],
+        weights: Sequence[float],
+        *,
+        batch: int,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        """`weights` are relative and positive; `rank` and `world` as of `Sampler`, whose own the
+        parts leave alone. Raises DataError where a part would get less than one sample a batch."""
+        self.encoder = parts[0].encoder
+        self.size, self.rank, self.world = batch, rank, world
+        self._parts = tuple(parts)
+        self.counts = share_out(batch, weights)
+        """Samples of each part in a batch."""
+        if 0 in self.counts:
+            raise DataError(
+                f"a batch of {batch} holds no sample of a store with "
+                f"{min(weights) / sum(weights):.2g} of the weight; give it more, or larger batches"
+            )
+        self.positions = sum(part.positions for part in parts)
+
+    @property
+    def samples_per_epoch(self) -> int:
+        """An epoch is as many samples as all parts have together, however they are mixed."""
+        return sum(part.samples_per_epoch for part in self._parts)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return -(-self.samples_per_epoch // (self.size * self.world))
+
+    def new_batch(self, size: int | None = None) -> Batch:
+        return self._parts[0].new_batch(self.size if size is None else size)
+
+    def batch(self, step: int, out: Batch | None = None) -> Batch:
+        out = out or self.new_batch()
+        number = step * self.world + self.rank
+        at = 0
+        for part, count in zip(self._parts, self.counts, strict=True):
+            part.fill(out.part(at, at + count), number * count)
+            at += count
+        return out
+
+    def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
+        """Every position of every part once; with `limit`, in the parts' proportions."""
+        for part in self._parts:
+            of = None if limit is None else max(1, limit * part.positions // self.positions)
+            yield from part.sweep(limit=of)
+
+
+def share_out(total: int, weights: Sequence[float]) -> tuple[int, ...]:
+    """`total` things shared out by weight, as integers: the largest remainders are rounded up."""
+    exact = np.asarray(weights, np.float64) / sum(weights) * total
+    counts = np.floor(exact).astype(int)
+    for index in np.argsort(counts - exact, kind="stable")[: total - int(counts.sum())]:
+        counts[index] += 1
+    return tuple(counts.tolist())
