@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from variant_ai import __version__
 from variant_ai.plugins.hookspecs import API_VERSION, VariantEntry, hookimpl
-from variant_ai.specs.index import builtin_specs
-
-SPEC_SUFFIXES = (".yaml", ".yml")
+from variant_ai.specs.index import SPEC_SUFFIXES, builtin_specs
 
 
 class FolderPlugin:
@@ -42,12 +39,3 @@ class SpecsPlugin:
     @hookimpl
     def register_variants(self) -> list[VariantEntry]:
         return [VariantEntry(name, path) for name, path in builtin_specs().items()]
-
-
-def user_spec_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Folders of `VARIANT_AI_SPECS` (several as in PATH), else `~/.config/variant-ai/specs`."""
-    given = environ.get("VARIANT_AI_SPECS")
-    if given is not None:
-        return tuple(Path(part).expanduser() for part in given.split(os.pathsep) if part)
-    config = environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return (Path(config).expanduser() / "variant-ai" / "specs",)

@@ -24,12 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pluggy
 
 from variant_ai import __version__
-from variant_ai.plugins.builtin import (
-    SPEC_SUFFIXES,
-    FolderPlugin,
-    SpecsPlugin,
-    user_spec_folders,
-)
+from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
 from variant_ai.plugins.hookspecs import (
     API_VERSION,
     GROUP,
@@ -45,6 +40,7 @@ from variant_ai.plugins.hookspecs import (
     VariantEntry,
 )
 from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError
+from variant_ai.specs.index import SPEC_SUFFIXES, user_spec_folders
 
 if TYPE_CHECKING:
     from variant_ai.core.nets import NetworkBuilder
