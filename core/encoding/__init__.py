@@ -12,12 +12,13 @@
 """
 
 from variant_ai.core.encoding.codec import Codes, MoveCodec
-from variant_ai.core.encoding.encoder import Encoder, Head
+from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder, Head
 from variant_ai.core.encoding.labels import FlatLabels
 from variant_ai.core.encoding.planes import compile_input
 from variant_ai.core.encoding.policy import PolicyMap
 
 __all__ = [
+    "ENCODER_VERSION",
     "Codes",
     "Encoder",
     "FlatLabels",

@@ -29,6 +29,9 @@ from variant_ai.specs.schema import VariantSpec
 Head = Literal["map", "flat"]
 Planes = NDArray[np.float32]
 
+ENCODER_VERSION = 1
+"""Raised when the encoders of the same spec come to give other planes or actions."""
+
 
 class Encoder:
     """Input planes and policy of one spec, compiled. Holds no state: any thread may use it."""

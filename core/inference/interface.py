@@ -8,13 +8,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.specs import VariantSpec, encoding_hash
 from variant_ai.specs.errors import DataError
+
+REQUIRED_OUTPUTS = ("value", "policy")
+OPTIONAL_OUTPUTS = ("wdl", "plies_left")
+"""Names of a net's outputs; the optional ones are passed on where a net has them."""
 
 
 class Evaluation(NamedTuple):
@@ -41,6 +46,10 @@ class ModelInfo:
     net: str = ""
     head: str = "map"
     """`map`: A actions of the policy map; `flat`: the list of labels."""
+    precision: str = "fp32"
+    """Numbers the file computes with: fp32, fp16 or int8."""
+    encoder_version: str = ""
+    """Of the encoder the net was trained with; empty where the file does not say."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, str], source: str) -> ModelInfo:
@@ -49,6 +58,8 @@ class ModelInfo:
 
     def require(self, spec: VariantSpec) -> None:
         """Raises DataError where the model was made for another variant or another encoding."""
+        from variant_ai.core.encoding import ENCODER_VERSION
+
         if not self.variant:
             raise DataError(
                 f"{self.source}: carries no metadata of variant-ai; export it with "
@@ -63,10 +74,21 @@ class ModelInfo:
                 f"(encoding {self.encoding_hash}, the spec now has {mine}); train it again, or "
                 "use the spec it was trained with"
             )
+        if self.encoder_version not in ("", str(ENCODER_VERSION)):
+            raise DataError(
+                f"{self.source}: was trained with version {self.encoder_version} of the encoder, "
+                f"this program has version {ENCODER_VERSION}; train it again, or use the program "
+                "it was trained with"
+            )
 
 
 class Evaluator(ABC):
-    """Evaluates batches. Called from one thread at a time; releases the GIL while it works."""
+    """Evaluates batches of positions.
+
+    Made in any thread; `evaluate` is then called from one thread at a time, not always the same
+    one, and releases the GIL while it works. Everything else is set once and may be read from
+    anywhere.
+    """
 
     name: str
     planes_shape: tuple[int, int, int]
@@ -74,7 +96,63 @@ class Evaluator(ABC):
     actions: int
     """A."""
     info: ModelInfo
+    precision: str = "fp32"
+    """Numbers it computes with: fp32, bf16, fp16 or int8."""
+    threads: int | None = None
+    """Of one evaluation; None: as the library has it."""
+    notes: tuple[str, ...] = ()
+    """What a user should be told about this evaluator, sentence by sentence."""
 
     @abstractmethod
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        """Planes float32 [B, C, H, W], normalised, in the mover's view -> Evaluation of B."""
+        """Planes float32 [B, C, H, W], normalised, in the mover's view -> Evaluation of B.
+
+        The arrays returned belong to the caller. One thread at a time; without the GIL while the
+        net runs. Raises DataError where the net's answer has a NaN or an infinity.
+        """
+
+    def describe(self) -> str:
+        """One line for logs: `openvino bf16, 2 threads`. From any thread."""
+        threads = "" if self.threads is None else f", {_count(self.threads, 'thread')}"
+        return f"{self.name} {self.precision}{threads}"
+
+    def close(self) -> None:
+        """Lets go of threads and memory. Once, when no `evaluate` is under way; none may follow."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluation:
+    """A net's outputs by name as an Evaluation; value and plies left may be [B] or [B, 1].
+
+    Raises DataError naming `source` where value or policy has a NaN or an infinity.
+    """
+    value = np.asarray(outputs["value"], np.float32).reshape(-1)
+    policy = np.asarray(outputs["policy"], np.float32)
+    # A sum is finite unless a summand is not: one pass without a temporary array.
+    if not (np.isfinite(value.sum()) and np.isfinite(policy.sum(dtype=np.float64))):
+        bad = ~(np.isfinite(value) & np.isfinite(policy).all(1))
+        raise DataError(
+            f"{source}: the net's answer is no number (NaN or infinity) for {int(bad.sum())} of "
+            f"{len(value)} positions; its weights are damaged or its training diverged"
+        )
+    wdl, plies = outputs.get("wdl"), outputs.get("plies_left")
+    return Evaluation(
+        value,
+        policy,
+        None if wdl is None else np.asarray(wdl, np.float32),
+        None if plies is None else np.asarray(plies, np.float32).reshape(-1),
+    )
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

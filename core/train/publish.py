@@ -9,12 +9,10 @@ from typing import Any
 from torch import nn
 
 from variant_ai import __version__
+from variant_ai.core.encoding import ENCODER_VERSION
 from variant_ai.core.nets.describe import parameters
 from variant_ai.core.nets.export import export_onnx
 from variant_ai.core.train.config import TrainConfig
-
-ENCODER_VERSION = 1
-"""Raised when the encoders of the same spec come to give other planes or actions."""
 
 
 def model_metadata(
