@@ -15,9 +15,19 @@ from numpy.typing import NDArray
 from torch import nn
 
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference.interface import Evaluation as Prediction
+from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.train.baseline import Counts, best_legal, legal_actions, most_frequent
+from variant_ai.core.train.calibration import (
+    Calibration,
+    WdlQuality,
+    value_calibration,
+    wdl_quality,
+)
+from variant_ai.core.train.intervals import Interval, intervals, paired_differences
 from variant_ai.core.train.metrics import Metrics, Scores, score
+from variant_ai.core.train.places import Places, rating_classes
 from variant_ai.core.train.source import Source
 from variant_ai.core.train.trainer import autocast, place
 
@@ -25,14 +35,19 @@ PLY_STEP = 20
 """Accuracy is told for plies 0 to 19, 20 to 39, ..."""
 LAST_PLIES = 100
 """Plies from here on are one class."""
+CURVE_STEP = 10
+"""Plies of one point of the curves over the game."""
+CURVE_SHARE = 0.002
+"""Of all positions, the least that make a point."""
+TOPS = (1, 2, 3, 5, 10)
+"""The k of top-k accuracy."""
 
 
 class Predictor(Protocol):
-    """planes float32 [B, C, H, W] -> (value float32 [B], policy logits float32 [B, A])."""
+    """planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, where the net has them,
+    probabilities of win, draw and loss [B, 3] and plies left [B]."""
 
-    def __call__(
-        self, planes: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]: ...
+    def __call__(self, planes: NDArray[np.float32]) -> Prediction: ...
 
 
 class TorchPredictor:
@@ -42,13 +57,16 @@ class TorchPredictor:
         place(net, device)
         self.net, self.device, self.precision = net.eval(), device, precision
 
-    def __call__(
-        self, planes: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def __call__(self, planes: NDArray[np.float32]) -> Prediction:
         with torch.inference_mode(), autocast(self.device, self.precision):
             batch = torch.from_numpy(planes).to(self.device)
-            value, logits = self.net(batch.contiguous(memory_format=torch.channels_last))
-        return value.float().cpu().numpy(), logits.float().cpu().numpy()
+            said = outputs_of(self.net, batch.contiguous(memory_format=torch.channels_last))
+            wdl = None if said.wdl is None else torch.softmax(said.wdl.float(), 1)
+        value, policy, shares, plies = (
+            None if output is None else output.float().cpu().numpy()
+            for output in (said.value, said.policy, wdl, said.plies_left)
+        )
+        return Prediction(value, policy, shares, plies)
 
 
 @dataclass
@@ -59,16 +77,43 @@ class NetEvaluation:
     legal_accuracy: float | None
     """Policy accuracy when the choice is among the legal moves; None where they were not asked."""
     by_ply: dict[str, Metrics] = field(default_factory=dict)
+    by_rating: dict[str, Metrics] = field(default_factory=dict)
+    """By the rating of the player to move; empty where ratings were not given."""
     unseen: Metrics | None = None
     """On positions behind the moves shared with a training game."""
+    top: dict[str, float] = field(default_factory=dict)
+    """Top-k accuracy by k."""
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    """95 % confidence intervals of the metrics."""
+    differences: dict[str, Interval] = field(default_factory=dict)
+    """Metrics less those of the first net, on the same positions; empty for the first."""
+    calibration: Calibration | None = None
+    """Of the value."""
+    wdl: WdlQuality | None = None
+    """Of nets that tell win, draw and loss."""
+    over_plies: list[dict[str, float | int | None]] = field(default_factory=list)
+    """Metrics of every ten plies, with `first`, for curves over the game."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
             **self.metrics.as_dict(),
             "legal_accuracy": self.legal_accuracy,
+            "top": self.top,
+            "intervals": {name: found.as_dict() for name, found in self.intervals.items()},
+            "differences": {name: found.as_dict() for name, found in self.differences.items()},
             "by_ply": {name: metrics.as_dict() for name, metrics in self.by_ply.items()},
+            "by_rating": {name: metrics.as_dict() for name, metrics in self.by_rating.items()},
             "unseen": self.unseen.as_dict() if self.unseen else None,
+            "calibration": self.calibration.as_dict() if self.calibration else None,
+            "wdl": self.wdl.as_dict() if self.wdl else None,
+            "over_plies": self.over_plies,
         }
+
+
+DETAILS = (
+    "by_ply", "by_rating", "unseen", "top", "intervals", "calibration", "wdl", "over_plies",
+)  # fmt: skip
+"""Entries of `NetEvaluation.as_dict` that are more than a number."""
 
 
 @dataclass
@@ -83,12 +128,17 @@ class Evaluation:
     """Mean number of legal moves."""
     ply: NDArray[np.int32] = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
     """Ply of each position, [N] in the order of the sweep."""
+    side: NDArray[np.int8] = field(repr=False, default_factory=lambda: np.zeros(0, np.int8))
+    """Colour to move in each position, [N]."""
     unseen_share: float | None = None
     """Share of positions behind the moves shared with a training game."""
+    games: int | None = None
+    """Games the positions come from; None where that is not known."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "positions": self.positions,
+            "games": self.games,
             "baseline_accuracy": self.baseline_accuracy,
             "legal_moves": self.legal_moves,
             "unseen_share": self.unseen_share,
@@ -99,7 +149,15 @@ class Evaluation:
 @dataclass
 class _Row:
     scores: Scores
+    wdl: NDArray[np.float32] | None = None
     legal_hits: int = 0
+
+    def put(self, at: int, scores: Scores, wdl: NDArray[np.float32] | None) -> None:
+        end = self.scores.put(at, scores)
+        if wdl is not None:
+            if self.wdl is None:
+                self.wdl = np.zeros((len(self.scores.rank), 3), np.float32)
+            self.wdl[at:end] = wdl
 
 
 def evaluate(
@@ -110,6 +168,7 @@ def evaluate(
     rules: Rules | None = None,
     counts: Counts | None = None,
     seen: NDArray[np.bool_] | None = None,
+    places: Places | None = None,
     limit: int | None = None,
     value_weight: float = 0.01,
     advance: Callable[[int], None] = lambda n: None,
@@ -122,6 +181,8 @@ def evaluate(
         counts: of the training's actions, int64 [A], for the baseline.
         seen: True where the position and its move were met in training, bool [N] in the order of
             the sweep; only without `limit`.
+        places: games and ratings of the positions in the order of the sweep (`places_of`, with the
+            same `limit`); without them, intervals take positions as independent.
         value_weight: α of the combined loss.
         advance: told how many positions were done.
     """
@@ -129,41 +190,54 @@ def evaluate(
         raise ValueError("`seen` follows the order of a whole sweep; leave `limit` out")
     n = source.positions if limit is None else min(limit, source.positions)
     rows = {name: _Row(Scores.room(n)) for name in predictors}
-    ply = np.zeros(n, np.int32)
+    ply, side = np.zeros(n, np.int32), np.zeros(n, np.int8)
     at = 0
     baseline_hits = legal_moves = 0
     for samples in source.sweep(limit=limit):
         action, outcome = torch.from_numpy(samples.action), torch.from_numpy(samples.value)
-        ply[at : at + len(action)] = samples.positions["ply"]
+        here = slice(at, at + len(action))
+        ply[here], side[here] = samples.positions["ply"], samples.positions["side"]
         legal = None if rules is None else legal_actions(rules, encoder, samples.positions)
         if legal is not None:
             legal_moves += sum(map(len, legal))
             if counts is not None:
                 baseline_hits += int((most_frequent(counts, legal) == samples.action).sum())
         for name, predictor in predictors.items():
-            value, logits = predictor(samples.planes)
-            scores = score(torch.from_numpy(value), torch.from_numpy(logits), action, outcome)
-            rows[name].scores.put(at, scores)
+            said = predictor(samples.planes)
+            value, logits = torch.from_numpy(said.value), torch.from_numpy(said.policy)
+            rows[name].put(at, score(value, logits, action, outcome), said.wdl)
             if legal is not None:
-                rows[name].legal_hits += int((best_legal(logits, legal) == samples.action).sum())
+                hits = best_legal(said.policy, legal) == samples.action
+                rows[name].legal_hits += int(hits.sum())
         at += len(action)
         advance(len(action))
+    nets = {
+        name: break_down(
+            row.scores,
+            ply,
+            value_weight,
+            side=side,
+            seen=seen,
+            places=places,
+            wdl=row.wdl,
+            legal_accuracy=None if rules is None else row.legal_hits / n,
+        )
+        for name, row in rows.items()
+    }
+    first, *others = rows.values() if rows else [None]
+    for net, row in zip(list(nets.values())[1:], others, strict=True):
+        assert first is not None and row is not None
+        game = np.arange(n) if places is None else places.game
+        net.differences = paired_differences(row.scores, first.scores, game, value_weight)
     return Evaluation(
         n,
-        {
-            name: break_down(
-                row.scores,
-                ply,
-                value_weight,
-                seen=seen,
-                legal_accuracy=None if rules is None else row.legal_hits / n,
-            )
-            for name, row in rows.items()
-        },
+        nets,
         baseline_hits / n if rules is not None and counts is not None else None,
         legal_moves / n if rules is not None else None,
         ply,
+        side,
         None if seen is None else float((~seen).mean()),
+        None if places is None else len(np.unique(places.game)),
     )
 
 
@@ -172,16 +246,48 @@ def break_down(
     ply: NDArray[np.int32],
     value_weight: float,
     *,
+    side: NDArray[np.int8] | None = None,
     seen: NDArray[np.bool_] | None = None,
+    places: Places | None = None,
+    wdl: NDArray[np.float32] | None = None,
     legal_accuracy: float | None = None,
 ) -> NetEvaluation:
-    """Metrics of all N positions, by ply [N], and of those not `seen` [N] in training."""
+    """Everything that N positions say of a net.
+
+    `ply` [N]; `side` [N] and `places` give the mover's rating; `seen` [N] what was met in training;
+    `wdl` [N, 3] probabilities of win, draw and loss.
+    """
+    by_rating = {}
+    if places is not None and side is not None:
+        classes = rating_classes(places.mover_ratings(side))
+        by_rating = {name: scores.metrics(value_weight, where) for name, where in classes.items()}
+    game = np.arange(len(ply)) if places is None else places.game
     return NetEvaluation(
         scores.metrics(value_weight),
         legal_accuracy,
         {title: scores.metrics(value_weight, where) for title, where in ply_classes(ply).items()},
+        by_rating,
         None if seen is None or seen.all() else scores.metrics(value_weight, ~seen),
+        {str(k): float((scores.rank < k).mean()) for k in TOPS},
+        intervals(scores, game, value_weight),
+        {},
+        value_calibration(scores),
+        None if wdl is None else wdl_quality(wdl, scores.outcome),
+        over_plies(scores, ply, value_weight),
     )
+
+
+def over_plies(
+    scores: Scores, ply: NDArray[np.int32], value_weight: float
+) -> list[dict[str, float | int | None]]:
+    """Metrics of every ten plies, as far as there are enough positions."""
+    points = []
+    for first in range(0, int(ply.max(initial=0)) + 1, CURVE_STEP):
+        where = (ply >= first) & (ply < first + CURVE_STEP)
+        if where.sum() < max(1, CURVE_SHARE * len(ply)):
+            break
+        points.append({"first": first, **scores.metrics(value_weight, where).as_dict()})
+    return points
 
 
 def ply_classes(ply: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:

@@ -105,9 +105,7 @@ MEASURES: dict[str, Measure] = {
 """The metrics of `Metrics`, by their names there."""
 
 
-def intervals(
-    scores: Scores, game: NDArray[np.int64], value_weight: float
-) -> dict[str, Interval]:
+def intervals(scores: Scores, game: NDArray[np.int64], value_weight: float) -> dict[str, Interval]:
     """Every metric of a net with its interval. `game` [N], `value_weight` is α."""
     return {
         name: interval(*measure(scores, value_weight), game) for name, measure in MEASURES.items()

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from variant_ai.core.encoding import Head
 from variant_ai.core.inference.onnx import OnnxEvaluator
@@ -33,19 +31,6 @@ class Model:
     predictor: Predictor
     run: Path | None
     """The run directory it lies in, where it does."""
-
-
-class OnnxPredictor:
-    """An ONNX evaluator as a predictor."""
-
-    def __init__(self, evaluator: OnnxEvaluator) -> None:
-        self.evaluator = evaluator
-
-    def __call__(
-        self, planes: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        evaluation = self.evaluator.evaluate(planes)
-        return evaluation.value, evaluation.policy
 
 
 def model_variant(path: Path) -> str:
@@ -75,7 +60,7 @@ def open_model(
         evaluator = OnnxEvaluator(path, spec, device=device.type)
         head: Head = "flat" if evaluator.info.head == "flat" else "map"
         title = evaluator.info.net or path.stem
-        return Model(path, title, head, OnnxPredictor(evaluator), _run_of(path.parent))
+        return Model(path, title, head, evaluator.evaluate, _run_of(path.parent))
     checkpoint = find_checkpoint(path)
     config = checkpoint.config()
     require_spec(config, spec, str(path))

@@ -10,6 +10,7 @@ import pytest
 from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.data.store import Store
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
 from variant_ai.core.train.baseline import action_counts
 from variant_ai.core.train.evaluation import evaluate, ply_classes
@@ -27,7 +28,7 @@ class Constant:
 
     def __call__(self, planes):
         n = len(planes)
-        return np.full(n, self.value, np.float32), np.tile(self.logits, (n, 1))
+        return Evaluation(np.full(n, self.value, np.float32), np.tile(self.logits, (n, 1)))
 
 
 @pytest.fixture(scope="module")
