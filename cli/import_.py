@@ -115,7 +115,7 @@ def command(
     chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
-    with _SkipList(listing, ours=skipped is None) as skips, _stop_on_interrupt() as interrupted:
+    with SkipList(listing, ours=skipped is None) as skips, _stop_on_interrupt() as interrupted:
         writer = StoreWriter(output, spec, mode=mode, sources=files, conditions=conditions)
         with writer, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
@@ -124,7 +124,7 @@ def command(
                 make_resolver=partial(make_resolver, spec, notation),
                 conditions=conditions,
                 drop_duplicates=drop_duplicates,
-                workers=workers or min(MOST_WORKERS, _cores()),
+                workers=workers or min(MOST_WORKERS, cores()),
                 on_skip=skips.add,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_progress=lambda report: bar.update(task, note=_progress_note(report)),
@@ -187,7 +187,7 @@ def _progress_note(report: ImportReport) -> str:
     return f"{report.games:,} games" + (f", {skipped:,} skipped" if skipped else "")
 
 
-def _cores() -> int:
+def cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -200,22 +200,24 @@ def _insistent(reader: Any) -> Any:
     return reader
 
 
-class _SkipList:
+class SkipList:
     """The file that skips are listed in, one JSON object a line; made when there is one to list."""
 
-    def __init__(self, path: str, ours: bool) -> None:
-        """ours: nobody named the file, so that an old one of the name is from an import too."""
+    def __init__(self, path: str, ours: bool, append: bool = False) -> None:
+        """ours: nobody named the file, so that an old one of the name is from an import too.
+        append: what it lists already stays."""
         self.path = path
-        self.ours = ours
+        self.ours = ours and not append
+        self.mode = "a" if append else "w"
         self.file: IO[str] | None = None
 
     def add(self, skip: Skip) -> None:
         if self.file is None:
-            self.file = open(self.path, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+            self.file = open(self.path, self.mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
         json.dump(skip.as_json(), self.file, ensure_ascii=False)
         self.file.write("\n")
 
-    def __enter__(self) -> _SkipList:
+    def __enter__(self) -> SkipList:
         return self
 
     def __exit__(self, *error: object) -> None:

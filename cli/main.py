@@ -51,6 +51,8 @@ COMMANDS = {
     "plugins": _own("plugins_", "List plugins and what each registers."),
     "perft": _own("perft", "Count the sequences of legal moves of a given length."),
     "import": _own("import_", "Read games from files into a game store."),
+    "data": _own("data", "Fetch published games into game stores."),
+    "engine": _own("engine", "Play for a GUI: UCI, UCCI and UCI-cyclone."),
     "generate": _own("generate", "Let a UCI engine play itself into a game store."),
     "store": _own("store", "Show, filter, merge, split, export or verify game stores."),
     "stats": _own("stats", "Describe the games of a store."),

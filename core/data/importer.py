@@ -28,7 +28,7 @@ from variant_ai.core.data.reader import GameReader, RawGame, choose_reader
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.data.skips import OnSkip, Skip
-from variant_ai.core.data.sources import open_sources
+from variant_ai.core.data.sources import NamedStream, open_sources
 from variant_ai.specs.errors import DataError, MoveError
 
 HEAD = 8192
@@ -98,8 +98,8 @@ class Importer:
     stop: Callable[[], bool] = lambda: False
     """Asked between games; true ends the import with what is done kept."""
 
-    def run(self, paths: Iterable[str | Path], sink: GameSink) -> ImportReport:
-        """Import the files, folders and archives. Raises what the sink raises, such as DataError
+    def run(self, paths: Iterable[str | Path | NamedStream], sink: GameSink) -> ImportReport:
+        """Import the files, folders, archives and streams. Raises what the sink raises, such as DataError
         for a full disk; bad input is skipped and reported, never raised."""
         report = ImportReport()
         started = time.monotonic()
@@ -139,7 +139,7 @@ class Importer:
     # --- files to raw games --------------------------------------------------------------------
 
     def _raw_games(
-        self, paths: Iterable[str | Path], report: ImportReport, skip: OnSkip
+        self, paths: Iterable[str | Path | NamedStream], report: ImportReport, skip: OnSkip
     ) -> Iterator[RawGame]:
         for source in open_sources(paths, skip, self.on_bytes):
             if self.stop():

@@ -82,5 +82,6 @@ def core_readers() -> tuple[GameReader, ...]:
     from variant_ai.core.data.jsonl import JsonlReader
     from variant_ai.core.data.move_lists import MoveListReader
     from variant_ai.core.data.pgn import PgnReader
+    from variant_ai.core.data.tables import TableReader
 
-    return (PgnReader(), JsonlReader(), MoveListReader())
+    return (PgnReader(), JsonlReader(), TableReader(), MoveListReader())

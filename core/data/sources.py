@@ -90,6 +90,14 @@ class Source:
         return bool(self.guard.problem)
 
 
+@dataclass(frozen=True)
+class NamedStream:
+    """Bytes that come from elsewhere than a file, with a name for them."""
+
+    name: str
+    stream: IO[bytes] | io.RawIOBase
+
+
 class _Counted(io.RawIOBase):
     """A file that tells how many of its bytes have been read, for the progress bar."""
 
@@ -199,20 +207,23 @@ def _in_words(error: Exception) -> str:
 
 
 def open_sources(
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Path | NamedStream],
     on_skip: OnSkip,
     on_bytes: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Source]:
-    """Every stream in the files, folders (walked in order of names) and archives given.
+    """Every stream in the files, folders (walked in order of names), archives and streams given.
 
     `-` is standard input. Each stream is read before the next one is asked for. What cannot be
     read goes to `on_skip`; `on_bytes` hears how many bytes of the files were read.
     """
-    for path in map(str, paths):
-        if path == "-":
+    for path in paths:
+        if isinstance(path, NamedStream):
+            yield from _open(path.name, path.stream, on_skip, 0)
+            continue
+        if str(path) == "-":
             yield from _open("-", sys.stdin.buffer, on_skip, 0)
             continue
-        for file in _walk(path):
+        for file in _walk(str(path)):
             try:
                 raw = io.FileIO(file)
             except OSError as error:

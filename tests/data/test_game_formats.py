@@ -198,6 +198,13 @@ def test_boards_saved_from_web_pages() -> None:
     assert (game.white, game.result) == ("許銀川", "1-0")
 
 
+def test_moves_in_the_script_of_a_page() -> None:
+    page = '<html>\n<script>var MOVE_STR = "77477062796780708979102226256364";</script>\n</html>\n'
+    assert reader("xiangqi", "dhtmlxq").sniff(page.encode())
+    game = one("xiangqi", "dhtmlxq", page)
+    assert (moves(game), game.result) == (RED_UCI, "*")
+
+
 def test_a_saved_board_with_another_start() -> None:
     # Red: general e1, chariot a1; Black: general d10, to move
     men = ["99"] * 32

@@ -15,7 +15,8 @@ variant_ai_version = __version__
 @hookimpl
 def register_variants() -> list[VariantEntry]:
     sample = Path(__file__).with_name("sample.store")
-    return [VariantEntry("crazyhouse", builtin_specs()["crazyhouse"], sample=sample)]
+    spec = builtin_specs()["crazyhouse"]
+    return [VariantEntry("crazyhouse", spec, sample=sample, names={"lichess": "crazyhouse"})]
 
 
 @hookimpl

@@ -22,6 +22,8 @@ _PIECES = "RNBAKABNRCCPPPPP" + "rnbakabnrccppppp"
 """Order of the men in `binit`, two digits each: file from the left, rank from the top; 99 none."""
 _TAG = re.compile(r"\[DhtmlXQ_(\w+)\](.*?)\[/DhtmlXQ_\1\]", re.IGNORECASE)
 _OPEN = re.compile(r"\[DhtmlXQ\]", re.IGNORECASE)
+_SCRIPT = re.compile(r"\bMOVE_STR\s*=\s*[\"']([0-9]+)[\"']")
+"""The moves of a saved page of 01xq.com, in the same digits."""
 _MOVE = re.compile(r"([0-8])([0-9])([0-8])([0-9])")
 _HEADERS = {
     "red": "White",
@@ -44,13 +46,15 @@ _RESULTS = {
 
 
 class DhtmlXqReader(GameReader):
-    """`[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`: four digits a move, a pair a square."""
+    """`[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`: four digits a move, a pair a square; and
+    pages with `MOVE_STR = "77477062…"`."""
 
     name = "dhtmlxq"
     extensions = (".txt", ".htm", ".html", ".ubb")
 
     def sniff(self, head: bytes) -> bool:
-        return "[dhtmlxq" in head_text(head, CHARACTERS).lower()
+        text = head_text(head, CHARACTERS)
+        return "[dhtmlxq" in text.lower() or _SCRIPT.search(text) is not None
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
         count = 0
@@ -65,6 +69,12 @@ class DhtmlXqReader(GameReader):
                     count += 1
                     game = RawGame(source, count, number, notations=("uci",))
                 _take(game, number, match[1].lower(), match[2].strip())
+            for match in _SCRIPT.finditer(line):
+                if game is not None:
+                    yield game
+                count += 1
+                game = RawGame(source, count, number, notations=("uci",))
+                _take(game, number, "movelist", match[1])
         if game is not None:
             yield game
 

@@ -1,0 +1,84 @@
+"""A web server on this machine that serves bytes from memory and misbehaves as told."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import zstandard
+
+
+@dataclass
+class FlakyServer:
+    """Files by path (`/folder/name`), and what goes wrong with the next requests for them."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    faults: dict[str, list[int | float]] = field(default_factory=dict)
+    """Path to what befalls the next requests, one each: a whole number up to 99 closes the
+    connection after so many hundredths of what was asked for, one from 100 is a status."""
+    ranges: bool = True
+    url: str = ""
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    """Path and `Range` of each request."""
+
+    def add_month(self, variant: str, month: str, pgn: str, *, listed: str | None = None) -> str:
+        """A month of games, and its line in the list of checksums (`listed`: a wrong one)."""
+        data = zstandard.ZstdCompressor(level=3).compress(pgn.encode())
+        name = f"lichess_db_{variant}_rated_{month}.pgn.zst"
+        self.files[f"/{variant}/{name}"] = data
+        line = f"{listed or hashlib.sha256(data).hexdigest()}  {name}\n"
+        sums = f"/{variant}/sha256sums.txt"
+        self.files[sums] = self.files.get(sums, b"") + line.encode()
+        return f"/{variant}/{name}"
+
+    def asked(self, path: str) -> list[str]:
+        """The ranges asked for of a path, `''` where all of it was."""
+        return [wanted for asked, wanted in self.requests if asked == path]
+
+
+@contextmanager
+def serving(server: FlakyServer) -> Iterator[FlakyServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            wanted = self.headers.get("Range", "")
+            server.requests.append((self.path, wanted))
+            queue = server.faults.get(self.path, [])
+            fault = queue.pop(0) if queue else None
+            data = server.files.get(self.path)
+            if fault is not None and fault >= 100:
+                self.send_error(int(fault))
+                return
+            if data is None:
+                self.send_error(404)
+                return
+            tag = f'"{hashlib.sha256(data).hexdigest()[:8]}"'
+            first = 0
+            if wanted and server.ranges and self.headers.get("If-Range", tag) == tag:
+                first = int(wanted.removeprefix("bytes=").rstrip("-"))
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
+            else:
+                self.send_response(200)
+            part = data[first:]
+            self.send_header("ETag", tag)
+            self.send_header("Content-Length", str(len(part)))
+            self.end_headers()
+            self.wfile.write(part if fault is None else part[: len(part) * int(fault) // 100])
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        server.url = f"http://127.0.0.1:{http.server_port}"
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()

@@ -1,0 +1,281 @@
+"""`variant-ai data fetch lichess` against a server on this machine, with all that can go wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from flaky_server import FlakyServer, serving
+
+from variant_ai.cli.main import cli
+from variant_ai.core.data import remote
+from variant_ai.core.data.lichess import Archive, Month
+from variant_ai.core.data.store import Store
+from variant_ai.specs.errors import DataError
+
+GAME = """\
+[Event "Rated Crazyhouse game"]
+[Site "https://lichess.org/{site}"]
+[White "Ada"]
+[Black "Bob"]
+[Result "0-1"]
+[UTCDate "{month}.05"]
+[UTCTime "11:32:01"]
+[WhiteElo "{elo}"]
+[BlackElo "2050"]
+[TimeControl "180+0"]
+[Termination "{ending}"]
+[Variant "Crazyhouse"]
+
+1. e4 {{ [%clk 0:03:00] }} d5 {{ [%clk 0:03:00] }} 2. exd5 Qxd5 3. P@e4 {moves} 0-1
+
+"""
+
+
+def game(site: str, month: str, elo: int = 2100, ending: str = "Normal", moves: str = "Qd8") -> str:
+    month = month.replace("-", ".")
+    return GAME.format(site=site, month=month, elo=elo, ending=ending, moves=moves)
+
+
+def month_of(month: str) -> str:
+    """Three games to keep and three that the conditions or the rules refuse."""
+    return (
+        game(f"{month}a", month)
+        + game(f"{month}b", month, elo=1900)
+        + game(f"{month}c", month, ending="Time forfeit")
+        + game(f"{month}d", month, ending="Abandoned")
+        + game(f"{month}e", month, moves="Ra4")
+        + game(f"{month}f", month, moves="Qe6 4. Nc3")
+    )
+
+
+KEPT = "acf"
+MONTHS = ("2016-01", "2016-02", "2016-03")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FlakyServer]:
+    monkeypatch.setattr(remote.RemoteFile.__init__, "__kwdefaults__", _impatient())
+    server = FlakyServer()
+    for month in MONTHS:
+        server.add_month("crazyhouse", month, month_of(month))
+    with serving(server) as running:
+        yield running
+
+
+def _impatient() -> dict[str, object]:
+    return {**(remote.RemoteFile.__init__.__kwdefaults__ or {}), "first_pause": 0.0}
+
+
+def path_of(month: str) -> str:
+    return f"/crazyhouse/lichess_db_crazyhouse_rated_{month}.pgn.zst"
+
+
+def fetch(server: FlakyServer, store: Path, *words: str) -> Result:
+    given = ["-V", "crazyhouse", "--min-rating", "2000", "--url", server.url, "--workers", "1"]
+    return CliRunner().invoke(cli, ["data", "fetch", "lichess", *given, "-o", str(store), *words])
+
+
+def sites(store: Path) -> list[str]:
+    return [record.site.removeprefix("https://lichess.org/") for record in Store(store).games()]
+
+
+def expected(*months: str) -> list[str]:
+    return [month + letter for month in months for letter in KEPT]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "games.store"
+
+
+def test_months_into_a_store(server: FlakyServer, store: Path) -> None:
+    result = fetch(server, store, "--from", "2016-01", "--to", "2016-02")
+    assert result.exit_code == 0, result.output
+    assert sites(store) == expected("2016-01", "2016-02")
+    assert "6 of 12 read" in result.stdout
+    for line in ("2 rating below 2000", "2 ending: aborted", "2 illegal move"):
+        assert line in result.stdout
+    info = Store(store).info
+    assert info.sources == tuple(path_of(m).rpartition("/")[2] for m in MONTHS[:2])
+    assert info.runs[0].conditions == {"min_rating": 2000, "not_endings": ["aborted"]}
+    assert info.unfinished == ""
+    listed = [json.loads(line) for line in Path(f"{store}.skipped.jsonl").read_text().splitlines()]
+    assert [(skip["source"], skip["number"]) for skip in listed] == [
+        (path_of(m).rpartition("/")[2], 5) for m in MONTHS[:2]
+    ]
+    assert sorted(p.name for p in store.parent.iterdir()) == [
+        "games.store",
+        "games.store.skipped.jsonl",
+    ]
+
+
+def test_second_run_reads_only_what_is_missing(server: FlakyServer, store: Path) -> None:
+    fetch(server, store, "--to", "2016-01")
+    result = fetch(server, store, "--json")
+    assert result.exit_code == 0, result.output
+    assert sites(store) == expected(*MONTHS)
+    assert server.asked(path_of("2016-01")) == [""]
+    said = json.loads(result.stdout)
+    assert [month["month"] for month in said["months"]] == ["2016-02", "2016-03"]
+    again = fetch(server, store, "--json")
+    assert (again.exit_code, json.loads(again.stdout)["months"]) == (0, [])
+
+
+def test_broken_transfers_go_on(server: FlakyServer, store: Path) -> None:
+    server.faults[path_of("2016-02")] = [30, 503, 50]
+    result = fetch(server, store)
+    assert result.exit_code == 0, result.output
+    assert sites(store) == expected(*MONTHS)
+    assert [part != "" for part in server.asked(path_of("2016-02"))] == [False, True, True, True]
+    assert "went on after 3 broken connections" in result.stderr
+
+
+def test_wrong_checksum_keeps_nothing_of_the_month(server: FlakyServer, store: Path) -> None:
+    path = path_of("2016-02")
+    server.files[path] = server.files[path_of("2016-01")]
+    result = fetch(server, store)
+    assert result.exit_code == 1
+    assert "does not have its checksum" in result.stderr
+    assert "its games were not kept" in result.stderr
+    assert sites(store) == expected("2016-01")
+    assert len(server.asked(path)) == 2
+    assert Store(store).info.unfinished == ""
+
+
+def test_damaged_file_with_a_wrong_checksum(server: FlakyServer, store: Path) -> None:
+    path = path_of("2016-01")
+    server.files[path] = server.files[path][:-9] + b"\0" * 9
+    result = fetch(server, store)
+    assert result.exit_code == 1
+    assert "does not have its checksum" in result.stderr
+    assert not store.exists()
+    assert list(store.parent.glob("*.partial")) == []
+
+
+def test_transfer_that_stays_broken_keeps_the_months_before(
+    server: FlakyServer, store: Path
+) -> None:
+    server.faults[path_of("2016-02")] = [40, *[500] * 50]
+    result = fetch(server, store)
+    assert result.exit_code == 1
+    assert "status 500, 6 times in a row" in result.stderr
+    assert sites(store) == expected("2016-01")
+    server.faults.clear()
+    assert fetch(server, store).exit_code == 0
+    assert sites(store) == expected(*MONTHS)
+
+
+def test_month_that_is_not_there(server: FlakyServer, store: Path) -> None:
+    result = fetch(server, store, "--to", "2016-05")
+    assert result.exit_code == 1
+    assert "no games of 2016-04 and 1 other months" in result.stderr
+    assert "2016-01 to 2016-03" in result.stderr
+    del server.files[path_of("2016-01")]
+    result = fetch(server, store)
+    assert result.exit_code == 1
+    assert "404 Not Found" in result.stderr
+    assert not store.exists()
+
+
+def test_variant_that_the_site_does_not_have(server: FlakyServer, store: Path) -> None:
+    result = fetch(server, store, "--site-name", "bughouse")
+    assert result.exit_code == 1
+    assert "the site has no variant 'bughouse'" in result.stderr
+
+
+def test_without_checksums(server: FlakyServer, store: Path) -> None:
+    del server.files["/crazyhouse/sha256sums.txt"]
+    assert fetch(server, store, "--no-checksums").exit_code == 2
+    result = fetch(server, store, "--no-checksums", "--from", "2016-01", "--to", "2016-03")
+    assert result.exit_code == 0, result.output
+    assert sites(store) == expected(*MONTHS)
+
+
+def test_other_conditions_are_refused(server: FlakyServer, store: Path) -> None:
+    fetch(server, store, "--to", "2016-01")
+    result = fetch(server, store, "--min-plies", "4")
+    assert result.exit_code == 1
+    assert "chosen by other conditions" in result.stderr
+    assert sites(store) == expected("2016-01")
+
+
+def test_month_without_games_to_keep_is_done_too(server: FlakyServer, store: Path) -> None:
+    server.files.clear()
+    server.add_month("crazyhouse", "2015-01", game("x", "2015-01", elo=1500))
+    server.add_month("crazyhouse", "2015-02", month_of("2015-02"))
+    assert fetch(server, store).exit_code == 0
+    assert sites(store) == expected("2015-02")
+    fetch(server, store)
+    assert len(server.asked(path_of("2015-01"))) == 1
+
+
+def test_killed_process_loses_no_finished_month(server: FlakyServer, store: Path) -> None:
+    """Killed while the second month comes in; its games so far may be there, and then go."""
+    slow = "".join(game(f"s{i * i}", "2016-02") for i in range(1500))
+    server.files.clear()
+    server.add_month("crazyhouse", "2016-01", month_of("2016-01"))
+    path = server.add_month("crazyhouse", "2016-02", slow + month_of("2016-02"))
+    server.faults[path] = [85, *[503] * 3]
+    words = ["data", "fetch", "lichess", "-V", "crazyhouse", "--url", server.url, "-o", str(store)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "variant_ai.cli.main", *words, "--workers", "1"],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "NUMBA_NUM_THREADS": "1"},
+    )
+    for _ in range(3000):
+        if len(server.asked(path)) > 1 or process.poll() is not None:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    info = Store(store).info
+    assert len(info.sources) == 2, "the second month was begun"
+    assert info.games > 3, "a shard of it was written"
+    server.faults.clear()
+    given = ["-V", "crazyhouse", "--url", server.url, "-o", str(store), "--workers", "1"]
+    result = CliRunner().invoke(cli, ["data", "fetch", "lichess", *given])
+    assert result.exit_code == 0, result.output
+    assert "which was cut short" in result.stderr
+    kept = sites(store)
+    assert len(kept) == 4 + 1500 + 4
+    assert kept[:4] == [f"2016-01{letter}" for letter in "abcf"]
+    assert Store(store).info.unfinished == ""
+
+
+def test_interrupt_undoes_the_month_under_way(
+    server: FlakyServer, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = remote.RemoteFile._connect
+
+    def connect(self: remote.RemoteFile) -> bool:
+        if "2016-02" in self.url:
+            raise KeyboardInterrupt
+        return asked(self)
+
+    monkeypatch.setattr(remote.RemoteFile, "_connect", connect)
+    result = fetch(server, store)
+    assert result.exit_code == 130
+    assert sites(store) == expected("2016-01")
+    assert Store(store).info.unfinished == ""
+
+
+@pytest.mark.parametrize("text", ["2016", "2016-13", "2016-00", "16-01", "2016-1", "x"])
+def test_what_is_no_month(text: str) -> None:
+    with pytest.raises(DataError, match="is no month"):
+        Month.parse(text)
+
+
+def test_months_across_a_year() -> None:
+    names = [str(file.month) for file in Archive("x").unlisted(Month(2016, 11), Month(2017, 2))]
+    assert names == ["2016-11", "2016-12", "2017-01", "2017-02"]
+    with pytest.raises(DataError, match="before they begin"):
+        Archive("x").unlisted(Month(2017, 1), Month(2016, 12))

@@ -1,0 +1,108 @@
+"""Reading a file from a server that breaks off, changes its mind, or is not there."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator
+
+import pytest
+from flaky_server import FlakyServer, serving
+
+from variant_ai.core.data.remote import RemoteError, RemoteFile, fetch_text
+from variant_ai.specs.errors import DataError
+
+DATA = random.Random(1).randbytes(300_000)
+PATH = "/some/file"
+
+
+@pytest.fixture
+def server() -> Iterator[FlakyServer]:
+    with serving(FlakyServer({PATH: DATA})) as running:
+        yield running
+
+
+def remote(server: FlakyServer, path: str = PATH, **options: int) -> RemoteFile:
+    return RemoteFile(server.url + path, first_pause=0.0, **options)
+
+
+def read(file: RemoteFile) -> bytes:
+    parts, buffer = bytearray(), bytearray(10_000)
+    while got := file.readinto(buffer):
+        parts += buffer[:got]
+    return bytes(parts)
+
+
+def test_whole_file(server: FlakyServer) -> None:
+    with remote(server) as file:
+        assert read(file) == DATA
+        assert file.sha256() == hashlib.sha256(DATA).hexdigest()
+        assert (file.received, file.size, file.finished, file.resumed) == (
+            300_000,
+            300_000,
+            True,
+            0,
+        )
+
+
+def test_broken_transfers_go_on_where_they_stopped(server: FlakyServer) -> None:
+    server.faults[PATH] = [50, 0, 503, 20]
+    with remote(server) as file:
+        assert read(file) == DATA
+        assert file.sha256() == hashlib.sha256(DATA).hexdigest()
+    assert server.asked(PATH) == ["", *["bytes=150000-"] * 3, "bytes=180000-"]
+
+
+def test_server_without_ranges(server: FlakyServer) -> None:
+    server.ranges = False
+    server.faults[PATH] = [50]
+    with remote(server) as file:
+        assert read(file) == DATA
+        assert file.sha256() == hashlib.sha256(DATA).hexdigest()
+
+
+def test_file_that_changes_is_not_glued_together(server: FlakyServer) -> None:
+    server.faults[PATH] = [50]
+    with remote(server) as file:
+        half = bytearray(10)
+        file.readinto(half)
+        server.files[PATH] = DATA[:1000] * 2
+        with pytest.raises(RemoteError, match="changed while it was read"):
+            read(file)
+
+
+def test_gives_up_after_tries_without_progress(server: FlakyServer) -> None:
+    server.faults[PATH] = [10, *[500] * 3]
+    with remote(server, attempts=3) as file:
+        with pytest.raises(RemoteError, match=r"after 30,000 bytes: status 500, 3 times in a row"):
+            read(file)
+        assert file.failure is not None
+
+
+def test_missing_file_is_not_asked_for_again(server: FlakyServer) -> None:
+    with (
+        remote(server, "/other") as file,
+        pytest.raises(RemoteError, match="404 Not Found") as told,
+    ):
+        read(file)
+    assert told.value.status == 404
+    assert server.asked("/other") == [""]
+
+
+def test_nobody_there() -> None:
+    with (
+        RemoteFile("http://127.0.0.1:9/x", attempts=2, first_pause=0.0) as file,
+        pytest.raises(RemoteError, match="2 times in a row"),
+    ):
+        read(file)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "nothing", "https://"])
+def test_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(DataError, match="no web address"):
+        RemoteFile(url)
+
+
+def test_text(server: FlakyServer) -> None:
+    server.files["/t"] = "a\nü\n".encode()
+    assert fetch_text(server.url + "/t") == "a\nü\n"
