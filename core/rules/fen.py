@@ -100,6 +100,7 @@ class _Codec:
         self.checks = next((win.checks for win in spec.rules.wins if win.checks), 0)
         self._read_start(spec.rules.start)
         self.forced = tuple(self._forced_squares(colour) for colour in (0, 1))
+        self.confined = tuple(self._confined_squares(colour) for colour in (0, 1))
 
     def _read_start(self, start: str) -> None:
         """Which fields FENs have, what stands at home, and how many pieces there are."""
@@ -134,16 +135,22 @@ class _Codec:
             else:
                 zone = promotes.at if promotes.must is True else promotes.must
                 squares = zone_squares(zone, self.board)
-            if kind.index in self.types.hand_types:  # dropped there, it stands there
-                drop = kind.piece.drop
-                everywhere = frozenset(range(self.files * self.ranks))
-                squares -= everywhere if drop is True else zone_squares(drop or (), self.board)
             if kind.index in self.types.hand_types and kind.piece.drop is not False:
-                drop = kind.piece.drop
+                drop = kind.piece.drop  # dropped there, it stands there
                 board = frozenset(range(self.files * self.ranks))
                 squares -= board if drop is True else zone_squares(drop, self.board)
             found[kind.index] = frozenset(self._view(s, colour) for s in squares)
         return found
+
+    def _confined_squares(self, colour: int) -> dict[int, frozenset[int]]:
+        """The only squares of the types that can never leave a zone."""
+        return {
+            kind.index: frozenset(
+                self._view(square, colour) for square in zone_squares(kind.piece.within, self.board)
+            )
+            for kind in self.types.all
+            if kind.piece.within is not None
+        }
 
     def _stuck_squares(self, kind: int) -> frozenset[int]:
         """Squares from which the first player's piece has no move on an empty board."""
@@ -272,11 +279,17 @@ class _Codec:
                 _refuse(text, f"the {name} player has {found} royal {symbol!r}, needs {wanted}")
             for square, code in enumerate(board):
                 if code and piece_colour(code) == colour:
-                    forced = self.forced[colour].get(piece_type(code))
-                    if forced and square in forced:
-                        symbol = self.types.all[piece_type(code)].symbol
-                        where = square_name(square, self.files)
-                        _refuse(text, f"{symbol!r} cannot stand on {where}: it had to promote")
+                    kind = piece_type(code)
+                    if square in self.forced[colour].get(kind, ()):
+                        reason = "it had to promote"
+                    elif square not in self.confined[colour].get(kind, (square,)):
+                        reason = "it cannot leave its zone"
+                    else:
+                        continue
+                    symbol = self.types.all[kind].symbol
+                    symbol = symbol.lower() if colour else symbol
+                    where = square_name(square, self.files)
+                    _refuse(text, f"{symbol!r} cannot stand on {where}: {reason}")
         if not self.hand_of:
             return
         for index, limit in enumerate(self.hand_limit):

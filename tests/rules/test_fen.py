@@ -140,7 +140,7 @@ START = CRAZY.spec.rules.start
         (START.replace("[]", "[" + 3 * "P" + "]"), "35 pieces on board and in hand"),
         ("4k3/8/8/8/8/8/8/4K3[" + 200 * "Q" + "] w - - 0 1", "200 'Q' in hand"),
         ("P3k3/8/8/8/8/8/8/4K3[] w - - 0 1", "'P' cannot stand on a8"),
-        ("4k3/8/8/8/8/8/8/p3K3[] w - - 0 1", "'P' cannot stand on a1"),
+        ("4k3/8/8/8/8/8/8/p3K3[] w - - 0 1", "'p' cannot stand on a1"),
         ("4k3/8/8/8/8/8/8/4RK2[] w - - 0 1", "side that is not to move is in check"),
         ("4k3/8/8/8/8/8/8/4K3[] w - - 0 1\x00", "'1\\x00'"),
         ("\u0661k/8/8/8/8/8/8/8 w", "neither a piece nor a number"),
@@ -166,6 +166,8 @@ def test_what_is_no_crazyhouse_position_is_refused_in_words(text: str, said: str
         ("three-check", "4k3/8/8/8/8/8/8/4K3 w - - 4+3 0 1", "3 checks win"),
         ("horde", "4k3/8/8/8/8/8/8/4K3 w - - 0 1", "1 royal 'K', needs 0"),
         ("makruk", "4k3/8/P7/8/8/8/8/4K3 w - - 0 1", "'P' cannot stand on a6"),
+        ("xiangqi", "9/9/9/3k5/9/9/9/9/9/4K4 w - - 0 1", "'k' cannot stand on d7"),
+        ("xiangqi", "3k5/9/9/9/4B4/9/9/9/9/4K4 w - - 0 1", "'B' cannot stand on e6"),
     ],
 )
 def test_other_families_refuse_what_is_theirs(variant: str, text: str, said: str) -> None:
