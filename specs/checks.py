@@ -34,6 +34,7 @@ from variant_ai.specs.zones import square_of, zone_squares
 Path = tuple[str | int, ...]
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
 _CASTLING_WALK = re.compile(r"[a-z][0-9]+-[a-z][0-9]+\Z")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _RETURNS = re.compile(r"returns as (.+)\Z")
 
 
@@ -47,7 +48,14 @@ class Issue:
 
 def check(spec: VariantSpec) -> list[Issue]:
     """Every issue of the spec; later checks are made only where earlier ones found nothing."""
-    for stage in (_check_pieces, _check_rules, _check_input, _check_policy, _check_symmetry):
+    for stage in (
+        _check_pieces,
+        _check_rules,
+        _check_input,
+        _check_policy,
+        _check_symmetry,
+        _check_drawing,
+    ):
         issues = list(stage(spec))
         if issues:
             return issues
@@ -186,6 +194,23 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
             rank = spec.board.ranks - number
             message = f"rank {rank} is {width} squares wide, the board has {spec.board.files}"
             yield Issue(path, message)
+
+
+def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
+    drawing = spec.drawing
+    yield from _zone_issues(spec, ("drawing", "palace"), drawing.palace)
+    if drawing.marks:
+        yield from _zone_issues(spec, ("drawing", "marks"), drawing.marks)
+    if drawing.river is not None and drawing.river >= spec.board.ranks:
+        message = f"no rank lies above rank {drawing.river}; the board has {spec.board.ranks}"
+        yield Issue(("drawing", "river"), message)
+    for symbol in drawing.glyphs:
+        if symbol not in spec.pieces:
+            message = unknown("piece", symbol, list(spec.pieces))
+            yield Issue(("drawing", "glyphs", symbol), message)
+    for i, ink in enumerate(drawing.inks or ()):
+        if not _COLOUR.match(ink):
+            yield Issue(("drawing", "inks", i), f"{ink!r} is no colour; accepted: '#b3201b'")
 
 
 def _check_input(spec: VariantSpec) -> Iterator[Issue]:

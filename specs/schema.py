@@ -320,6 +320,37 @@ class Search(Model):
     virtual_loss: float = Field(default=1.0, ge=0, le=100)
 
 
+class Drawing(Model):
+    """How the board is drawn for people. Nothing that is played, stored or learnt depends on it."""
+
+    board: Literal["chequered", "plain", "lines"] = Field(
+        default="chequered",
+        description="squares of two colours, of one, or lines on whose crossings the pieces stand",
+    )
+    river: int | None = Field(
+        default=None, ge=1, description="rank above which the inner lines are interrupted"
+    )
+    palace: Zone | None = Field(
+        default=None, description="rectangle with diagonals, on the mover's side and on the other"
+    )
+    marks: tuple[str, ...] = Field(
+        default=(), description="crossings marked by corners, on the mover's side and on the other"
+    )
+    pieces: Literal["figures", "discs", "wedges"] = Field(
+        default="figures",
+        description="figures where the glyph has one and discs with its sign where not; always "
+        "discs; or wedges that point ahead (shogi family)",
+    )
+    glyphs: dict[str, str | tuple[str, str]] = Field(
+        default_factory=dict,
+        description="sign of a piece, or of the first player's and the second's; left out, it "
+        "follows from the piece's name (king, queen, rook, bishop, knight, pawn), else its letter",
+    )
+    inks: tuple[str, str] | None = Field(
+        default=None, description="colours (`#rrggbb`) of the two players' signs on discs"
+    )
+
+
 class Training(Model):
     """The published recipe of the variant (papers 000/001 section 8, thesis table 4.14)."""
 
@@ -350,5 +381,6 @@ class VariantSpec(Model):
     policy: tuple[PolicyItem, ...] | Literal["derived"] = "derived"
     symmetry: tuple[Literal["files"], ...] = ()
     search: Search = Search()
+    drawing: Drawing = Drawing()
     training: Training = Training()
     protocols: tuple[Literal["uci", "ucci", "cyclone"], ...] = ("uci",)

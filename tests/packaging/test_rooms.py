@@ -20,6 +20,7 @@ ROOMS = ("specs", "core", "plugins", "variants", "cli")
 ORDER = (
     "specs",
     "core/rules",
+    "core/draw",
     "core/encoding",
     "core/nets",
     "core/inference",

@@ -1,0 +1,85 @@
+"""Where things stand in a picture: squares, hands and coordinates, in units of the picture.
+
+┌──────────────────────────┐
+│ hand of the one above    │  HAND, only where the variant has hands
+├──────────────────────────┤
+│ 8                        │
+│ …  board, CELL a square  │
+│ 1                        │
+│   a b c …                │  MARGIN on all four sides
+├──────────────────────────┤
+│ hand of the one below    │
+└──────────────────────────┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from variant_ai.specs.schema import VariantSpec
+
+CELL = 64.0
+MARGIN = 26.0
+HAND = 62.0
+SLOT = 58.0
+"""Width of a kind in a hand; less where the board is too narrow for all of them."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of one picture. `flipped` puts the second player at the bottom."""
+
+    files: int
+    ranks: int
+    hand_kinds: int
+    flipped: bool
+
+    @classmethod
+    def of(cls, spec: VariantSpec, flipped: bool) -> Layout:
+        kinds = len(spec.hands.order) if spec.hands else 0
+        return cls(spec.board.files, spec.board.ranks, kinds, flipped)
+
+    @property
+    def width(self) -> float:
+        return self.files * CELL + 2 * MARGIN
+
+    @property
+    def height(self) -> float:
+        return self.ranks * CELL + 2 * MARGIN + (2 * HAND if self.hand_kinds else 0)
+
+    @property
+    def left(self) -> float:
+        """x of the board's left edge."""
+        return MARGIN
+
+    @property
+    def top(self) -> float:
+        """y of the board's upper edge."""
+        return MARGIN + (HAND if self.hand_kinds else 0)
+
+    def column_row(self, square: int) -> tuple[int, int]:
+        """Column from the left and row from above, as seen in the picture."""
+        file, rank = square % self.files, square // self.files
+        if self.flipped:
+            return self.files - 1 - file, rank
+        return file, self.ranks - 1 - rank
+
+    def centre(self, square: int) -> tuple[float, float]:
+        """(x, y) of a square's centre, or of a crossing of lines."""
+        column, row = self.column_row(square)
+        return self.left + (column + 0.5) * CELL, self.top + (row + 0.5) * CELL
+
+    def is_below(self, colour: int) -> bool:
+        """Whether the player sits at the lower edge."""
+        return (colour == 1) == self.flipped
+
+    @property
+    def slot(self) -> float:
+        """Width of a kind in a hand."""
+        return min(SLOT, self.files * CELL / max(self.hand_kinds, 1))
+
+    def hand_centre(self, colour: int, index: int) -> tuple[float, float]:
+        """(x, y) of a kind in a player's hand, `index` into hands.order."""
+        x = self.left + (index + 0.5) * self.slot
+        y = self.height - HAND / 2 - 3 if self.is_below(colour) else HAND / 2 + 3
+        return x, y

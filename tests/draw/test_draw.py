@@ -1,0 +1,168 @@
+"""Pictures and text of boards: every variant, both kinds of board, hands, arrows."""
+
+from __future__ import annotations
+
+import re
+import struct
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from variant_ai.core.draw import Arrow, board_svg, board_text, png_bytes
+from variant_ai.core.draw.figures import FIGURES, strokes
+from variant_ai.core.draw.layout import CELL, Layout
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.notation import UciNotation
+from variant_ai.plugins import registry
+from variant_ai.specs import encoding_hash, rules_hash, spec_hash
+from variant_ai.specs.schema import Drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+TACTICS = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
+
+
+def drawn(
+    variant: str, moves: tuple[str, ...] = (), fen: str | None = None, arrows: tuple[str, ...] = (),
+    **options: bool,
+) -> ET.Element:  # fmt: skip
+    spec = registry().variant(variant)
+    rules = make_rules(spec)
+    game = Game.from_uci(rules, fen, moves)
+    shown = [Arrow(UciNotation().read(rules, game.position, text)) for text in arrows]
+    last = game.moves[-1] if game.moves else None
+    return ET.fromstring(board_svg(spec, game.position, last_move=last, arrows=shown, **options))
+
+
+def points(root: ET.Element) -> list[list[tuple[float, float]]]:
+    """Corners of each arrow, in the order drawn."""
+    return [
+        [(float(x), float(y)) for x, y in (pair.split(",") for pair in polygon.get("points", "").split())]
+        for polygon in root.iter(f"{SVG}polygon")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(registry().variants))
+def test_every_variant_can_be_drawn(name: str) -> None:
+    spec = registry().variant(name)
+    root = drawn(name)
+    pieces = sum(c.isalpha() for c in spec.rules.start.split()[0].split("[")[0])
+    groups = [g for g in root.iter(f"{SVG}g") if (g.get("transform") or "").startswith("translate")]
+    hands = 2 * len(spec.hands.order) if spec.hands else 0
+    assert len(groups) == pieces + hands
+    assert "nan" not in ET.tostring(root, encoding="unicode")
+
+
+def test_arrow_ends_on_its_target_from_both_sides() -> None:
+    layout = Layout.of(registry().variant("chess"), flipped=False)
+    e4 = 3 * 8 + 4
+    tip = points(drawn("chess", arrows=("e2e4",)))[0][3]
+    assert tip == pytest.approx(layout.centre(e4), abs=0.1)
+    turned = points(drawn("chess", arrows=("e2e4",), flipped=True))[0][3]
+    across = (layout.width - tip[0], layout.height - tip[1])
+    assert turned == pytest.approx(across, abs=0.1)
+
+
+def test_a_drop_comes_from_the_hand() -> None:
+    layout = Layout.of(registry().variant("crazyhouse"), flipped=False)
+    tail = points(drawn("crazyhouse", fen=TACTICS, arrows=("N@e6",)))[0][0]
+    x, y = layout.hand_centre(0, 1)
+    assert abs(tail[0] - x) < CELL / 2
+    assert layout.top + 8 * CELL < tail[1] < y
+
+
+def test_the_best_arrow_is_drawn_last_and_widest() -> None:
+    spec = registry().variant("chess")
+    rules = make_rules(spec)
+    position = rules.position()
+    moves = rules.legal_moves(position).tolist()[:3]
+    arrows = [Arrow(move, weight) for move, weight in zip(moves, (1.0, 0.5, 0.0), strict=True)]
+    root = ET.fromstring(board_svg(spec, position, arrows=arrows))
+    widths = []
+    for corners in points(root):
+        (x0, y0), (x1, y1) = corners[0], corners[-1]
+        widths.append(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5)
+    assert widths == sorted(widths)
+    assert widths[-1] > 2 * widths[0]
+
+
+def test_hands_are_counted() -> None:
+    texts = [t.text for t in drawn("crazyhouse", fen=TACTICS).iter(f"{SVG}text")]
+    assert texts.count("2") == 3  # two ranks' labels, and two knights
+
+
+def test_lines_stop_at_the_river_but_for_the_edges() -> None:
+    layout = Layout.of(registry().variant("xiangqi"), flipped=False)
+    below, above = layout.centre(4 * 9)[1], layout.centre(5 * 9)[1]
+    crossing = {
+        float(line.get("x1", "0"))
+        for line in drawn("xiangqi").iter(f"{SVG}line")
+        if line.get("x1") == line.get("x2")
+        and min(float(line.get("y1", "0")), float(line.get("y2", "0"))) <= above
+        and max(float(line.get("y1", "0")), float(line.get("y2", "0"))) >= below
+    }
+    assert crossing == {layout.centre(0)[0], layout.centre(8)[0]}
+
+
+def test_palaces_have_diagonals_on_both_sides() -> None:
+    diagonals = [
+        line
+        for line in drawn("xiangqi").iter(f"{SVG}line")
+        if line.get("x1") != line.get("x2") and line.get("y1") != line.get("y2")
+    ]
+    assert len(diagonals) == 4
+
+
+def test_every_character_of_the_specs_is_drawn_without_a_font() -> None:
+    for name in ("xiangqi", "minixiangqi"):
+        for glyph in registry().variant(name).drawing.glyphs.values():
+            for character in glyph:
+                lines = strokes(character)
+                assert lines is not None, character
+                assert all(-6 <= v <= 106 for line in lines for point in line for v in point)
+    assert strokes("x") is None
+    assert set("♚♛♜♝♞♟") == set(FIGURES)
+
+
+def test_png_has_the_size_asked_for() -> None:
+    pytest.importorskip("resvg_py", reason="resvg-py is not installed")
+    spec = registry().variant("chess")
+    svg = board_svg(spec, make_rules(spec).position(), size=300)
+    for width, wanted in ((None, 300), (150, 150)):
+        data = png_bytes(svg, width=width)
+        assert data.startswith(b"\x89PNG")
+        assert struct.unpack(">II", data[16:24])[0] == wanted
+
+
+def test_text_of_a_board_reads_as_its_fen() -> None:
+    spec = registry().variant("crazyhouse")
+    rules = make_rules(spec)
+    text = board_text(spec, rules.position(TACTICS))
+    rows = [line.split()[1:] for line in text.splitlines()[1:9]]
+    fen = TACTICS.split("[", maxsplit=1)[0].split("/")
+    written = [re.sub(r"\d", lambda m: "." * int(m[0]), row) for row in fen]
+    assert ["".join(row) for row in rows] == written
+    assert text.splitlines()[0].split() == ["hand:", "p", "b"]
+    assert text.splitlines()[-1].split() == ["hand:", "N", "x", "2"]
+
+
+def test_text_marks_the_last_move_and_turns() -> None:
+    spec = registry().variant("xiangqi")
+    game = Game.from_uci(make_rules(spec), None, ["h3e3"])
+    lines = board_text(spec, game.position, last_move=game.moves[-1]).splitlines()
+    assert "[C]" in next(line for line in lines if line.startswith(" 3 "))
+    assert "[+]" in next(line for line in lines if line.startswith(" 3 "))
+    turned = board_text(spec, game.position, flipped=True, first_rank=0).splitlines()
+    assert turned[0].split()[0] == "0"
+    assert turned[-1].split() == list("ihgfedcba")
+    assert "~" in turned[5]
+    signs = board_text(spec, game.position, signs=True, colour=True)
+    assert "帥" in signs
+    assert "\x1b[" in signs
+
+
+def test_how_it_is_drawn_changes_no_hash() -> None:
+    spec = registry().variant("xiangqi")
+    other = spec.model_copy(update={"drawing": Drawing()})
+    for digest in (rules_hash, encoding_hash, spec_hash):
+        assert digest(other) == digest(spec)
