@@ -1,0 +1,106 @@
+"""Tables: the right numbers in the right places, whatever the names are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from html.parser import HTMLParser
+
+import pytest
+
+from variant_ai.core.arena.crosstable import as_json, csv_text, standings, text
+from variant_ai.core.arena.crosstable_html import html
+from variant_ai.core.arena.elo import Tally
+
+NAMES = ["weak <b>", "strong", 'of "two", kinds']
+RESULTS = [
+    [Tally(), Tally(1, 1, 3), Tally(1, 2, 2)],
+    [Tally(4, 1, 0), Tally(), Tally(3, 1, 1)],
+    [Tally(3, 1, 1), Tally(1, 1, 3), Tally()],
+]
+
+
+def test_standings_count_both_colours() -> None:
+    table = standings(NAMES, RESULTS)
+    best = table.lines[0]
+    assert (best.name, best.rank) == ("strong", 1)
+    # first: 4-0-1 and 3-1-1; second: 3-1-1 and 3-1-1
+    assert best.tally.text == "13-3-4"
+    assert best.first.text == "7-1-2"
+    assert best.against[NAMES[0]].text == "7-1-2"
+    assert [line.name for line in table.lines] == ["strong", NAMES[2], NAMES[0]]
+    assert (table.games, table.draw_ratio) == (30, 7 / 30)
+    assert table.first_score == pytest.approx((13 + 3.5) / 30)
+    assert sum(line.elo for line in table.lines) == pytest.approx(0, abs=1e-9)
+    assert all(0 < line.error < 300 for line in table.lines)
+
+
+def test_text_of_two_says_what_the_papers_say() -> None:
+    results = [[Tally(), Tally(40, 10, 2)], [Tally(1, 11, 36), Tally()]]
+    said = text(standings(["A", "B"], results, title="A and B"))
+    assert said.startswith("A and B\n\n")
+    assert "A against B: 76-3-21, Elo +322.7 ± 77.1, LOS 100.0 %, draws 21.0 %" in said
+
+
+def test_text_of_three_has_a_cross_table() -> None:
+    said = text(standings(NAMES, RESULTS, extra={"strong": {"nps": "1,234"}}))
+    lines = said.splitlines()
+    assert lines[0].split()[-1] == "nps"
+    assert lines[1].endswith("1,234")
+    assert "1 strong" in said and "·" in said
+    assert "30 games, 23.3 % drawn; the first player took 55.0 % of the points" in said
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_no_games_and_games_all_won() -> None:
+    empty = standings(["A", "B"], [[Tally()] * 2] * 2)
+    assert empty.ratings is None and "0.0" in text(empty)
+    assert "<html" in html(empty)
+    one = standings(["A", "B"], [[Tally(), Tally(3, 0, 0)], [Tally(), Tally()]])
+    assert "lean on one drawn game" in text(one)
+    assert "lean on one" in html(one)
+    assert as_json(one)["prior"] is True
+
+
+def test_csv_is_read_back() -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_text(standings(NAMES, RESULTS)))))
+    assert [row["player"] for row in rows] == ["strong", NAMES[2], NAMES[0]]
+    assert rows[0]["W-L-D"] == "13-3-4"
+    assert rows[0][f"against {NAMES[0]}"] == "7-1-2"
+    assert rows[0]["against strong"] == ""
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page: open elements, texts, and what it would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.fetched += [v or "" for name, v in attrs if name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_html_stands_alone_and_names_stay_text() -> None:
+    page = Page()
+    page.feed(html(standings(NAMES, RESULTS, title="A & B"), notes=["10 s <each>"]))
+    assert "svg" in page.tags and "script" not in page.tags and "b" not in page.tags
+    assert page.fetched == []
+    assert page.tags.count("circle") == 3
+    assert "weak <b>" in page.texts and "10 s <each>" in page.texts and "A & B" in page.texts
+    assert "7-1-2" in page.texts
+
+
+def test_json_has_no_infinities() -> None:
+    said = as_json(standings(NAMES, RESULTS))
+    players = said["players"]
+    assert isinstance(players, list)
+    assert all(math.isfinite(player["elo"]) for player in players)
+    assert players[0]["against"][NAMES[0]] == "7-1-2"
