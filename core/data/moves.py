@@ -63,12 +63,6 @@ class RulesCodec:
 
         return MoveCodec(self.spec)
 
-    @cached_property
-    def _tables(self) -> NDArray[np.void] | None:
-        """The kernel's, None where other rules play."""
-        tables: NDArray[np.void] | None = getattr(self.rules, "tables", None)
-        return tables
-
     def start(self, fen: str | None) -> Position:
         if fen not in self._starts:
             if len(self._starts) >= MOST_STARTS:
@@ -77,37 +71,10 @@ class RulesCodec:
         return self._starts[fen]
 
     def encode(self, fen: str | None, moves: Sequence[int]) -> Codes:
-        start = self.start(fen)
-        if self._tables is not None:
-            from variant_ai.core.data.move_codes import encode_into
-
-            codes = np.empty(len(moves), np.uint16)
-            given = np.asarray(moves, np.int32)
-            if encode_into(self._tables, self._codec.record, _work(start), given, codes) == len(
-                moves
-            ):
-                return codes
-        return self._codec.encode_game(self.rules, start, moves)  # its error names ply and move
+        return self._codec.encode_game(self.rules, self.start(fen), moves)
 
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
-        start = self.start(fen)
-        if self._tables is not None:
-            from variant_ai.core.data.move_codes import decode_into
-
-            moves = np.empty(len(codes), np.int32)
-            given = np.require(codes, np.uint16, ["C", "W", "A"])
-            if decode_into(self._tables, self._codec.record, _work(start), given, moves) == len(
-                codes
-            ):
-                return list(moves.tolist())
-        return self._codec.decode_game(self.rules, start, codes)
-
-
-def _work(start: Position) -> Position:
-    """Two positions to play in, the first of them the start."""
-    work = np.empty(2, POSITION)
-    work[0] = start[0]
-    return work
+        return self._codec.decode_game(self.rules, self.start(fen), codes)
 
 
 def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:

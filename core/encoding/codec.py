@@ -82,15 +82,16 @@ class MoveCodec:
         moves = np.empty(len(codes), np.int32)
         position, done = start.copy(), 0
         if isinstance(rules, KernelRules):
-            listed = np.require(codes, np.uint16, ["C", "W", "A"])
-            done = kernels.decode_game_into(rules.tables, self.record, position, listed, moves)
+            given = np.require(codes, np.uint16, ["C", "W", "A"])
+            done = kernels.decode_game_into(rules.tables, self.record, position, given, moves)
         for ply in range(int(done), len(codes)):
             try:
                 moves[ply] = self.decode(position, int(codes[ply]))
             except MoveError as error:
                 raise MoveError(f"ply {ply}: {error}") from None
             position = rules.play(position, int(moves[ply]))
-        return [int(move) for move in moves]
+        listed: list[int] = moves.tolist()
+        return listed
 
 
 def describe(move: int, spec: VariantSpec) -> str:
