@@ -25,7 +25,8 @@ from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.nets.describe import describe
 from variant_ai.core.train.device import has_fast_bf16
 from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.trainer import Trainer, autocast
+from variant_ai.core.train.prediction import autocast
+from variant_ai.core.train.trainer import Trainer
 from variant_ai.plugins import registry
 from variant_ai.specs import VariantSpec
 

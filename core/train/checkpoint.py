@@ -3,6 +3,7 @@
     step-00001000/
       model.safetensors       parameters and buffers (running statistics of the norms)
       optimiser.safetensors   momentum of each parameter, by its name
+      average.safetensors     the running mean of parameters and buffers, where one is kept
       state.json              step and everything else that training goes on from
       config.json             the run's resolved configuration
 
@@ -30,6 +31,7 @@ from variant_ai.core.train.files import naming
 from variant_ai.specs.errors import DataError
 
 MODEL, OPTIMISER = "model.safetensors", "optimiser.safetensors"
+AVERAGE = "average.safetensors"
 STATE, CONFIG = "state.json", "config.json"
 _NAME = re.compile(r"step-(\d{8,})\Z")
 
@@ -49,6 +51,12 @@ class TrainState:
     """Time trained, over all resumptions."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums of the metrics since the last log line."""
+    further: dict[str, float] = field(default_factory=dict)
+    """The same of what the net says beside value and policy."""
+    usual_loss: float = 0.0
+    """Running mean of the loss, by which spikes are told."""
+    usual_steps: int = 0
+    """Steps that mean has seen."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +78,20 @@ class Checkpoint:
     def optimiser(self) -> dict[str, Tensor]:
         return _tensors(self.path / OPTIMISER)
 
+    def average(self) -> dict[str, Tensor] | None:
+        """The running mean of the weights, None where the training keeps none."""
+        path = self.path / AVERAGE
+        return _tensors(path) if path.is_file() else None
+
+    def best(self) -> dict[str, Tensor]:
+        """The weights to use: the running mean where there is one, else the last."""
+        average = self.average()
+        return self.model() if average is None else average
+
     def build(self, config: TrainConfig | None = None, builders: Any = None) -> nn.Module:
-        """The net with its weights, on the CPU, ready to evaluate."""
+        """The net with the weights to use, on the CPU, ready to evaluate."""
         net = (config or self.config()).net.build(builders)
-        load_model(net, self.model(), self.path)
+        load_model(net, self.best(), self.path)
         return net.eval()
 
 
@@ -89,6 +107,7 @@ def save_checkpoint(
     config: TrainConfig,
     *,
     keep: int,
+    average: nn.Module | None = None,
 ) -> Checkpoint:
     """Writes the checkpoint of `state.step` under `folder` and deletes all but the newest `keep`.
 
@@ -102,6 +121,7 @@ def save_checkpoint(
         contents = {
             MODEL: save(_plain(net.state_dict())),
             OPTIMISER: save(_plain(momenta(net, optimiser))),
+            **({} if average is None else {AVERAGE: save(_plain(average.state_dict()))}),
             STATE: json.dumps(asdict(state)).encode(),
             CONFIG: config.model_dump_json(indent=2).encode(),
         }
@@ -119,8 +139,23 @@ def save_checkpoint(
         shutil.rmtree(part, ignore_errors=True)
         raise
     for outdated in list_checkpoints(folder)[:-keep]:
-        shutil.rmtree(outdated.path, ignore_errors=True)
+        # Renamed first: what has a checkpoint's name is whole even while it is being deleted.
+        gone = outdated.path.with_name(f"{outdated.path.name}.gone")
+        outdated.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
     return Checkpoint(target)
+
+
+def clear_up(folder: Path) -> None:
+    """Puts in order what a killed writer left: halves are deleted, and a checkpoint that was about
+    to be replaced gets its name back."""
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".old" and not path.with_suffix("").exists():
+            path.rename(path.with_suffix(""))
+        elif path.suffix in (".old", ".part", ".gone"):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def list_checkpoints(folder: Path) -> list[Checkpoint]:

@@ -11,6 +11,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.nets.interface import NetConfig
+from variant_ai.specs.errors import DataError
+from variant_ai.specs.hashing import encoding_hash
+from variant_ai.specs.schema import VariantSpec
 
 CONFIG_VERSION = 1
 
@@ -35,6 +38,11 @@ class DataConfig(BaseModel):
     train_positions: int = Field(default=0, ge=0)
     validation_positions: int = Field(default=0, ge=0)
     mirror: bool = False
+    weights: tuple[float, ...] = ()
+    """Relative shares of the stores in each batch; empty: every position counts alike."""
+    forget_move_number: float = Field(default=0.0, ge=0, le=1)
+    """Share of the training samples whose move number restarts at 1, as a position's does that a
+    graphical interface sends by itself."""
 
 
 class TrainConfig(BaseModel):
@@ -62,14 +70,31 @@ class TrainConfig(BaseModel):
     weight_decay: float = Field(default=1e-4, ge=0)
     value_weight: float = Field(default=0.01, ge=0)
     """α of the loss."""
+    plies_weight: float = Field(default=0.01, ge=0)
+    """Weight of the loss of `plies left`, of a net that tells them."""
     clip: float = Field(default=5.0, gt=0)
     """Greatest norm of a step's gradient."""
+    spike: float = Field(default=2.0, ge=0)
+    """A loss above this multiple of what is usual, plus one, sends the training back to its last
+    checkpoint as a NaN does; 0 lets every number pass."""
+    micro_batches: int = Field(default=1, ge=1)
+    """Parts that the positions of a step are computed in, one after the other or by several
+    processes; each has batch norm statistics of its own. Divides `batch`."""
+    ema: float = Field(default=0.0, ge=0, lt=1)
+    """Decay of the running mean of the weights that is validated and kept; 0 keeps the last."""
     seed: int = 0
+
+    start_from: str = ""
+    """Checkpoint whose weights the training begins with; drawn at random where empty."""
+    freeze: int = Field(default=0, ge=0)
+    """How many first layers keep those weights: the stem, then block after block."""
 
     device: str = "cpu"
     precision: Literal["fp32", "bf16"] = "fp32"
     threads: int = Field(default=0, ge=0)
     """Of torch on the CPU; 0 leaves it to torch. Another number may change the last bits."""
+    compile: bool = False
+    """Whether torch compiles the net: a minute at the start, for faster steps."""
 
     log_every: int = Field(default=50, ge=1)
     validate_every: int = Field(default=500, ge=1)
@@ -84,3 +109,15 @@ class TrainConfig(BaseModel):
     """The budget the steps were planned for; nothing follows from it any more."""
     planned_rate: float | None = None
     """Positions a second measured for that plan."""
+
+
+def require_spec(config: TrainConfig, spec: VariantSpec, where: str) -> None:
+    """Raises DataError where a run or checkpoint is of another variant or encoding."""
+    if config.variant != spec.variant:
+        raise DataError(f"{where} was trained for {config.variant}, not for {spec.variant}")
+    if config.encoding_hash != encoding_hash(spec):
+        raise DataError(
+            f"{where} was trained for another version of the {spec.variant} spec (encoding "
+            f"{config.encoding_hash}, the spec now has {encoding_hash(spec)}); its planes or moves "
+            "differ, so it must be trained again"
+        )

@@ -28,8 +28,8 @@ from variant_ai.core.train.calibration import (
 from variant_ai.core.train.intervals import Interval, intervals, paired_differences
 from variant_ai.core.train.metrics import Metrics, Scores, score
 from variant_ai.core.train.places import Places, rating_classes
+from variant_ai.core.train.prediction import autocast, place
 from variant_ai.core.train.source import Source
-from variant_ai.core.train.trainer import autocast, place
 
 PLY_STEP = 20
 """Accuracy is told for plies 0 to 19, 20 to 39, ..."""

@@ -5,31 +5,56 @@ a budget of minutes turned into steps by measuring this machine.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.split import By, SplitPlan, shared_prefix, split_games
-from variant_ai.core.data.store import Store
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.nets.interface import NetConfig, NetworkBuilder, configure_net
+from variant_ai.core.nets.interface import (
+    NetConfig,
+    NetworkBuilder,
+    configure_net,
+    find_builder,
+)
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.train.config import DataConfig, TrainConfig
+from variant_ai.core.train.assembly import frozen_layers
+from variant_ai.core.train.checkpoint import Checkpoint, find_checkpoint
+from variant_ai.core.train.config import DataConfig, TrainConfig, require_spec
 from variant_ai.core.train.device import choose_device, choose_precision
+from variant_ai.core.train.stores import (
+    NO_SPLIT,
+    OpenData,
+    Prepared,
+    TrainSource,
+    open_data,
+    parse_split,
+    seen_positions,
+)
 from variant_ai.core.train.trainer import Trainer
-from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.core.train.workers import ALONE, Workers
+from variant_ai.specs.errors import DataError, SpecError, VariantAIError
 from variant_ai.specs.hashing import encoding_hash, spec_hash
 from variant_ai.specs.schema import VariantSpec
 
+__all__ = [
+    "OpenData",
+    "Prepared",
+    "TrainRequest",
+    "configure",
+    "open_data",
+    "parse_split",
+    "prepare",
+    "seen_positions",
+]
+
 DEFAULT_SPLIT = "group:0.05"
-NO_SPLIT = "none"
 GPU_NET = "risev2-mobile"
 CPU_NET, CPU_SIZE = "risev2-mobile-small", {"blocks": 5, "channels": 64}
 CPU_BATCH = 256
@@ -38,6 +63,10 @@ CLOSING_SECONDS = 6.0
 """Kept of a budget for export, figures and the like."""
 VALIDATIONS = 10
 """Validations under way, evenly spread."""
+FINE_TUNE_RATE = 0.01 / 0.35
+"""Greatest learning rate of fine-tuning, as a share of the spec's (paper 000, section 8)."""
+FORGOTTEN_NUMBERS = 0.1
+"""Share of the samples whose move number restarts, of encodings that show it."""
 
 
 @dataclass(frozen=True)
@@ -46,94 +75,44 @@ class TrainRequest:
 
     spec: VariantSpec
     stores: tuple[Path, ...]
+    weights: tuple[float, ...] = ()
+    """Relative shares of the stores in each batch; empty: every position counts alike."""
     validation_stores: tuple[Path, ...] = ()
     """Validated on as a whole, instead of a split of `stores`."""
     split: str | None = None
     net: str | None = None
     head: str | None = None
     size: Mapping[str, Any] = field(default_factory=dict)
+    start_from: Path | None = None
+    """Run directory or checkpoint whose net the training goes on with, in place of a new one."""
+    freeze: int = 0
+    """How many of its first layers stay as they are."""
     epochs: float | None = None
     steps: int | None = None
     minutes: float | None = None
     started: float | None = None
     """`time.perf_counter()` at which the minutes began; None: when the plan is made."""
     batch: int | None = None
+    accumulate: int = 1
+    """Parts of a step that each process computes one after the other."""
     lr_max: float | None = None
     lr_min: float | None = None
     momentum: tuple[float, float] | None = None
     warmup: float | None = None
     weight_decay: float | None = None
     value_weight: float | None = None
+    plies_weight: float | None = None
     clip: float | None = None
+    spike: float | None = None
+    ema: float = 0.0
     mirror: bool = False
+    forget_move_number: float | None = None
     seed: int = 0
     device: str = "auto"
     precision: str = "auto"
     threads: int | None = None
+    compile: bool = False
     final_limit: int | None = None
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A training ready to run."""
-
-    config: TrainConfig
-    encoder: Encoder
-    train: Sampler
-    validation: Sampler | None
-    validation_games: tuple[NDArray[np.int64], ...] = ()
-    """Indices of the games validated on, one array per store that holds them."""
-    seen: NDArray[np.bool_] | None = None
-    """[N] of the validation's positions in stored order: met in training with the same move."""
-
-
-@dataclass(frozen=True)
-class OpenData:
-    """Stores opened and split."""
-
-    config: DataConfig
-    """With hashes and sizes filled in."""
-    train: Sampler
-    validation: Sampler | None
-    validation_games: tuple[NDArray[np.int64], ...]
-    seen: NDArray[np.bool_] | None
-
-    def prepared(self, config: TrainConfig, encoder: Encoder) -> Prepared:
-        return Prepared(
-            config, encoder, self.train, self.validation, self.validation_games, self.seen
-        )
-
-
-def parse_split(text: str, seed: int) -> SplitPlan | None:
-    """`BY[:VALIDATION[:TEST]]`: `group:0.05`, `game:0.1:0.1`, `year:2008:2009-`; None of `none`.
-
-    Several years or sources are parted by commas. Raises UnknownNameError, DataError.
-    """
-    if text == NO_SPLIT:
-        return None
-    by, *parts = text.split(":")
-    if by not in get_args(By):
-        raise UnknownNameError("way to split", by, (*get_args(By), NO_SPLIT))
-    if len(parts) > 2:
-        raise DataError(f"split {text!r}: accepted is BY, BY:VALIDATION or BY:VALIDATION:TEST")
-    known = cast(By, by)
-    if by == "year" or (by == "source" and parts and not _is_number(parts[0])):
-        keys = [tuple(part.split(",")) for part in parts] + [(), ()]
-        return SplitPlan(known, validation_keys=keys[0], test_keys=keys[1], seed=seed)
-    try:
-        shares = [float(part) for part in parts]
-    except ValueError:
-        raise DataError(f"split {text!r}: shares are numbers, e.g. {by}:0.05") from None
-    validation, test = [*shares, *[0.05, 0.0][len(shares) :]]
-    return SplitPlan(known, validation, test, seed=seed)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def prepare(
@@ -141,32 +120,51 @@ def prepare(
     *,
     rules: Rules | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
+    workers: Workers = ALONE,
 ) -> Prepared:
     """Opens the stores and resolves the request; with a budget of minutes, measures the machine.
 
-    `rules` are needed where the spec's engine is `fairy`.
+    Everything that can be refused without the data is refused before they are opened. `rules` are
+    needed where the spec's engine is `fairy`.
 
     Raises UnknownNameError, DataError, VariantAIError where something asked for does not fit.
     """
     spec, recipe = request.spec, request.spec.training
     device = choose_device(request.device)
     precision = choose_precision(request.precision, device)
-    net = configure(request, device, builders)
+    start = None if request.start_from is None else find_checkpoint(request.start_from)
+    net = configure(request, device, builders) if start is None else _net_of(start, request)
     encoder = Encoder(spec, net.head)
     on_cpu = device.type == "cpu"
     batch = request.batch or (min(CPU_BATCH, recipe.batch) if on_cpu else recipe.batch)
+    micro_batches = request.accumulate * workers.world
+    _check(request, net, encoder, batch, micro_batches, workers, builders)
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
+    shows_number = any(plane.item == "move_number" for plane in encoder.input_planes)
     data = DataConfig(
         stores=_paths(request.stores),
+        weights=request.weights,
         validation_stores=_paths(request.validation_stores),
         split=split,
         seed=request.seed,
         mirror=request.mirror,
+        forget_move_number=_or(
+            request.forget_move_number, FORGOTTEN_NUMBERS if shows_number else 0.0
+        ),
     )
-    opened = open_data(spec, encoder, data, batch=batch, seed=request.seed, rules=rules)
+    opened = open_data(
+        spec,
+        encoder,
+        data,
+        batch=batch // micro_batches,
+        seed=request.seed,
+        rules=rules,
+        workers=workers,
+    )
     train, validation = opened.train, opened.validation
     # The published rate belongs to the published batch; the step is the sum over a batch.
-    lr_max = request.lr_max or recipe.lr_max * batch / recipe.batch
+    rate = recipe.lr_max * (FINE_TUNE_RATE if start is not None else 1.0)
+    lr_max = request.lr_max or rate * batch / recipe.batch
     per_epoch = train.samples_per_epoch / batch
     epochs = request.epochs
     if epochs is None and request.steps is None and request.minutes is None:
@@ -193,11 +191,16 @@ def prepare(
         device=str(device),
         precision=precision,
         threads=request.threads or (torch.get_num_threads() if on_cpu else 0),
+        compile=request.compile,
+        micro_batches=micro_batches,
+        ema=request.ema,
+        start_from="" if start is None else str(start.path.resolve()),
+        freeze=request.freeze,
         validation_limit=4096 if on_cpu else 16_384,
         final_limit=request.final_limit,
         **{
             name: value
-            for name in ("warmup", "clip")
+            for name in ("warmup", "clip", "spike", "plies_weight")
             if (value := getattr(request, name)) is not None
         },
     )
@@ -237,89 +240,68 @@ def configure(
             **size,
         )
 
-    from variant_ai.core.nets.interface import find_builder
-
     flat = head == "flat" or (head is None and find_builder(name, builders).heads[0] == "flat")
     return configured(Encoder(request.spec, "flat").actions if flat else None)
 
 
-def open_data(
-    spec: VariantSpec,
+def _net_of(start: Checkpoint, request: TrainRequest) -> NetConfig:
+    """The net of a checkpoint to go on with. Raises DataError where it is of another encoding,
+    VariantAIError where the request names a net too."""
+    if request.net or request.head or request.size:
+        raise VariantAIError(
+            "a training that starts from a net keeps it: name no net, head or size beside it"
+        )
+    config = start.config()
+    require_spec(config, request.spec, str(start.path))
+    return config.net
+
+
+def _check(
+    request: TrainRequest,
+    net: NetConfig,
     encoder: Encoder,
-    data: DataConfig,
-    *,
     batch: int,
-    seed: int,
-    rules: Rules | None = None,
-) -> OpenData:
-    """Opens the stores of a configuration, splits them and makes the samplers.
-
-    Raises DataError where the configuration gives hashes and a store has another.
-    """
-    stores = [Store(path, spec) for path in data.stores]
-    others = [Store(path, spec) for path in data.validation_stores]
-    hashes = tuple(store.content_hash for store in [*stores, *others])
-    if data.hashes and data.hashes != hashes:
-        changed = next(
-            path
-            for path, was, now in zip(
-                data.stores + data.validation_stores, data.hashes, hashes, strict=True
-            )
-            if was != now
+    micro_batches: int,
+    workers: Workers,
+    builders: Mapping[str, NetworkBuilder] | None,
+) -> None:
+    """Raises VariantAIError for what cannot be done, whatever the data."""
+    if batch % micro_batches or batch < 2 * micro_batches:
+        what = f"{request.accumulate} parts"
+        if workers.world > 1:
+            what += f" in each of {workers.world} processes"
+        raise VariantAIError(
+            f"a batch of {batch} positions cannot be computed in {what} of two positions or more, "
+            "all equal; another --batch can"
         )
-        raise DataError(f"{changed} is no longer the store that this training began with")
-    plan = parse_split(data.split, data.seed)
-    games: list[NDArray[np.int64]] = []
-    held: list[NDArray[np.int64]] = []
-    for store in stores:
-        if plan is None:
-            games.append(np.arange(len(store)))
-            held.append(np.zeros(0, np.int64))
-        else:
-            split = split_games(store, plan)
-            games.append(split.train)
-            held.append(split.validation)
-    train = Sampler(
-        stores, encoder, batch=batch, seed=seed, mirror=data.mirror, games=games, rules=rules
-    )
-    if others:
-        validating, chosen = others, [np.arange(len(store)) for store in others]
-    else:
-        validating, chosen = stores, held
-    validation = None
-    seen = None
-    if any(map(len, chosen)):
-        validation = Sampler(
-            validating, encoder, batch=max(batch, 256), seed=seed, games=chosen, rules=rules
+    if workers.world > 1 and request.minutes is not None:
+        raise VariantAIError(
+            "minutes are planned by measuring one process; give several of them --steps or --epochs"
         )
-        if not others and len(stores) == 1:
-            seen = seen_positions(stores[0], games[0], chosen[0])
-    filled = data.model_copy(
-        update={
-            "hashes": hashes,
-            "train_games": int(sum(map(len, games))),
-            "validation_games": int(sum(map(len, chosen))),
-            "train_positions": train.positions,
-            "validation_positions": validation.positions if validation else 0,
-        }
-    )
-    return OpenData(filled, train, validation, tuple(chosen), seen)
+    if request.freeze and request.start_from is None:
+        raise VariantAIError("layers can be frozen only with the weights of a net to start from")
+    if request.weights and len(request.weights) != len(request.stores):
+        raise DataError(f"{len(request.weights)} weights for {len(request.stores)} stores")
+    if request.mirror and not encoder.symmetric:
+        raise SpecError(
+            f"{request.spec.variant} has no left-right symmetry, so positions cannot be mirrored"
+        )
+    if request.compile:
+        require_compiler()
+    for path in (*request.stores, *request.validation_stores):
+        if not path.is_file():
+            raise DataError(f"there is no game store {path}")
+    parse_split(request.split or DEFAULT_SPLIT, request.seed)
+    with torch.device("meta"):  # shapes only: no weights are drawn
+        frozen_layers(net.build(builders), request.freeze)
 
 
-def seen_positions(
-    store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Of the positions a sampler sweeps (games with a result, in order): whether the same moves up
-    to and including the next one occur in a game of `train`. bool [N]."""
-    shared = shared_prefix(store, train, games)
-    parts = [
-        np.arange(length) < known
-        for known, length, result in zip(
-            shared, store.lengths[games], store.results[games], strict=True
-        )
-        if abs(int(result)) <= 1
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, np.bool_)
+def require_compiler() -> None:
+    """Raises VariantAIError where torch.compile has nothing to compile with."""
+    if not torch.cuda.is_available() and not any(
+        map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++", "cl"))
+    ):
+        raise VariantAIError("--compile needs a C++ compiler (g++, or the one that CXX names)")
 
 
 def _within_minutes(
@@ -327,7 +309,7 @@ def _within_minutes(
     minutes: float,
     begun: float,
     at_most: int | None,
-    train: Sampler,
+    train: TrainSource,
     validation: Sampler | None,
     threads: Sequence[int],
     builders: Mapping[str, NetworkBuilder] | None,

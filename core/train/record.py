@@ -20,10 +20,21 @@ TENSORBOARD = "tensorboard"
 class Recorder:
     """Writes the record of a run, and when it is resumed forgets what lies behind `step`."""
 
-    def __init__(self, folder: Path, step: int = 0, *, tensorboard: bool = True) -> None:
+    def __init__(
+        self, folder: Path, step: int = 0, *, recoveries: int = 0, tensorboard: bool = True
+    ) -> None:
+        """`step` and `recoveries` were gone through before; of the former, what measured the end
+        (`final`) will be measured again."""
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / METRICS
-        kept = [line for line in read_metrics(folder) if line["step"] <= step] if step else []
+        kept = [
+            line
+            for line in read_metrics(folder)
+            if step
+            and line["step"] <= step
+            and line["kind"] != "final"
+            and line.get("recoveries", 0) <= recoveries
+        ]
         write_whole(self.path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = self.path.open("a")
         self._board: Any = None

@@ -5,7 +5,7 @@ run/
   environment.json   versions and machine                tensorboard/   events
   metrics.jsonl      the record                          curves.png     its picture
   results.json       metrics at the end, as printed      model.onnx     the net
-  baseline.npy       how often each action was trained   model-card.md  what it is
+  baseline.npy       how often each action was trained   README.md      what it is (model card)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.train.baseline import action_counts, load_counts, save_counts
 from variant_ai.core.train.checkpoint import read_config
-from variant_ai.core.train.config import TrainConfig
+from variant_ai.core.train.config import TrainConfig, require_spec
 from variant_ai.core.train.environment import describe_environment
 from variant_ai.core.train.evaluation import break_down, evaluate
 from variant_ai.core.train.figures import draw_curves
@@ -34,12 +34,14 @@ from variant_ai.core.train.publish import publish
 from variant_ai.core.train.record import read_metrics
 from variant_ai.core.train.report import model_card
 from variant_ai.core.train.trainer import Observer, Trainer, TrainResult
+from variant_ai.core.train.workers import ALONE, Workers
 from variant_ai.specs.errors import DataError
-from variant_ai.specs.hashing import encoding_hash
 from variant_ai.specs.schema import VariantSpec
 
+__all__ = ["RunReport", "open_run", "require_empty", "require_spec", "run_spec", "run_training"]
+
 CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
-CURVES, MODEL, CARD = "curves.png", "model.onnx", "model-card.md"
+CURVES, MODEL, CARD = "curves.png", "model.onnx", "README.md"
 SLOW_RULES_LIMIT = 5_000
 """Positions the baseline is measured on where legal moves cost milliseconds (`fairy`)."""
 
@@ -63,23 +65,37 @@ def run_training(
     observer: Observer | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
     say: Callable[[str], None] = lambda text: None,
+    workers: Workers = ALONE,
 ) -> RunReport:
     """Trains in `folder` and, if not stopped, measures and publishes the net.
 
-    `say` is told what goes on after the training. Raises DataError where the folder holds another
-    run, DivergedError, OSError.
+    `say` is told what goes on after the training. Of several processes the first alone writes,
+    measures and publishes. Raises DataError where the folder holds another run, DivergedError,
+    OSError.
     """
     config = prepared.config
     if not resume:
-        if folder.exists() and any(folder.iterdir()):
-            raise DataError(f"{folder} is not empty; resume it or name another run directory")
+        require_empty(folder)
+    workers.wait()  # every process has looked before the first one writes
+    if workers.first:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / CONFIG, config.model_dump_json(indent=2))
-        write_whole(folder / ENVIRONMENT, json.dumps(describe_environment(), indent=2))
+        if not resume:
+            write_whole(folder / CONFIG, config.model_dump_json(indent=2))
+        if not (folder / ENVIRONMENT).is_file():
+            said = {**describe_environment(), "processes": workers.world}
+            write_whole(folder / ENVIRONMENT, json.dumps(said, indent=2))
     trainer = Trainer(
-        config, prepared.train, prepared.validation, folder, observer=observer, builders=builders
+        config,
+        prepared.train,
+        prepared.validation,
+        folder,
+        observer=observer,
+        builders=builders,
+        workers=workers,
     )
     trained = trainer.run(resume=resume)
+    if not workers.first:
+        return RunReport(folder, _summary(config, trained), trained.stopped)
     title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"
     draw_curves(read_metrics(folder), folder / CURVES, title)
     results = _summary(config, trained)
@@ -98,7 +114,20 @@ def run_training(
     return RunReport(folder, results, trained.stopped)
 
 
-def open_run(folder: Path, spec: VariantSpec | None = None, rules: Rules | None = None) -> Prepared:
+def require_empty(folder: Path) -> None:
+    """Raises DataError where a new run would overwrite something."""
+    if folder.is_file():
+        raise DataError(f"{folder} is a file, not a run directory")
+    if folder.exists() and any(folder.iterdir()):
+        raise DataError(f"{folder} is not empty; resume it or name another run directory")
+
+
+def open_run(
+    folder: Path,
+    spec: VariantSpec | None = None,
+    rules: Rules | None = None,
+    workers: Workers = ALONE,
+) -> Prepared:
     """The training of a run directory, to be resumed: same stores, same splits.
 
     `spec` is the variant the caller means, if any. Raises DataError where the run is of another
@@ -113,25 +142,21 @@ def open_run(folder: Path, spec: VariantSpec | None = None, rules: Rules | None 
     if spec is not None:
         require_spec(config, spec, str(folder))
     encoder = Encoder(own, config.net.head)
-    opened = open_data(own, encoder, config.data, batch=config.batch, seed=config.seed, rules=rules)
+    opened = open_data(
+        own,
+        encoder,
+        config.data,
+        batch=config.batch // config.micro_batches,
+        seed=config.seed,
+        rules=rules,
+        workers=workers,
+    )
     return opened.prepared(config.model_copy(update={"data": opened.config}), encoder)
 
 
 def run_spec(config: TrainConfig) -> VariantSpec:
     """The spec a configuration carries."""
     return VariantSpec.model_validate_json(json.dumps(config.spec))
-
-
-def require_spec(config: TrainConfig, spec: VariantSpec, where: str) -> None:
-    """Raises DataError where a run or checkpoint is of another variant or encoding."""
-    if config.variant != spec.variant:
-        raise DataError(f"{where} was trained for {config.variant}, not for {spec.variant}")
-    if config.encoding_hash != encoding_hash(spec):
-        raise DataError(
-            f"{where} was trained for another version of the {spec.variant} spec (encoding "
-            f"{config.encoding_hash}, the spec now has {encoding_hash(spec)}); its planes or moves "
-            "differ, so it must be trained again"
-        )
 
 
 def _summary(config: TrainConfig, trained: TrainResult) -> dict[str, Any]:

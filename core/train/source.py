@@ -30,6 +30,10 @@ class Samples(Protocol):
         """[B] 1 won, 0 drawn, -1 lost by the player to move."""
 
     @property
+    def plies_left(self) -> NDArray[np.float32]:
+        """[B] plies to the end of the game; asked for by nets that tell them."""
+
+    @property
     def positions(self) -> Position:
         """[B] the positions themselves, dtype POSITION."""
 

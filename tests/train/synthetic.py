@@ -23,6 +23,7 @@ class SyntheticBatch:
     planes: NDArray[np.float32]
     action: NDArray[np.int64]
     value: NDArray[np.float32]
+    plies_left: NDArray[np.float32]
     positions: Position
 
 
@@ -50,7 +51,8 @@ class SyntheticSource:
         planes[:, 1] = value[:, None, None]
         if step in self.poisoned:
             planes[0, 2, 0, 0] = np.nan
-        return SyntheticBatch(planes, action, value, new_position(self.size))
+        plies = 20 + 10 * value
+        return SyntheticBatch(planes, action, value, plies, new_position(self.size))
 
     def batches(self, first: int = 0, last: int | None = None) -> Iterator[SyntheticBatch]:
         step = first
@@ -65,7 +67,8 @@ class SyntheticSource:
             batch = self.batch(step)
             n = min(self.size, total - step * self.size)
             yield SyntheticBatch(
-                batch.planes[:n], batch.action[:n], batch.value[:n], batch.positions[:n]
+                batch.planes[:n], batch.action[:n], batch.value[:n], batch.plies_left[:n],
+                batch.positions[:n],
             )
 
 

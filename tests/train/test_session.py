@@ -42,7 +42,7 @@ def test_run_directory(finished) -> None:
     names = {path.name for path in finished.folder.iterdir()}
     assert names == {
         "config.json", "environment.json", "metrics.jsonl", "results.json", "baseline.npy",
-        "checkpoints", "tensorboard", "curves.png", "model.onnx", "model-card.md",
+        "checkpoints", "tensorboard", "curves.png", "model.onnx", "README.md",
     }  # fmt: skip
     assert (finished.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert any((finished.folder / "tensorboard").iterdir())
@@ -74,7 +74,7 @@ def test_metadata_of_the_net(finished, xiangqi: VariantSpec) -> None:
 
 
 def test_card(finished) -> None:
-    card = (finished.folder / "model-card.md").read_text()
+    card = (finished.folder / "README.md").read_text()
     assert card.startswith("# xiangqi: risev2-mobile-small 1x8 map")
     assert "| policy accuracy |" in card
     assert "most frequent legal move" in card

@@ -210,8 +210,13 @@ def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
     trained(tmp_path)
     with pytest.raises(DataError, match="holds a training already"):
         trained(tmp_path)
-    with pytest.raises(DataError, match="no checkpoint to resume"):
-        trained(tmp_path / "new", resume=True)
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins(tmp_path: Path) -> None:
+    trained(tmp_path / "new", resume=True)
+    trained(tmp_path / "whole")
+    name = "checkpoints/step-00000040"
+    assert_same_bits(tmp_path / "new" / name, tmp_path / "whole" / name)
 
 
 def test_resuming_a_finished_run_validates_again(tmp_path: Path) -> None:

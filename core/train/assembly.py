@@ -1,0 +1,63 @@
+"""What a trainer is put together from: frozen layers, processes, optimiser, schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from variant_ai.core.train.config import TrainConfig
+from variant_ai.core.train.learner import Learner
+from variant_ai.core.train.schedule import OneCycle
+from variant_ai.core.train.workers import Workers
+from variant_ai.specs.errors import VariantAIError
+
+
+def frozen_layers(net: nn.Module, count: int) -> Sequence[nn.Module]:
+    """The first `count` layers of a net: its stem, then block after block.
+
+    Raises VariantAIError where it has fewer, or does not say what its layers are.
+    """
+    if count == 0:
+        return ()
+    layers = getattr(net, "layers", None)
+    if layers is None:
+        raise VariantAIError("this net does not name its layers, so none of them can be frozen")
+    if count > len(layers):
+        raise VariantAIError(
+            f"{count} layers cannot be frozen: the net has {len(layers)}, its stem and "
+            f"{len(layers) - 1} more, before the heads"
+        )
+    first: Sequence[nn.Module] = layers[:count]
+    return first
+
+
+def wrap_learner(
+    learner: Learner, config: TrainConfig, workers: Workers, device: torch.device
+) -> Any:
+    """The learner compiled, and tied to those of other processes, where that is asked for."""
+    made: Any = torch.compile(learner) if config.compile else learner
+    if workers.world > 1:
+        made = nn.parallel.DistributedDataParallel(
+            made,
+            device_ids=[device] if device.type == "cuda" else None,
+            broadcast_buffers=False,  # NormStatistics sees to them
+        )
+    return made
+
+
+def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.SGD:
+    """SGD with Nesterov momentum; rate and momentum are set before each step."""
+    return torch.optim.SGD(
+        [weight for weight in net.parameters() if weight.requires_grad],
+        lr=config.lr_max,
+        momentum=config.momentum[1],
+        nesterov=True,
+        weight_decay=config.weight_decay,
+    )
+
+
+def make_schedule(config: TrainConfig) -> OneCycle:
+    return OneCycle(config.steps, config.lr_max, config.lr_min, config.momentum, config.warmup)

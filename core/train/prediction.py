@@ -1,0 +1,57 @@
+"""Running a net without teaching it: layout, number format, scores over a source."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import nn
+
+from variant_ai.core.train.metrics import Scores, score
+from variant_ai.core.train.source import Source
+from variant_ai.core.train.workers import ALONE, Workers
+
+
+def place(net: nn.Module, device: torch.device) -> None:
+    """Moves a net to the device, in the channels-last layout that `predict` and training use."""
+    untyped: Any = net.to(device)  # torch's stubs do not know the keyword
+    untyped.to(memory_format=torch.channels_last)
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast | nullcontext[None]:
+    """bf16 inside, or nothing."""
+    if precision == "bf16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()
+
+
+def predict(
+    net: nn.Module,
+    source: Source,
+    device: torch.device,
+    precision: str = "fp32",
+    *,
+    limit: int | None = None,
+    workers: Workers = ALONE,
+) -> Scores:
+    """Scores of the net on the positions of a source, in the order of its sweep.
+
+    Several processes take turns at its batches; each of them ends with all scores.
+    """
+    net.eval()
+    scores = Scores.room(source.positions if limit is None else min(limit, source.positions))
+    at = 0
+    with torch.inference_mode(), autocast(device, precision):
+        for number, samples in enumerate(source.sweep(limit=limit)):
+            if number % workers.world != workers.rank:
+                at += len(samples.action)
+                continue
+            planes = torch.from_numpy(samples.planes).to(device)
+            value, logits = net(planes.contiguous(memory_format=torch.channels_last))
+            action = torch.from_numpy(samples.action).to(device)
+            outcome = torch.from_numpy(samples.value).to(device)
+            at = scores.put(at, score(value, logits, action, outcome))
+    if workers.world > 1:
+        workers.add_arrays(scores.log_probability, scores.rank, scores.value, scores.outcome)
+    return scores

@@ -1,0 +1,194 @@
+"""The data of a training: stores opened, checked, split, and made into sources of batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.mixture import MixedSampler
+from variant_ai.core.data.sampler import Sampler
+from variant_ai.core.data.split import By, SplitPlan, shared_prefix, split_games
+from variant_ai.core.data.store import Store
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.train.config import DataConfig, TrainConfig
+from variant_ai.core.train.workers import ALONE, Workers
+from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.specs.schema import VariantSpec
+
+NO_SPLIT = "none"
+
+TrainSource = Sampler | MixedSampler
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A training ready to run."""
+
+    config: TrainConfig
+    encoder: Encoder
+    train: TrainSource
+    validation: Sampler | None
+    validation_games: tuple[NDArray[np.int64], ...] = ()
+    """Indices of the games validated on, one array per store that holds them."""
+    seen: NDArray[np.bool_] | None = None
+    """[N] of the validation's positions in stored order: met in training with the same move."""
+
+
+@dataclass(frozen=True)
+class OpenData:
+    """Stores opened and split."""
+
+    config: DataConfig
+    """With hashes and sizes filled in."""
+    train: TrainSource
+    validation: Sampler | None
+    validation_games: tuple[NDArray[np.int64], ...]
+    seen: NDArray[np.bool_] | None
+
+    def prepared(self, config: TrainConfig, encoder: Encoder) -> Prepared:
+        return Prepared(
+            config, encoder, self.train, self.validation, self.validation_games, self.seen
+        )
+
+
+def parse_split(text: str, seed: int) -> SplitPlan | None:
+    """`BY[:VALIDATION[:TEST]]`: `group:0.05`, `game:0.1:0.1`, `year:2008:2009-`; None of `none`.
+
+    Several years or sources are parted by commas. Raises UnknownNameError, DataError.
+    """
+    if text == NO_SPLIT:
+        return None
+    by, *parts = text.split(":")
+    if by not in get_args(By):
+        raise UnknownNameError("way to split", by, (*get_args(By), NO_SPLIT))
+    if len(parts) > 2:
+        raise DataError(f"split {text!r}: accepted is BY, BY:VALIDATION or BY:VALIDATION:TEST")
+    known = cast(By, by)
+    if by == "year" or (by == "source" and parts and not _is_number(parts[0])):
+        keys = [tuple(part.split(",")) for part in parts] + [(), ()]
+        return SplitPlan(known, validation_keys=keys[0], test_keys=keys[1], seed=seed)
+    try:
+        shares = [float(part) for part in parts]
+    except ValueError:
+        raise DataError(f"split {text!r}: shares are numbers, e.g. {by}:0.05") from None
+    validation, test = [*shares, *[0.05, 0.0][len(shares) :]]
+    return SplitPlan(known, validation, test, seed=seed)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def open_data(
+    spec: VariantSpec,
+    encoder: Encoder,
+    data: DataConfig,
+    *,
+    batch: int,
+    seed: int,
+    rules: Rules | None = None,
+    workers: Workers = ALONE,
+) -> OpenData:
+    """Opens the stores of a configuration, splits them and makes the samplers.
+
+    `batch` is that of a part of a step; each process gets batches of its own to train on.
+
+    Raises DataError where the configuration gives hashes and a store has another.
+    """
+    stores = [Store(path, spec) for path in data.stores]
+    others = [Store(path, spec) for path in data.validation_stores]
+    hashes = tuple(store.content_hash for store in [*stores, *others])
+    if data.hashes and data.hashes != hashes:
+        changed = next(
+            path
+            for path, was, now in zip(
+                data.stores + data.validation_stores, data.hashes, hashes, strict=True
+            )
+            if was != now
+        )
+        raise DataError(f"{changed} is no longer the store that this training began with")
+    plan = parse_split(data.split, data.seed)
+    games: list[NDArray[np.int64]] = []
+    held: list[NDArray[np.int64]] = []
+    for store in stores:
+        if plan is None:
+            games.append(np.arange(len(store)))
+            held.append(np.zeros(0, np.int64))
+        else:
+            split = split_games(store, plan)
+            games.append(split.train)
+            held.append(split.validation)
+    train = _train_source(stores, encoder, data, games, batch, seed, rules, workers)
+    if others:
+        validating, chosen = others, [np.arange(len(store)) for store in others]
+    else:
+        validating, chosen = stores, held
+    validation = None
+    seen = None
+    if any(map(len, chosen)):
+        validation = Sampler(
+            validating, encoder, batch=max(batch, 256), seed=seed, games=chosen, rules=rules
+        )
+        if not others and len(stores) == 1:
+            seen = seen_positions(stores[0], games[0], chosen[0])
+    filled = data.model_copy(
+        update={
+            "hashes": hashes,
+            "train_games": int(sum(map(len, games))),
+            "validation_games": int(sum(map(len, chosen))),
+            "train_positions": train.positions,
+            "validation_positions": validation.positions if validation else 0,
+        }
+    )
+    return OpenData(filled, train, validation, tuple(chosen), seen)
+
+
+def _train_source(
+    stores: list[Store],
+    encoder: Encoder,
+    data: DataConfig,
+    games: list[NDArray[np.int64]],
+    batch: int,
+    seed: int,
+    rules: Rules | None,
+    workers: Workers,
+) -> TrainSource:
+    options: dict[str, Any] = {
+        "batch": batch,
+        "seed": seed,
+        "mirror": data.mirror,
+        "forget_move_number": data.forget_move_number,
+        "rules": rules,
+    }
+    rank, world = workers.rank, workers.world
+    if not data.weights:
+        return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
+    parts = [
+        Sampler(store, encoder, games=chosen, **options)
+        for store, chosen in zip(stores, games, strict=True)
+    ]
+    return MixedSampler(parts, data.weights, batch=batch, rank=rank, world=world)
+
+
+def seen_positions(
+    store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Of the positions a sampler sweeps (games with a result, in order): whether the same moves up
+    to and including the next one occur in a game of `train`. bool [N]."""
+    shared = shared_prefix(store, train, games)
+    parts = [
+        np.arange(length) < known
+        for known, length, result in zip(
+            shared, store.lengths[games], store.results[games], strict=True
+        )
+        if abs(int(result)) <= 1
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, np.bool_)

@@ -1,0 +1,124 @@
+"""The processes that train one net together: one alone, or as many as torchrun started.
+
+    torchrun --nproc-per-node 2 -m variant_ai.cli.main train -V NAME ...
+
+Processes talk through gloo on the CPU and through nccl between GPUs. Numbers that decide what
+happens next (a stop, a NaN) go through gloo in any case, so that no GPU is waited for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import Tensor
+
+T = TypeVar("T")
+
+PATIENCE = timedelta(hours=2)
+"""How long a process waits for the others: the first one measures and writes while they wait."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """W processes, of which this is number `rank`."""
+
+    rank: int = 0
+    world: int = 1
+    """W."""
+    local_rank: int = 0
+    """Number among those of this machine: which of its GPUs is this one's."""
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the one that writes files and speaks to the user."""
+        return self.rank == 0
+
+    def device(self, device: torch.device) -> torch.device:
+        """The device of this process, where `device` may name no certain GPU."""
+        if self.world > 1 and device.type == "cuda":
+            return torch.device("cuda", self.local_rank)
+        return device
+
+    def any(self, *facts: bool) -> tuple[bool, ...]:
+        """Each fact: whether it is true of any process. All must ask at the same point."""
+        if self.world == 1:
+            return facts
+        told = torch.tensor(facts, dtype=torch.int32)
+        dist.all_reduce(told, dist.ReduceOp.MAX)
+        return tuple(bool(value) for value in told.tolist())
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Replaces each tensor by the sum of all processes' own."""
+        if self.world == 1:
+            return
+        for tensor in tensors:
+            plain = tensor.contiguous()  # gloo knows no other layout
+            dist.all_reduce(plain)
+            tensor.copy_(plain)
+
+    def add_arrays(self, *arrays: NDArray[Any]) -> None:
+        """The same of arrays, in place."""
+        self.add([torch.from_numpy(array) for array in arrays])
+
+    def spread(self, tensors: Sequence[Tensor]) -> None:
+        """Gives every process the first one's numbers."""
+        if self.world == 1:
+            return
+        for tensor in tensors:
+            plain = tensor.contiguous()
+            dist.broadcast(plain, 0)
+            tensor.copy_(plain)
+
+    def share(self, thing: T) -> T:
+        """The first process's thing (anything that can be pickled), for every process."""
+        if self.world == 1:
+            return thing
+        box = [thing]
+        dist.broadcast_object_list(box, 0)
+        return box[0]
+
+    def interleave(self, array: NDArray[Any], part: int) -> NDArray[Any]:
+        """Arrays of all processes, [n] each, as one [W * n]: `part` numbers of each in turn."""
+        if self.world == 1:
+            return array
+        own = torch.from_numpy(np.ascontiguousarray(array))
+        every = [torch.empty_like(own) for _ in range(self.world)]
+        dist.all_gather(every, own)
+        stacked = np.stack([each.numpy().reshape(-1, part) for each in every], axis=1)
+        return stacked.reshape(-1)
+
+    def wait(self) -> None:
+        """Until every process is here."""
+        if self.world > 1:
+            self.any(False)
+
+
+ALONE = Workers()
+
+
+@contextmanager
+def open_workers() -> Iterator[Workers]:
+    """The processes torchrun started, as it told them through the environment; else one alone."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield ALONE
+        return
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    backend = "gloo"
+    if torch.cuda.is_available() and local < torch.cuda.device_count():
+        torch.cuda.set_device(local)
+        backend = "cpu:gloo,cuda:nccl"
+    dist.init_process_group(backend, timeout=PATIENCE)
+    try:
+        yield Workers(dist.get_rank(), world, local)
+    finally:
+        dist.destroy_process_group()
