@@ -1,57 +1,22 @@
-"""A UCI engine as a subprocess: started, asked, and never waited for longer than agreed.
-
-One thread reads the engine's lines into a queue, another keeps the tail of its stderr, so no call
-can block on a pipe. Whatever an engine does wrong (it cannot be started, dies, hangs, answers
-nonsense) is an EngineError; after one the process is dead, and `start` runs a fresh one.
-"""
+"""A UCI engine: started, asked, and never waited for longer than agreed."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import queue
-import shlex
-import shutil
-import signal
-import subprocess
-import sys
-import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from variant_ai.core.arena.process import (
+    GAMES_FOLDERS,
+    Answer,
+    EngineHungError,
+    EngineProcess,
+    engine_command,
+)
 from variant_ai.specs.errors import EngineError, unknown
 
-GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
-"""Where Debian puts games; not in everybody's PATH."""
-
-STDERR_LINES = 20
-_END = None
-
-
-def engine_command(text: str) -> list[str]:
-    """The words of an engine command, its program as a path that exists.
-
-    A bare name is looked for in PATH and in the games folders. Raises EngineError.
-    """
-    try:
-        words = shlex.split(text, posix=os.name != "nt")
-    except ValueError as error:
-        raise EngineError(f"engine command {text!r} cannot be read: {error}") from error
-    if not words:
-        raise EngineError("the engine command is empty")
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *GAMES_FOLDERS])
-    program = shutil.which(words[0], path=path)
-    if program is None:
-        folders = ", ".join(GAMES_FOLDERS)
-        raise EngineError(
-            f"engine {words[0]!r} is not a program in PATH or {folders}, nor an executable file"
-        )
-    return [program, *words[1:]]
+__all__ = ["GAMES_FOLDERS", "Answer", "UciClient", "UciOption", "engine_command", "parse_option"]
 
 
 @dataclass(frozen=True)
@@ -66,25 +31,14 @@ class UciOption:
     """The `var` values of a combo."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What came of one `go`."""
-
-    move: str | None
-    """As the engine wrote it; None where it says that there is no move."""
-    score: int | None = None
-    """Centipawns from the point of view of the side to move; None without a score or at a mate."""
-    mate: int | None = None
-    """Full moves to mate, negative when being mated; None without one."""
-    depth: int = 0
-    nodes: int = 0
-    pv: tuple[str, ...] = ()
-    info: tuple[str, ...] = field(default=(), repr=False)
-    """The last `info` line of every multipv rank."""
+NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
+"""What engines write for the move where they see none."""
 
 
-class UciClient:
-    """One engine process. Not for two threads at once; a context manager that ends the process."""
+class UciClient(EngineProcess):
+    """One engine process that speaks UCI."""
+
+    stop_word = "stop"
 
     def __init__(
         self,
@@ -97,65 +51,15 @@ class UciClient:
     ) -> None:
         """`options` are set at every start, names in any case; `soft_options` too, but only where
         the engine has them. `timeout` (seconds) is the longest wait for `uciok` and `readyok`."""
-        self.command = tuple(command)
+        super().__init__(command, timeout=timeout, cwd=cwd)
         self.options_wanted = dict(options or {})
         self.soft_options = dict(soft_options or {})
-        self.timeout = timeout
-        self.cwd = cwd
-        self.name = Path(command[0]).name
         self.author = ""
         self.options: dict[str, UciOption] = {}
         """By lower-case name."""
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._readers: list[threading.Thread] = []
-
-    # --- process -------------------------------------------------------------------------------
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start the process (again) and go through the handshake; options are set anew."""
-        self.kill()
-        self._lines = queue.Queue()
-        self._stderr = deque(maxlen=STDERR_LINES)
-        try:
-            self._process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self.cwd,
-                # A Ctrl-C at the terminal is ours to answer: the engine's game is finished first.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise EngineError(f"engine {self.name} cannot be started: {error}") from error
-        self._readers = [
-            threading.Thread(target=_read_lines, args=(self._process, self._lines), daemon=True),
-            threading.Thread(target=_read_tail, args=(self._process, self._stderr), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._launch()
         self.options = {}
         self._send("uci")
         deadline = time.monotonic() + self.timeout
@@ -174,71 +78,6 @@ class UciClient:
         for name, value in self.options_wanted.items():
             self.set_option(name, value)
         self.ready()
-
-    def close(self) -> None:
-        """End the engine: `quit`, and by force if it is still there after a second."""
-        if self.running:
-            with contextlib.suppress(EngineError):
-                self._send("quit")
-            assert self._process is not None
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(1.0)
-        self.kill()
-
-    def kill(self) -> None:
-        """End the process and all that it started, at once."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            # The group outlives its leader when a wrapper script died before its engine.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        with contextlib.suppress(OSError):
-            assert process.stdin is not None
-            process.stdin.close()
-        for reader in self._readers:
-            reader.join(1.0)
-
-    # --- talking -------------------------------------------------------------------------------
-
-    def _send(self, line: str) -> None:
-        if self._process is None or self._process.stdin is None:
-            raise EngineError(f"engine {self.name} is not running")
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-        except (OSError, ValueError) as error:
-            raise self._died() from error
-
-    def _line(self, waiting_for: str, deadline: float) -> str:
-        """The next line; kills the engine and raises when it dies or the deadline passes."""
-        try:
-            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            self.kill()
-            raise EngineError(
-                f"engine {self.name} hangs: no {waiting_for!r} in the time agreed"
-            ) from None
-        if line is _END:
-            raise self._died()
-        return line
-
-    def _died(self) -> EngineError:
-        process = self._process
-        status = ""
-        if process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1.0)
-            code = process.returncode
-            if code is not None:
-                status = f" (exit status {code})" if code >= 0 else f" (signal {-code})"
-        self.kill()
-        said = f"; it said: {self._stderr[-1]}" if self._stderr else ""
-        return EngineError(f"engine {self.name} died{status}{said}")
 
     def ready(self) -> None:
         """Wait until the engine has done all that it was told."""
@@ -279,42 +118,52 @@ class UciClient:
         *,
         limits: Mapping[str, int],
         timeout: float,
+        grace: float = 0.0,
     ) -> Answer:
         """Search the position after `moves` from `fen`; `limits` as UCI has them (`nodes`,
-        `depth`, `movetime`). `timeout` is in seconds, after which the engine counts as hung."""
+        `depth`, `movetime`, `wtime`). `timeout` is in seconds; then the engine is told to stop,
+        and counts as hung where it does not answer within `grace` seconds more."""
         if not limits:
             raise ValueError("a search without a limit never ends")
+        self._send(self.position_line(fen, moves))
+        return self.search(self.go_line(limits), timeout, grace)
+
+    def position_line(self, fen: str, moves: Sequence[str]) -> str:
         played = f" moves {' '.join(moves)}" if moves else ""
-        self._send(f"position fen {fen}{played}")
-        self._send("go " + " ".join(f"{word} {value}" for word, value in limits.items()))
-        deadline = time.monotonic() + timeout
+        return f"position fen {fen}{played}"
+
+    def go_line(self, limits: Mapping[str, int]) -> str:
+        return "go " + " ".join(f"{word} {value}" for word, value in limits.items())
+
+    def search(self, command: str, timeout: float, grace: float = 0.0) -> Answer:
+        """Send the `go` line and wait for the move; see `go`."""
+        self._send(command)
+        started = time.monotonic()
+        deadline, late = started + timeout, False
         ranks: dict[int, str] = {}
         while True:
-            line = self._line("bestmove", deadline)
-            if line.startswith("bestmove"):
-                words = line.split()
-                move = words[1] if len(words) > 1 else ""
-                return _answer(None if move in ("(none)", "0000", "") else move, ranks)
-            if line.startswith("info ") and " pv " in line:
-                rank = _number(line.split(), "multipv", 1)
+            line = self._next(deadline)
+            if line is None:
+                if late or grace <= 0:
+                    self.kill()
+                    raise EngineHungError(
+                        f"engine {self.name} hangs: no 'bestmove' in the time agreed"
+                    )
+                late, deadline = True, deadline + grace
+                self._send(self.stop_word)
+                continue
+            text = line.text
+            if text.startswith(("bestmove", "nobestmove")):
+                words = text.split()
+                move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
+                answer = _answer(None if move in NO_MOVES else move, ranks)
+                claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
+                return replace(answer, seconds=line.at - started, late=late, claim=claim)
+            if text.startswith("info ") and " pv " in text:
+                rank = _number(text.split(), "multipv", 1)
                 # A bound is a score only where the search was cut off before any exact one.
-                if rank not in ranks or not _is_bound(line) or _is_bound(ranks[rank]):
-                    ranks[rank] = line
-
-
-def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[str | None]) -> None:
-    assert process.stdout is not None
-    with process.stdout as pipe:
-        for line in pipe:
-            lines.put(line.decode("utf-8", "replace").strip())
-    lines.put(_END)
-
-
-def _read_tail(process: subprocess.Popen[bytes], tail: deque[str]) -> None:
-    assert process.stderr is not None
-    with process.stderr as pipe:
-        for line in pipe:
-            tail.append(line.decode("utf-8", "replace").rstrip())
+                if rank not in ranks or not _is_bound(text) or _is_bound(ranks[rank]):
+                    ranks[rank] = text
 
 
 def parse_option(line: str) -> UciOption | None:

@@ -224,7 +224,7 @@ def test_engines_in_the_games_folder_are_found(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(
-        "variant_ai.core.arena.uci_client.GAMES_FOLDERS", (str(tmp_path),), raising=True
+        "variant_ai.core.arena.process.GAMES_FOLDERS", (str(tmp_path),), raising=True
     )
     assert engine_command("my-engine") == [str(program)]
 
