@@ -57,6 +57,7 @@ COMMANDS = {
     "store": _own("store", "Show, filter, merge, split, export or verify game stores."),
     "stats": _own("stats", "Describe the games of a store."),
     "train": _own("train", "Train a network on the games of a store."),
+    "lr-find": _own("lr_find", "Find how great a learning rate may be."),
     "evaluate": _own("evaluate", "Measure networks on the games of a store."),
     "export": _own("export", "Write a network as an ONNX file."),
     "nets": _own("nets", "List the networks that can be trained."),

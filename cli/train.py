@@ -14,7 +14,6 @@ from click.core import ParameterSource
 from variant_ai.cli.common import (
     EXIT_INTERRUPTED,
     examples,
-    fail,
     json_option,
     load_variant,
     note,
@@ -22,16 +21,9 @@ from variant_ai.cli.common import (
     print_json,
     print_table,
     progress,
-    seed_option,
-    variant_option,
 )
-from variant_ai.cli.networks import (
-    all_builders,
-    calm_threads,
-    device_option,
-    net_size,
-    size_options,
-)
+from variant_ai.cli.networks import all_builders, calm_threads
+from variant_ai.cli.recipes import make_request, recipe_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,12 +31,10 @@ if TYPE_CHECKING:
     from variant_ai.core.train.config import TrainConfig
     from variant_ai.core.train.plan import Prepared, TrainRequest
     from variant_ai.core.train.session import RunReport
+    from variant_ai.core.train.workers import Workers
 
 SAMPLE_MINUTES = 3.0
 SAMPLE_EPOCHS = 8.0
-SAMPLE_NET, SAMPLE_SIZE, SAMPLE_BATCH = "alphazero-8v-map", {"blocks": 4, "channels": 48}, 128
-"""For a few minutes on a CPU: plain convolutions do two or three times the operations of depthwise
-ones in the same time there, and small batches give more steps."""
 KEPT_ON_RESUME = ("resume", "variant", "as_json")
 """Options that go with --resume; the rest is the run's own."""
 
@@ -55,38 +45,17 @@ KEPT_ON_RESUME = ("resume", "variant", "as_json")
         "variant-ai train -V NAME",
         "variant-ai train -V NAME --data games.store --minutes 30 --blocks 5 --channels 64",
         "variant-ai train -V NAME --data games.store --split year:2008:2009- --net risev2-mobile",
+        "# two stores, seven positions of one to three of the other",
+        "variant-ai train -V NAME --data a.store:0.7 --data b.store:0.3",
+        "# go on with a trained net on other games, its stem and first four blocks as they are",
+        "variant-ai train -V NAME --data games.store --from runs/mine --freeze 5",
+        "# two processes (or GPUs) together",
+        "torchrun --nproc-per-node 2 -m variant_ai.cli.main train -V NAME --data games.store",
         "# go on with a training that was stopped or killed",
         "variant-ai train --resume runs/mine",
     )
 )
-@variant_option(required=False)
-@click.option(
-    "--data",
-    "stores",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="STORE",
-    help="Store of games to train on; may be given again. The variant's sample by default.",
-)
-@click.option(
-    "--validation",
-    "validation_stores",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="STORE",
-    help="Store to validate on, instead of a part of --data.",
-)
-@click.option(
-    "--split",
-    metavar="BY[:SHARE[:TEST]]",
-    help="What to validate on: group:0.05 (the default: 5 % of the games, a group of games on one "
-    "side), game:0.1, year:2008, source:club*, none. A third part is left out altogether: "
-    "year:2008:2009-.",
-)
-@click.option("--mirror", is_flag=True, help="Also train on every position mirrored left-right.")
-@click.option("--net", metavar="NAME", help="Network (`variant-ai nets`).")
-@size_options
-@click.option("--head", metavar="map|flat", help="Policy head; the net's first by default.")
+@recipe_options
 @click.option("--epochs", type=click.FloatRange(0, min_open=True), help="Passes over the data.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of the optimiser.")
 @click.option(
@@ -95,7 +64,6 @@ KEPT_ON_RESUME = ("resume", "variant", "as_json")
     help="Plan as many steps as this time allows for the whole command, by measuring this machine. "
     "Together with --epochs or --steps, the least counts.",
 )
-@click.option("--batch", type=click.IntRange(min=2), help="Positions a step.")
 @click.option(
     "--lr",
     "lr_max",
@@ -104,31 +72,23 @@ KEPT_ON_RESUME = ("resume", "variant", "as_json")
 )
 @click.option("--lr-min", type=click.FloatRange(0), help="Least learning rate.")
 @click.option(
-    "--momentum",
-    type=(click.FloatRange(0, 1), click.FloatRange(0, 1)),
-    metavar="LEAST GREATEST",
-    help="Momentum at the greatest and at the least learning rate.",
-)
-@click.option(
     "--warmup",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Share of the steps in which the learning rate climbs.",
 )
-@click.option("--weight-decay", type=click.FloatRange(0), help="Weight decay.")
-@click.option("--value-weight", type=click.FloatRange(0), help="Weight α of the value loss.")
 @click.option(
-    "--clip", type=click.FloatRange(0, min_open=True), help="Greatest norm of a gradient."
+    "--spike",
+    type=click.FloatRange(0),
+    help="A loss above this multiple of the usual one (plus 1) sends the training back to its last "
+    "checkpoint; 2 by default, 0 never.",
 )
-@device_option
 @click.option(
-    "--precision",
-    default="auto",
-    show_default=True,
-    metavar="auto|fp32|bf16",
-    help="Number format of the tower; auto takes bf16 where the hardware multiplies it.",
+    "--ema",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    metavar="DECAY",
+    help="Validate and keep the running mean of the weights, e.g. 0.999.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Threads on the CPU.")
-@seed_option()
 @click.option(
     "--run",
     "folder",
@@ -159,38 +119,49 @@ def command(
     """
     started = time.perf_counter()
     calm_threads()
-    from variant_ai.core.train.session import open_run, run_spec, run_training
+    from variant_ai.core.train.session import open_run, require_empty, run_spec, run_training
+    from variant_ai.core.train.workers import open_workers
     from variant_ai.plugins import registry
 
     builders = all_builders()
-    if resume is not None:
-        _refuse_options(context)
-        variant = options["variant"]
-        prepared = open_run(resume, load_variant(variant) if variant else None)
-        target = resume
-        rules = registry().rules(run_spec(prepared.config))
-    else:
-        request, rules = _request({**options, "started": started})
-        prepared = _prepare(request, rules, builders)
-        target = folder or _default_folder(prepared.config)
-    _announce(prepared, target)
-    with _Progress(prepared.config).shown() as watching:
-        report = run_training(
-            prepared,
-            target,
-            rules,
-            resume=resume is not None,
-            observer=watching,
-            builders=builders,
-            say=watching.say,
-        )
-    if as_json:
+    with open_workers() as workers:
+        if resume is not None:
+            _refuse_options(context)
+            variant = options["variant"]
+            spec = load_variant(variant) if variant else None
+            prepared = open_run(resume, spec, workers=workers)
+            target = resume
+            rules = registry().rules(run_spec(prepared.config))
+        else:
+            if folder is not None:
+                require_empty(folder)
+            sample = {"minutes": SAMPLE_MINUTES, "epochs": SAMPLE_EPOCHS}
+            if options["steps"] is not None or options["minutes"] is not None or workers.world > 1:
+                sample = {}
+            request, rules = make_request({**options, "started": started}, sample=sample)
+            prepared = _prepare(request, rules, builders, workers)
+            target = workers.share(folder or _default_folder(prepared.config))
+        if workers.first:
+            _announce(prepared, target, workers)
+        with _Progress(prepared.config, quiet=not workers.first).shown() as watching:
+            report = run_training(
+                prepared,
+                target,
+                rules,
+                resume=resume is not None,
+                observer=watching,
+                builders=builders,
+                say=watching.say,
+                workers=workers,
+            )
+    if workers.first and as_json:
         print_json({"run": str(report.folder), **report.results})
-    else:
+    elif workers.first:
         _print(report)
     if report.stopped:
         done = report.results["steps"]
-        note(f"Stopped after {done:,} steps. Go on with: variant-ai train --resume {target}")
+        if workers.first:
+            note(f"Stopped after {done:,} steps. Go on with: variant-ai train --resume {target}")
         context.exit(EXIT_INTERRUPTED)
 
 
@@ -205,41 +176,12 @@ def _refuse_options(context: click.Context) -> None:
             )
 
 
-def _request(options: dict[str, Any]) -> tuple[TrainRequest, Any]:
-    from variant_ai.core.train.plan import TrainRequest
-    from variant_ai.plugins import registry
-
-    name = options.pop("variant")
-    if name is None:
-        raise click.UsageError("name the variant: -V NAME (`variant-ai variants` lists them)")
-    spec = load_variant(name)
-    size = net_size(options.pop("blocks"), options.pop("channels"), options.pop("sizes"))
-    stores = options.pop("stores")
-    validation = options.pop("validation_stores")
-    if not stores:
-        entry = registry().entry_of(spec)
-        if entry is None or entry.sample is None:
-            fail(f"{spec.variant} comes without games of its own; name a store with --data")
-        stores = (entry.sample,)
-        note(f"No --data: training on the games that come with {spec.variant}.")
-        if options["steps"] is None and options["minutes"] is None:
-            options["minutes"] = SAMPLE_MINUTES
-            options["epochs"] = options["epochs"] or SAMPLE_EPOCHS
-        if options["net"] is None and options["head"] is None:
-            options["net"], size = SAMPLE_NET, {**SAMPLE_SIZE, **size}
-            options["batch"] = options["batch"] or SAMPLE_BATCH
-    request = TrainRequest(
-        spec=spec, stores=stores, validation_stores=validation, size=size, **options
-    )
-    return request, registry().rules(spec)
-
-
-def _prepare(request: TrainRequest, rules: Any, builders: Any) -> Prepared:
+def _prepare(request: TrainRequest, rules: Any, builders: Any, workers: Workers) -> Prepared:
     from variant_ai.core.train.plan import prepare
 
     if request.minutes is not None:
         note(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
-    return prepare(request, rules=rules, builders=builders)
+    return prepare(request, rules=rules, builders=builders, workers=workers)
 
 
 def _default_folder(config: TrainConfig) -> Path:
@@ -247,7 +189,7 @@ def _default_folder(config: TrainConfig) -> Path:
     return Path("runs") / f"{config.variant}-{config.net.title.replace(' ', '-')}-{stamp}"
 
 
-def _announce(prepared: Prepared, folder: Path) -> None:
+def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     config = prepared.config
     data = config.data
     epochs = config.steps * config.batch / prepared.train.samples_per_epoch
@@ -260,20 +202,29 @@ def _announce(prepared: Prepared, folder: Path) -> None:
         f"{config.net.title}: {config.steps:,} steps of {config.batch} on {config.device} in "
         f"{config.precision}, {epochs:.2f} epochs{rate}"
     )
+    if workers.world > 1 or config.micro_batches > 1:
+        note(
+            f"Each step in {config.micro_batches} parts of {config.batch // config.micro_batches} "
+            f"positions, by {workers.world} process{'es' if workers.world > 1 else ''}"
+        )
+    if config.start_from:
+        frozen = f", its first {config.freeze} layers as they are" if config.freeze else ""
+        note(f"Starting from {config.start_from}{frozen}")
     note(f"Run directory: {folder}")
 
 
 class _Progress:
     """Shows a training: a bar on a terminal, a line per validation anywhere."""
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(self, config: TrainConfig, *, quiet: bool = False) -> None:
         self.config = config
+        self.quiet = quiet
         self._train: dict[str, Any] = {}
         self._bar: Any = None
 
     @contextmanager
     def shown(self) -> Iterator[_Progress]:
-        with progress() as bar:
+        with progress(quiet=self.quiet) as bar:
             self._bar = bar
             self._task = bar.add_task("steps", total=self.config.steps)
             yield self
@@ -295,7 +246,7 @@ class _Progress:
             return
         if kind == "recovery":
             text = (
-                f"step {numbers['failed_step']:,}: the loss is not a number; back to step "
+                f"step {numbers['failed_step']:,}: the loss cannot be right; back to step "
                 f"{step:,} with {numbers['lr_scale']:g} of the learning rate"
             )
         else:

@@ -195,8 +195,8 @@ class Trainer:
             raise DataError(f"{self.folder} holds a training already; resume it or name another")
         if found:
             self._load(found[-1])
-        elif self.config.start_from:
-            self._start()
+        else:
+            self.take_start()
         scores: Scores | None = None
         validation: Metrics | None = None
         stopped = False
@@ -463,8 +463,10 @@ class Trainer:
         self._worst.zero_()
         self._window.filled = 0
 
-    def _start(self) -> None:
-        """Takes over the weights the training is to begin with."""
+    def take_start(self) -> None:
+        """Takes over the weights the training is to begin with, where it names some."""
+        if not self.config.start_from:
+            return
         nets = [self.net] if self._average is None else [self.net, self._average.net]
         if self.workers.first:
             checkpoint = find_checkpoint(Path(self.config.start_from))
