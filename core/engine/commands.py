@@ -1,44 +1,35 @@
 """What a client can ask of the engine, whatever the protocol it asks in.
 
 A dialect turns a line into one of these; the session acts on them and knows no protocol. Squares
-and moves are still text here: which squares there are depends on the variant.
+and moves are still text here: which squares there are depends on the variant. Named tuples, because making a dataclass
+takes a millisecond of the time in which a client waits for the handshake.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 
-@dataclass(frozen=True)
-class Command:
-    """Something a client asked."""
-
-
-@dataclass(frozen=True)
-class Handshake(Command):
+class Handshake:
     """`uci`, `ucci`: who are you, and what can be set?"""
 
 
-@dataclass(frozen=True)
-class IsReady(Command):
+class IsReady:
     """Answered at once during a search, otherwise when all before it is done."""
 
 
-@dataclass(frozen=True)
-class SetOption(Command):
+class SetOption(NamedTuple):
     name: str
     """Names are compared without regard to case; a blank and `_` are the same."""
     value: str | None = None
     """None where the client gave none: a button."""
 
 
-@dataclass(frozen=True)
-class NewGame(Command):
+class NewGame:
     """What comes belongs to another game."""
 
 
-@dataclass(frozen=True)
-class SetPosition(Command):
+class SetPosition(NamedTuple):
     fen: str | None
     """None: the variant's start position."""
     moves: tuple[str, ...] = ()
@@ -46,15 +37,13 @@ class SetPosition(Command):
     """Given without the word `position`: the client speaks the cyclone dialect."""
 
 
-@dataclass(frozen=True)
-class BanMoves(Command):
+class BanMoves(NamedTuple):
     """These moves may not be played from the position on the table."""
 
     moves: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Go(Command):
+class Go(NamedTuple):
     """Search; every limit None where it was not given. Times in seconds, possibly negative."""
 
     times: tuple[float | None, float | None] = (None, None)
@@ -86,48 +75,60 @@ class Go(Command):
         return self.infinite or self.ponder
 
 
-@dataclass(frozen=True)
-class Stop(Command):
+class Stop:
     """Answer now."""
 
 
-@dataclass(frozen=True)
-class PonderHit(Command):
+class PonderHit(NamedTuple):
     """The expected move was played: the clock runs from here."""
 
     draw_offered: bool = False
 
 
-@dataclass(frozen=True)
-class Probe(Command):
+class Probe(NamedTuple):
     """What is known of a position without a search."""
 
     position: SetPosition
 
 
-@dataclass(frozen=True)
-class Debug(Command):
+class Debug(NamedTuple):
     on: bool
 
 
-@dataclass(frozen=True)
-class Show(Command):
+class Show:
     """Draw the position (`d`)."""
 
 
-@dataclass(frozen=True)
-class Quit(Command):
+class Quit:
     """Leave at once."""
 
 
-@dataclass(frozen=True)
-class Ignored(Command):
+class Ignored:
     """Something the protocol knows and this engine has no use for."""
 
 
-@dataclass(frozen=True)
-class Unreadable(Command):
+class Unreadable(NamedTuple):
     """A line that means nothing here."""
 
     problem: str
     """Says what was given and what would be accepted."""
+
+
+Command: TypeAlias = (
+    Handshake
+    | IsReady
+    | SetOption
+    | NewGame
+    | SetPosition
+    | BanMoves
+    | Go
+    | Stop
+    | PonderHit
+    | Probe
+    | Debug
+    | Show
+    | Quit
+    | Ignored
+    | Unreadable
+)
+"""Something a client asked."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from variant_ai.specs.errors import SettingError, UnknownNameError
+from variant_ai.specs.errors import SettingError, closest
 
 Kind = Literal["check", "spin", "combo", "string", "button"]
 EMPTY = "<empty>"
@@ -316,16 +316,20 @@ class OptionSet:
         self._given: dict[str, str | int | bool] = {}
 
     def find(self, name: str) -> Option:
-        """Raises UnknownNameError."""
+        """Raises SettingError where there is none."""
         wanted = canonical(name)
         option = self._options.get(wanted) or self._names.get(wanted)
         if option is None:
-            known = [o.name for o in self.uci]
-            raise UnknownNameError("option", name if len(name) < 60 else f"{name[:60]}...", known)
+            raise SettingError(self._unknown(name))
         return option
 
+    def _unknown(self, name: str) -> str:
+        guess = closest(name[:60], [option.name for option in self.uci])
+        hint = f"did you mean {guess!r}?" if guess else "the handshake lists those there are"
+        return f"unknown option {name if len(name) < 60 else f'{name[:60]}...'!r}; {hint}"
+
     def set(self, name: str, text: str | None) -> Option:
-        """Take a client's value. Raises UnknownNameError, SettingError."""
+        """Take a client's value. Raises SettingError."""
         option = self.find(name)
         if option.kind != "button":
             self._given[option.name] = option.parse(text)

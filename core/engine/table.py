@@ -42,6 +42,11 @@ class Table:
         """The client's moves from its FEN on."""
         self._notations: dict[int, Notation] = {0: IccsNotation(), 1: UciNotation()}
 
+    @property
+    def key(self) -> int:
+        """The same for equal positions."""
+        return int(self.game.position["key"][0])
+
     def new_game(self) -> None:
         """What comes does not continue the game."""
         from variant_ai.core.rules.game import Game

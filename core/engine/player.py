@@ -1,0 +1,312 @@
+"""The one who plays: game, net and search of the options in force, made when they are needed.
+
+Nothing is loaded before a command needs it, so that a client may choose variant and net after the
+handshake without paying for those it did not want. What an option changes is found out by
+comparing settings, not by watching options.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from variant_ai.core.engine.answers import info_of
+from variant_ai.core.engine.commands import Go
+from variant_ai.core.engine.control import Control
+from variant_ai.core.engine.options import OptionSet
+from variant_ai.core.engine.searcher import Searcher, Task
+from variant_ai.core.engine.uci import Info
+from variant_ai.specs.errors import VariantAIError
+
+if TYPE_CHECKING:
+    from variant_ai.core.engine.table import Table
+    from variant_ai.core.engine.workshop import Searching, Workshop
+    from variant_ai.core.inference import Evaluator
+    from variant_ai.core.search.clock import TimeManager
+    from variant_ai.core.search.report import Report
+    from variant_ai.specs.schema import VariantSpec
+
+INTERRUPTIBLE = 3
+"""Depth of perft counted between two looks at `stop`."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to."""
+
+    move: str
+    ponder: str | None
+    report: Report
+    info: Info | None
+
+
+class Player:
+    """Used by the working thread alone."""
+
+    def __init__(self, workshop: Workshop, options: OptionSet, tell: Callable[[str], None]) -> None:
+        self.workshop = workshop
+        self.options = options
+        self.chances: list[float] = []
+        """Expected score of each own move of this game, in [0, 1]."""
+        self._tell = tell
+        self._spec: VariantSpec | None = None
+        self._table: Table | None = None
+        self._evaluator: Evaluator | None = None
+        self._evaluator_settings: tuple[str, dict[str, Any]] | None = None
+        self._search: Searching | None = None
+        self._search_settings: dict[str, Any] | None = None
+        self._manager: TimeManager | None = None
+        self._frozen = False
+
+    # --- what is in force ----------------------------------------------------------------------
+
+    def spec(self) -> VariantSpec:
+        """The variant played. Raises UnknownNameError, SpecError."""
+        name = self.options.text("UCI_Variant")
+        if self._spec is None or self._spec.variant != name:
+            spec = self.workshop.spec(name)
+            self._drop_search()
+            self._table, self._evaluator_settings = None, None
+            self._spec = spec
+        return self._spec
+
+    def table(self) -> Table:
+        """The game on the table."""
+        from variant_ai.core.engine.table import Table
+
+        spec = self.spec()
+        if self._table is None:
+            self._table = Table(self.workshop.rules(spec))
+        return self._table
+
+    def prepare(self) -> None:
+        """Load all that the next search needs."""
+        self._searching()
+        self._timing()
+        if not self._frozen:
+            # what was loaded stays: the collector need not look at it again after every move
+            gc.collect()
+            gc.freeze()
+            self._frozen = True
+
+    def _searching(self) -> Searching:
+        from variant_ai.core.search.params import SearchParams
+
+        table = self.table()
+        spec = self.spec()
+        settings = (spec.variant, self.options.evaluator_settings)
+        if self._evaluator is None or settings != self._evaluator_settings:
+            self._drop_search()
+            self._evaluator = self.workshop.evaluator(spec, settings[1], self._tell)
+            self._evaluator_settings = settings
+        overrides = self.options.search_overrides(spec.search.u_divisor)
+        if self._search is None or overrides != self._search_settings:
+            self._drop_search()
+            params = SearchParams.of(spec, **overrides)
+            self._search = self.workshop.search(spec, self._evaluator, params, table.rules)
+            self._search_settings = overrides
+        return self._search
+
+    def _timing(self) -> TimeManager:
+        """The clock, with the options of the moment and what it remembers of the game."""
+        from variant_ai.core.search.clock import TimeManager
+
+        options = self.options
+        if self._manager is None:
+            self._manager = TimeManager()
+        self._manager.overhead = self._overhead
+        self._manager.jitter = options.number("Centi_Random_Move_Factor") / 100
+        self._manager.early_stop = options.is_on("Allow_Early_Stopping")
+        return self._manager
+
+    @property
+    def _overhead(self) -> float:
+        return self.options.number("Move Overhead") / 1000
+
+    def _drop_search(self) -> None:
+        if self._search is not None:
+            self._search.close()
+        self._search, self._search_settings = None, None
+
+    def close(self) -> None:
+        self._drop_search()
+
+    # --- between searches ----------------------------------------------------------------------
+
+    def new_game(self) -> None:
+        self.chances.clear()
+        if self._manager is not None:
+            self._manager.forget()
+        if self._table is not None:
+            self._table.new_game()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the search tree."""
+        if self._search is not None:
+            self._search.clear()
+
+    def tidy(self) -> None:
+        """Collect the garbage of a search while the opponent thinks."""
+        gc.collect(1)
+
+    def describe(self) -> str:
+        """The line XBoard's bridge reads: a board it does not know is drawn from it."""
+        spec = self.spec()
+        pocket = len(spec.hands.order) if spec.hands else 0
+        return (
+            f"variant {spec.variant} files {spec.board.files} ranks {spec.board.ranks} "
+            f"pocket {pocket} template {spec.fairy or 'fairy'} startpos {spec.rules.start}"
+        )
+
+    def drawing(self) -> Iterator[str]:
+        """The position in lines of text."""
+        game = self.table().game
+        yield f"fen {game.fen()}"
+        outcome = game.outcome()
+        if outcome is not None:
+            yield f"result {outcome.result} ({outcome.reason})"
+
+    # --- searching -----------------------------------------------------------------------------
+
+    def search(
+        self,
+        go: Go,
+        number: int,
+        at: float,
+        control: Control,
+        first_rank: int,
+        on_report: Callable[[Report], None],
+        complain: Callable[[str], None],
+    ) -> Found | None:
+        """Search the position on the table; None where there is no move to play."""
+        from variant_ai.core.rules.notation import uci
+
+        search = self._searching()
+        manager = self._timing()
+        table, options = self.table(), self.options
+        game = table.game
+        playable = [move for move in game.legal_moves().tolist() if move not in table.banned]
+        if not playable or self._is_over():
+            self._wait_over(go, number, control)
+            return None
+        allowed = self._allowed(go, first_rank, playable, complain)
+        fixed = options.number("Fixed_Movetime")
+        task = Task(
+            go=go,
+            number=number,
+            at=at,
+            side=game.side,
+            own_moves=int(game.position["ply"][0]) // 2,
+            legal_moves=len(allowed if allowed is not None else playable),
+            allowed=allowed,
+            multipv=min(options.number("MultiPV"), len(allowed or playable)),
+            node_limit=None if go.waits and not go.ponder else options.node_limit,
+            fixed_movetime=fixed / 1000 if fixed else None,
+            overhead=self._overhead,
+        )
+        search.set_game(game)
+        report = Searcher(control).run(search, task, manager, on_report)
+        best = report.best
+        if best is None or best not in (allowed or playable):
+            best = (allowed or playable)[0]
+        lines = report.lines
+        if lines and not go.infinite:
+            manager.played(lines[0].q)
+            self.chances.append((lines[0].q + 1) / 2)
+        types, files = table.rules.types, table.rules.spec.board.files
+        return Found(
+            uci(types, files, best),
+            None if report.ponder is None else uci(types, files, report.ponder),
+            report,
+            next(info_of(game, report, wdl=False), None),
+        )
+
+    def _allowed(
+        self, go: Go, first_rank: int, playable: list[int], complain: Callable[[str], None]
+    ) -> tuple[int, ...] | None:
+        """The moves to search where not all are: `searchmoves`, and what `banmoves` left."""
+        table = self.table()
+        chosen: list[int] = []
+        for word in go.search_moves:
+            try:
+                move = table.read_moves([word], first_rank)[0]
+            except VariantAIError as error:
+                complain(str(error))
+                continue
+            if move in playable and move not in chosen:
+                chosen.append(move)
+        if chosen:
+            return tuple(chosen)
+        return tuple(playable) if table.banned else None
+
+    def _is_over(self) -> bool:
+        """Whether the position itself ends the game, although there may be moves (a king in the
+        centre). Draws that must be claimed are played on."""
+        outcome = self.table().rules.outcome(self.table().game.position)
+        return outcome is not None and outcome.winner is not None
+
+    def is_lost(self) -> bool:
+        """Whether the side to move has lost: mated, stalemated where that loses, or all its moves
+        banned."""
+        game = self.table().game
+        outcome = self.table().rules.outcome(game.position)
+        return outcome is None or outcome.winner == 1 - game.side
+
+    def _wait_over(self, go: Go, number: int, control: Control) -> None:
+        """No answer before the client allows it, even where there is no move."""
+        with control.changed:
+            while go.waits and not (control.is_stopped(number) or control.input_ended):
+                if go.ponder and not go.infinite and control.hit(number) is not None:
+                    return
+                control.wait(None)
+
+    def any_moves(self) -> Iterator[str]:
+        """Moves to play where everything else failed."""
+        from variant_ai.core.rules.notation import uci
+
+        try:
+            table = self.table()
+        except VariantAIError:
+            return
+        for move in table.game.legal_moves().tolist():
+            if move not in table.banned:
+                yield uci(table.rules.types, table.rules.spec.board.files, move)
+
+    def static_info(self) -> Info:
+        """The net's word on the position, without a search."""
+        from variant_ai.core.encoding import Encoder
+        from variant_ai.core.search.report import centipawns
+
+        self._searching()
+        assert self._evaluator is not None
+        game = self.table().game
+        value = self._evaluator.evaluate(Encoder(self.spec()).planes(game.position)).value[0]
+        return Info(depth=0, cp=centipawns(float(value)))
+
+    def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
+        """Leaves below each legal move (UCI text), until stopped."""
+        from variant_ai.core.rules.notation import uci
+        from variant_ai.core.rules.perft import perft
+        from variant_ai.core.rules.position import Position
+
+        table = self.table()
+        rules = table.rules
+
+        def leaves(position: Position, left: int) -> int:
+            if left <= INTERRUPTIBLE:
+                return perft(rules, position, left)
+            total = 0
+            for move in rules.legal_moves(position).tolist():
+                if stopped():
+                    break
+                total += leaves(rules.play(position, move), left - 1)
+            return total
+
+        for move in table.game.legal_moves().tolist() if depth > 0 else ():
+            if stopped():
+                return
+            text = uci(rules.types, rules.spec.board.files, move)
+            yield text, leaves(rules.play(table.game.position, move), depth - 1)

@@ -1,0 +1,202 @@
+"""What a session plays with: variants, rules and nets, loaded when they are first needed.
+
+The session knows variants by name before anything is read; specs, rules, nets and the search come
+from here, on the working thread, while the client's handshake has long been answered. Which
+variants there are, and where their nets lie, is told by the program: plugins live above the core.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from variant_ai.specs.errors import VariantAIError
+from variant_ai.specs.index import spec_words
+
+if TYPE_CHECKING:
+    from variant_ai.core.inference import Evaluator
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.params import SearchParams
+    from variant_ai.core.search.report import Report
+    from variant_ai.specs.schema import VariantSpec
+
+Say = Callable[[str], None]
+
+WARM = (
+    "variant_ai.specs.loader",
+    "variant_ai.core.rules.kernel",
+    "variant_ai.core.encoding",
+    "variant_ai.core.inference.choose",
+    "variant_ai.core.search.search",
+)
+"""Modules every game needs, imported while the client reads the options."""
+
+
+class VariantSource(Protocol):
+    """The part of the plugin registry that an engine needs."""
+
+    def variant(self, name: str) -> VariantSpec: ...
+
+    def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
+
+
+class Searching(Protocol):
+    """The part of `Search` that a session uses; tests put their own in its place."""
+
+    def set_game(self, game: Game) -> None: ...
+
+    def run(
+        self,
+        limits: Limits,
+        *,
+        moves: Sequence[int] | None = None,
+        multipv: int = 1,
+        on_report: Callable[[Report], None] | None = None,
+        interval: float = 1.0,
+    ) -> Report: ...
+
+    def stop(self) -> None: ...
+
+    def report(self, multipv: int = 1) -> Report: ...
+
+    def clear(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Workshop:
+    """Makes what a session asks for. Used by one thread."""
+
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        default: str,
+        source: Callable[[], VariantSource],
+        *,
+        model: Path | None = None,
+        models_of: Callable[[str], Sequence[Path]] = lambda name: (),
+    ) -> None:
+        """files: the spec of every variant by name. default: the one played where nobody says.
+        source: called when the first spec is read. model: the net to play with unless a client
+        names another. models_of: where nets of a variant are looked for, the first that exists is
+        taken."""
+        self.files = dict(files)
+        self.default = default
+        self.model = model
+        self._source = source
+        self._models_of = models_of
+
+    # --- variants ------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self.files))
+
+    def named(self, given: str) -> str:
+        """Our name for a variant that a client calls by Fairy-Stockfish's, in any case; what is
+        unknown stays as it is."""
+        wanted = given.strip().lower()
+        if wanted in self.files:
+            return wanted
+        for name, path in self.files.items():
+            if spec_words(path).get("fairy", "").lower() == wanted and wanted:
+                return name
+        return given
+
+    def speaks(self, name: str, protocol: str) -> bool:
+        """Whether the variant's spec lists the protocol; one that lists none speaks UCI."""
+        path = self.files.get(name)
+        listed = spec_words(path).get("protocols", "") if path else ""
+        return protocol in (listed.strip("[] ").replace(",", " ").split() or ["uci"])
+
+    def speaking(self, protocol: str) -> str | None:
+        """The default variant if it speaks the protocol, else the first that does."""
+        for name in (self.default, *self.names):
+            if self.speaks(name, protocol):
+                return name
+        return None
+
+    def spec(self, name: str) -> VariantSpec:
+        """Raises UnknownNameError, SpecError."""
+        return self._source().variant(name)
+
+    def rules(self, spec: VariantSpec) -> Rules:
+        """Raises SpecError."""
+        return self._source().rules(spec)
+
+    # --- nets and searches ---------------------------------------------------------------------
+
+    def evaluator(self, spec: VariantSpec, settings: Mapping[str, Any], say: Say) -> Evaluator:
+        """An evaluator by the client's settings (`OptionSet.evaluator_settings`).
+
+        What cannot be had is told by `say`, and play goes on with what can: a game under way is
+        better lost with a weak net than without a move.
+        """
+        from variant_ai.core.inference.choose import make_evaluator
+
+        given = str(settings["model"] or "")
+        wanted = str(settings["evaluator"])
+        keywords: dict[str, Any] = {
+            "batch": settings["batch"],
+            "threads": settings["threads"],
+            "device": settings["device"],
+            "precision": settings["precision"],
+            "say": say,
+        }
+        if wanted in ("uniform", "random"):
+            return make_evaluator(spec, None, evaluator=wanted, **keywords)
+        model, looked = self.find_model(spec, given)
+        if model is not None:
+            try:
+                return make_evaluator(spec, model, evaluator=wanted, **keywords)
+            except VariantAIError as error:
+                say(f"error: {error}")
+                if given or self.model:
+                    fallback, looked = self.packaged(spec)
+                    if fallback is not None and fallback != model:
+                        say(f"playing with {fallback} instead")
+                        try:
+                            return make_evaluator(spec, fallback, evaluator="auto", **keywords)
+                        except VariantAIError as again:
+                            say(f"error: {again}")
+        else:
+            places = ", ".join(map(str, looked)) or "nowhere: no folder is known"
+            say(f"no net for {spec.variant} was found (looked for {places})")
+        say(f"{spec.variant} is played without a net, by search alone: set the option Model")
+        return make_evaluator(spec, None, evaluator="uniform", **keywords)
+
+    def find_model(self, spec: VariantSpec, given: str) -> tuple[Path | None, list[Path]]:
+        """The net to play with, None without one, and where it was looked for."""
+        chosen = Path(given).expanduser() if given else self.model
+        if chosen is None:
+            return self.packaged(spec)
+        if chosen.is_dir():
+            inside = sorted(chosen.glob("*.onnx"))
+            named = [p for p in inside if p.stem in ("model", spec.variant)]
+            chosen = (named or inside or [chosen / "model.onnx"])[0]
+        return chosen, [chosen]
+
+    def packaged(self, spec: VariantSpec) -> tuple[Path | None, list[Path]]:
+        """The net that comes with the variant or lies in the user's folder."""
+        looked = list(self._models_of(spec.variant))
+        return next((path for path in looked if path.is_file()), None), looked
+
+    def search(
+        self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
+    ) -> Searching:
+        """A search of the variant. The evaluator is shared with none at the same time."""
+        from variant_ai.core.search.search import Search
+
+        return Search(spec, evaluator, params, rules=rules)
+
+    def warm(self) -> None:
+        """Import what every game needs; what cannot be imported is told by whoever needs it."""
+        for name in WARM:
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                continue
