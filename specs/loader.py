@@ -3,134 +3,39 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from variant_ai.specs.checks import check
-from variant_ai.specs.errors import SpecError, unknown
+from variant_ai.specs.errors import unknown
+from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
 from variant_ai.specs.schema import VariantSpec
-
-MAX_FILE_BYTES = 1_000_000
-MAX_DEPTH = 30
-"""Open brackets at once; the parser's time grows with the square of it."""
 
 
 def load_spec(path: str | Path) -> VariantSpec:
     """Read and check a spec. Raises SpecError: a line per mistake, each with its place."""
-    path = Path(path)
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise SpecError(f"over {MAX_FILE_BYTES} bytes: not a variant spec", str(path))
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"cannot be read: {error.strerror}", str(path)) from None
-    except UnicodeDecodeError:
-        raise SpecError("is not UTF-8 text", str(path)) from None
+    text = read_text(Path(path), "a variant spec")
     return parse_spec(text, str(path))
 
 
 def parse_spec(text: str, where: str = "<spec>") -> VariantSpec:
     """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
-    tree = _parse_yaml(text, where)
+    tree = parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
     try:
-        spec = VariantSpec.model_validate_json(json.dumps(_plain(tree)))
+        spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:
         lines = (
-            _line(tree, where, _yaml_path(tree, item["loc"]), _message(item))
+            line_of(tree, where, yaml_path(tree, item["loc"]), _message(item))
             for item in error.errors(include_url=False)
         )
-        raise _error(lines, where) from None
+        raise located_error(lines, where) from None
     issues = check(spec)
     if issues:
-        raise _error((_line(tree, where, i.path, i.message) for i in issues), where)
+        raise located_error((line_of(tree, where, i.path, i.message) for i in issues), where)
     return spec
-
-
-def _parse_yaml(text: str, where: str) -> CommentedMap:
-    depth = deepest = 0
-    for bracket in re.findall(r"[][{}]", text):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        raise SpecError(f"brackets nested {deepest} deep; a spec needs no more than 5", where)
-    yaml = YAML(typ="rt", pure=True)
-    yaml.allow_duplicate_keys = False
-    try:
-        tree = yaml.load(text)
-    except DuplicateKeyError as error:
-        mark = error.problem_mark
-        key = str(error.problem).split("found duplicate key ")[-1].split(" with value")[0]
-        raise SpecError(f"duplicate key {key}; each key stands once", _mark(where, mark)) from None
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise SpecError(f"not YAML: {error.problem or error.context}", _mark(where, mark)) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise SpecError(f"not YAML: {str(error).splitlines()[0]}", where) from None
-    if not isinstance(tree, CommentedMap):
-        raise SpecError("a spec is a mapping of keys (spec, variant, board, pieces, …)", where)
-    return tree
-
-
-def _mark(where: str, mark: Any) -> str:
-    return where if mark is None else f"{where}:{mark.line + 1}:{mark.column + 1}"
-
-
-def _plain(node: Any) -> Any:
-    """The same tree in the types of `json`; what JSON has no word for becomes text."""
-    if isinstance(node, Mapping):
-        return {str(key): _plain(value) for key, value in node.items()}
-    if isinstance(node, Sequence) and not isinstance(node, str):
-        return [_plain(value) for value in node]
-    if node is None or isinstance(node, bool):
-        return node
-    if isinstance(node, int):
-        return int(node)
-    if isinstance(node, float):
-        return float(node)
-    return str(node)
-
-
-def _yaml_path(tree: Any, loc: Iterable[str | int]) -> tuple[str | int, ...]:
-    """pydantic's location without the tags of unions, ending at the deepest word that exists."""
-    path: list[str | int] = []
-    node = tree
-    for part in loc:
-        if (isinstance(node, CommentedMap) and part in node) or (
-            isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node)
-        ):
-            path.append(part)
-            node = node[part]
-    return tuple(path)
-
-
-def _line(tree: Any, where: str, path: Sequence[str | int], message: str) -> str:
-    """`file:line:column: a.b.c: message`; a path too long for the tree ends where the tree does."""
-    node: Any = tree
-    line, column = 0, 0
-    for part in path:
-        if isinstance(node, CommentedMap) and part in node:
-            line, column = node.lc.key(part)
-        elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
-            line, column = node.lc.item(part)
-        else:
-            break
-        node = node[part]
-    dotted = ".".join(str(part) for part in path)
-    return f"{where}:{line + 1}:{column + 1}: {dotted + ': ' if dotted else ''}{message}"
-
-
-def _error(lines: Iterable[str], where: str) -> SpecError:
-    error = SpecError("\n".join(dict.fromkeys(lines)))
-    error.where = where
-    return error
 
 
 def _message(item: Any) -> str:
