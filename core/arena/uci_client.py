@@ -198,6 +198,15 @@ def _number(words: Sequence[str], after: str, default: int) -> int:
         return default
 
 
+def _score(words: Sequence[str]) -> int | None:
+    """Centipawns of an `info` line: after `cp`, or in UCCI right after `score`."""
+    after = "cp" if "cp" in words else "score"
+    try:
+        return int(words[words.index(after) + 1])
+    except (ValueError, IndexError):
+        return 0 if after == "cp" else None
+
+
 def _is_bound(line: str) -> bool:
     return " lowerbound " in line or " upperbound " in line
 
@@ -205,7 +214,7 @@ def _is_bound(line: str) -> bool:
 def _answer(move: str | None, ranks: Mapping[int, str]) -> Answer:
     """The best line's facts; an `info` line that makes no sense counts as none."""
     words = ranks[min(ranks)].split() if ranks else []
-    score = _number(words, "cp", 0) if "cp" in words else None
+    score = _score(words)
     mate = _number(words, "mate", 0) if "mate" in words else None
     return Answer(
         move=move,

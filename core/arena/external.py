@@ -1,0 +1,286 @@
+"""Programs as players: what a protocol's client does, made into moves and faults."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Generic, TypeVar
+
+from variant_ai.core.arena.coordinates import XBOARD_TEN, Coordinates
+from variant_ai.core.arena.player import Fault, Player, Reply
+from variant_ai.core.arena.process import (
+    Answer,
+    EngineDiedError,
+    EngineHungError,
+    EngineProcess,
+)
+from variant_ai.core.arena.time_control import Allowance, Turn
+from variant_ai.core.arena.ucci_client import CycloneClient, UcciClient
+from variant_ai.core.arena.uci_client import UciClient
+from variant_ai.core.arena.xboard_client import XboardClient, level_lines
+from variant_ai.core.data.record import MATE
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.specs.errors import EngineError, MoveError
+
+HIGHEST = MATE - 1000
+"""Centipawns above this are kept as this: what is above are mates."""
+GAME_RESULTS = ("1-0", "0-1", "1/2-1/2")
+
+Client = TypeVar("Client", bound=EngineProcess)
+
+
+class ExternalPlayer(Player, Generic[Client]):
+    """A program that plays. Started when first needed, and again after it died or hung."""
+
+    def __init__(
+        self,
+        client: Client,
+        coordinates: Coordinates,
+        variant: str,
+        *,
+        name: str = "",
+        restart: bool = False,
+    ) -> None:
+        """variant: the engine's name of it. name: instead of the one it gives itself. restart: a
+        fresh process for every game."""
+        self.client = client
+        self.coordinates = coordinates
+        self.variant = variant
+        self.restart = restart
+        self._given_name = name
+        self.name = name or client.name
+
+    def start(self) -> None:
+        if not self.client.running:
+            self._begin()
+            self.name = self._given_name or self.client.name
+
+    def new_game(self, game: Game) -> None:
+        with self._faults():
+            if self.restart and self.client.running:
+                self.client.close()
+            self.start()
+            self._new_game(game)
+
+    def play(self, game: Game, turn: Turn) -> Reply:
+        with self._faults():
+            answer = self._ask(game, turn)
+        if answer.claim == "resign":
+            raise Fault("resignation", f"{self.name} resigns")
+        if answer.late and turn.allowance.timed:
+            raise Fault(
+                "time forfeit",
+                f"{self.name} had not moved after {turn.wait:.1f} s, when it was told to stop",
+            )
+        if answer.move is None:
+            raise self._without_move(game, answer.claim)
+        try:
+            move = self.coordinates.read(game, answer.move)
+        except MoveError as error:
+            raise Fault("illegal move", f"{self.name}: {error}") from error
+        return Reply(
+            move,
+            score=score_of(answer),
+            depth=answer.depth,
+            nodes=answer.nodes,
+            seconds=answer.seconds,
+            draw_offered=answer.claim == "draw",
+        )
+
+    def close(self) -> None:
+        self.client.close()
+
+    def kill(self) -> None:
+        self.client.kill()
+
+    # --- what a protocol does ------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self.client.start()
+
+    @abstractmethod
+    def _new_game(self, game: Game) -> None: ...
+
+    @abstractmethod
+    def _ask(self, game: Game, turn: Turn) -> Answer: ...
+
+    def _without_move(self, game: Game, claim: str) -> Fault:
+        if claim:
+            return Fault(
+                "false claim",
+                f"{self.name} says {claim!r}, but the game goes on (FEN {game.fen()})",
+            )
+        return Fault(
+            "no move", f"{self.name} sees no move where the game goes on (FEN {game.fen()})"
+        )
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except EngineHungError as error:
+            raise Fault("hang", str(error)) from error
+        except EngineDiedError as error:
+            raise Fault("crash", str(error)) from error
+
+
+class UciPlayer(ExternalPlayer[UciClient]):
+    """A program that speaks UCI, UCI-cyclone or (`UcciPlayer`) UCCI."""
+
+    def _begin(self) -> None:
+        self.client.start()
+        self.client.set_variant(self.variant)
+
+    def _new_game(self, game: Game) -> None:
+        self.client.new_game()
+
+    def _ask(self, game: Game, turn: Turn) -> Answer:
+        client, rules = self.client, game.rules
+        fen = self.coordinates.fen(rules.fen(game.positions[0]))
+        client._send(client.position_line(fen, self.coordinates.write_all(game.moves)))
+        client.ready()
+        return client.search(client.go_line(uci_limits(turn)), turn.wait, turn.grace)
+
+
+class UcciPlayer(ExternalPlayer[UcciClient]):
+    """A program that speaks UCCI: positions begin at the last capture."""
+
+    def refuse(self, allowance: Allowance) -> str:
+        limits = (allowance.depth, allowance.nodes, allowance.movetime or allowance.base)
+        if sum(limit is not None for limit in limits) > 1:
+            return "UCCI takes one limit a move: a clock, nodes or a depth"
+        return ""
+
+    def _new_game(self, game: Game) -> None:
+        self.client.new_game()
+
+    def _ask(self, game: Game, turn: Turn) -> Answer:
+        client = self.client
+        at = last_capture(game)
+        fen = self.coordinates.fen(game.rules.fen(game.positions[at]))
+        client._send(client.position_line(fen, self.coordinates.write_all(game.moves[at:])))
+        return client.search(client.go_line(self._limits(turn)), turn.wait, turn.grace)
+
+    def _limits(self, turn: Turn) -> dict[str, int]:
+        allowance, clock = turn.allowance, turn.clock
+        if allowance.depth is not None:
+            return {"depth": allowance.depth}
+        if allowance.nodes is not None:
+            return {"nodes": allowance.nodes}
+        if allowance.movetime is not None:
+            return {"time": self.client.times(allowance.movetime), "movestogo": 1}
+        limits = {"time": self.client.times(clock.left)}
+        if clock.moves_to_go is not None:
+            limits["movestogo"] = clock.moves_to_go
+        else:
+            increment = allowance.increment
+            limits["increment"] = self.client.times(increment) if increment else 0
+        limits["opptime"] = self.client.times(turn.clocks[1 - turn.side].left)
+        return limits
+
+
+class XboardPlayer(ExternalPlayer[XboardClient]):
+    """A program that speaks XBoard's protocol."""
+
+    _game_began = False
+
+    def refuse(self, allowance: Allowance) -> str:
+        if allowance.nodes is not None:
+            return "XBoard's protocol has no node limit: give this engine a clock or a depth"
+        if allowance.movetime is not None and allowance.movetime % 1000:
+            return "XBoard's protocol counts the time of a move in whole seconds"
+        return ""
+
+    def _new_game(self, game: Game) -> None:
+        self._game_began = False
+
+    def _ask(self, game: Game, turn: Turn) -> Answer:
+        if not self._game_began:
+            rules = game.rules
+            fen: str | None = rules.fen(game.positions[0])
+            if fen == rules.fen(rules.position()):
+                fen = None
+            level = level_lines(turn)
+            self.client.new_game(self.variant, fen and self.coordinates.fen(fen), level)
+            self._game_began = True
+        return self.client.search(self.coordinates.write_all(game.moves), turn)
+
+    def _without_move(self, game: Game, claim: str) -> Fault:
+        result = next((text for text in GAME_RESULTS if claim.startswith(text)), "")
+        if result == GAME_RESULTS[1 - game.side]:
+            return Fault("resignation", f"{self.name} gives up: {claim}")
+        return super()._without_move(game, claim)
+
+    def game_over(self, result: str, reason: str) -> None:
+        if self.client.running and result in GAME_RESULTS:
+            with suppress(EngineError):
+                self.client.game_over(result, reason)
+
+
+def uci_limits(turn: Turn) -> dict[str, int]:
+    """The words of UCI's `go`."""
+    allowance = turn.allowance
+    limits: dict[str, int] = {}
+    if allowance.base is not None:
+        first, second = turn.clocks
+        limits |= {"wtime": max(1, first.left), "btime": max(1, second.left)}
+        limits |= {"winc": first.allowance.increment, "binc": second.allowance.increment}
+        if turn.clock.moves_to_go is not None:
+            limits["movestogo"] = turn.clock.moves_to_go
+    for word in ("movetime", "nodes", "depth"):
+        value = getattr(allowance, word)
+        if value is not None:
+            limits[word] = value
+    return limits
+
+
+def score_of(answer: Answer) -> int | None:
+    """Centipawns of the mover, mates as `GameRecord.scores` has them."""
+    if answer.mate is None:
+        return None if answer.score is None else max(-HIGHEST, min(HIGHEST, answer.score))
+    # `mate 0` is said of a side that has been mated, which has no move to give a score to.
+    return MATE - answer.mate if answer.mate > 0 else -MATE - answer.mate
+
+
+def last_capture(game: Game) -> int:
+    """Index of the position after the last move that took a piece; 0 without one."""
+    files = [int((position["board"] != 0).sum()) for position in game.positions]
+    return max((i for i in range(1, len(files)) if files[i] < files[i - 1]), default=0)
+
+
+def external_player(
+    rules: Rules,
+    protocol: str,
+    command: list[str],
+    *,
+    name: str = "",
+    variant: str | None = None,
+    options: dict[str, str] | None = None,
+    lines: tuple[str, ...] = (),
+    first_rank: int | None = None,
+    other_letters: bool = False,
+    restart: bool = False,
+    timeout: float = 20.0,
+) -> Player:
+    """A player of a program. protocol: `uci`, `ucci`, `cyclone` or `xboard`; first_rank: None for
+    the protocol's own way to count ranks."""
+    if first_rank is None:
+        zero = protocol in ("ucci", "cyclone") or (
+            protocol == "xboard" and rules.spec.board.ranks >= XBOARD_TEN
+        )
+        first_rank = 0 if zero else 1
+    coordinates = Coordinates(rules, first_rank=first_rank, other_letters=other_letters)
+    theirs = variant or rules.spec.fairy or rules.spec.variant
+    if protocol == "xboard":
+        xboard = XboardClient(command, options=options, lines=lines, timeout=timeout)
+        return XboardPlayer(xboard, coordinates, theirs, name=name, restart=restart)
+    if protocol == "ucci":
+        ucci = UcciClient(command, options=options, timeout=timeout)
+        return UcciPlayer(ucci, coordinates, theirs, name=name, restart=restart)
+    kinds: dict[str, type[UciClient]] = {"uci": UciClient, "cyclone": CycloneClient}
+    if protocol not in kinds:
+        raise EngineError(f"unknown protocol {protocol!r}; accepted: uci, ucci, cyclone, xboard")
+    uci = kinds[protocol](command, options=options, timeout=timeout)
+    return UciPlayer(uci, coordinates, theirs, name=name, restart=restart)
