@@ -7,13 +7,15 @@ clocks: `[%eval 0.35]` from the first player's view, `[%clk 0:02:59.8]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from variant_ai.core.data.record import MATE, GameRecord
 from variant_ai.core.data.resolve import opening_group
 from variant_ai.core.data.text_output import move_texts
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
+from variant_ai.core.rules.position import Position
 
 WIDTH = 80
 _MATES = 1000
@@ -21,13 +23,31 @@ _MATES = 1000
 _NAME = re.compile(r"[A-Za-z]\w*")
 
 
-def pgn_text(rules: Rules, notation: Notation, record: GameRecord) -> str:
-    """A game with its headers, ending in an empty line. Raises FenError where the start is no
-    position of the variant."""
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What an annotator puts beside a move."""
+
+    nag: int = 0
+    """Number of a glyph (PGN specification, section 10), 0 for none."""
+    line: tuple[int, ...] = ()
+    """Moves to play instead of it, written as a variation."""
+
+
+_NO_REMARKS: Mapping[int, Remark] = {}
+
+
+def pgn_text(
+    rules: Rules,
+    notation: Notation,
+    record: GameRecord,
+    remarks: Mapping[int, Remark] = _NO_REMARKS,
+) -> str:
+    """A game with its headers, ending in an empty line. `remarks` by ply, 0 is the first. Raises
+    FenError where the start is no position of the variant."""
     headers = "".join(
         f'[{name} "{_escaped(value)}"]\n' for name, value in _headers(notation, record)
     )
-    return f"{headers}\n{_wrapped(_words(rules, notation, record))}\n\n"
+    return f"{headers}\n{_wrapped(_words(rules, notation, record, remarks))}\n\n"
 
 
 def _headers(notation: Notation, record: GameRecord) -> Iterator[tuple[str, str]]:
@@ -63,9 +83,12 @@ def _escaped(value: str) -> str:
     return " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _words(rules: Rules, notation: Notation, record: GameRecord) -> Iterator[str]:
-    """What stands between spaces: move numbers, moves, comments, the result."""
-    ply = int(rules.position(record.start_fen)[0]["ply"])
+def _words(
+    rules: Rules, notation: Notation, record: GameRecord, remarks: Mapping[int, Remark]
+) -> Iterator[str]:
+    """What stands between spaces: move numbers, moves, comments, variations, the result."""
+    position = rules.position(record.start_fen)
+    ply = int(position[0]["ply"])
     said = True
     """Whether a number must stand before the second player's move too."""
     if before := _comment(record.comments.get(-1, "")):
@@ -77,10 +100,36 @@ def _words(rules: Rules, notation: Notation, record: GameRecord) -> Iterator[str
         elif said:
             yield f"{number + 1}..."
         yield text
+        remark = remarks.get(index)
+        if remark is not None and remark.nag:
+            yield f"${remark.nag}"
         comment = _comment(_remarks(record, index, bool(second)))
         yield from comment
         said = bool(comment)
+        if remarks:
+            if remark is not None and remark.line:
+                yield from _variation(rules, notation, position, ply + index, remark.line)
+                said = True
+            position = rules.play(position, record.moves[index])
     yield record.result
+
+
+def _variation(
+    rules: Rules, notation: Notation, position: Position, ply: int, line: tuple[int, ...]
+) -> Iterator[str]:
+    """`(12... Nf6 13. e5)`, from the position before the move it stands for."""
+    words = []
+    for index, move in enumerate(line):
+        number, second = divmod(ply + index, 2)
+        if not second:
+            words.append(f"{number + 1}.")
+        elif index == 0:
+            words.append(f"{number + 1}...")
+        words.append(notation.write(rules, position, move))
+        position = rules.play(position, move)
+    words[0] = f"({words[0]}"
+    words[-1] += ")"
+    yield from words
 
 
 def _remarks(record: GameRecord, index: int, second: bool) -> str:

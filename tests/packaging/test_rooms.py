@@ -26,6 +26,7 @@ ORDER = (
     "core/inference",
     "core/search",
     "core/data",
+    "core/analysis",
     "core/train",
     "core/arena",
     "core/engine",

@@ -1,0 +1,516 @@
+"""`variant-ai analyse`: what the search thinks of a position, or of every move of games."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai import __version__
+from variant_ai.cli.common import (
+    EXIT_INTERRUPTED,
+    examples,
+    fail,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    variant_option,
+)
+from variant_ai.cli.notations import load_notation, make_resolver, notation_option, readers
+from variant_ai.cli.searching import (
+    Interrupt,
+    NetChoice,
+    is_file,
+    kept_on_interrupt,
+    limits_option,
+    load_evaluator,
+    net_options,
+    score_text,
+    search_params,
+    wdl_text,
+)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from variant_ai.core.analysis.annotate import GameAnalysis
+    from variant_ai.core.data.record import GameRecord
+    from variant_ai.core.inference import Evaluator
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.notation import Notation
+    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.report import Line, Report
+    from variant_ai.core.search.search import Search
+    from variant_ai.specs.schema import VariantSpec
+
+PV_PLIES = 8
+"""Moves of a line shown in a table."""
+PLAYERS = ("white", "black")
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai analyse startpos -V NAME --model net.onnx",
+        "variant-ai analyse 'FEN' -V NAME --movetime 10 --multipv 3 --svg board.svg",
+        "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --simulations 5000 --json",
+        "# every move of the games judged: evaluations, better lines, ?! ? ??, accuracy",
+        "variant-ai analyse games.pgn -V NAME --simulations 800 -o annotated.pgn",
+    )
+)
+@click.argument("what", metavar="FEN|FILE", nargs=-1, required=True)
+@variant_option()
+@net_options
+@limits_option(1000)
+@click.option("--moves", metavar="MOVES", default="", help="Moves played from FEN, in UCI.")
+@click.option(
+    "--multipv",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="K",
+    help="Moves shown of a position, best first; 0 is all.",
+)
+@notation_option("san")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the position.")
+@click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Draw the position.")
+@click.option(
+    "--arrows",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Moves drawn as arrows, as wide as they have visits.",
+)
+@click.option("--flip", is_flag=True, help="Draw the board from the second player's side.")
+@click.option("--game", "number", type=click.IntRange(min=1), help="Only this game of FILE.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Annotated PGN of the games; .gz and the like are compressed.",
+)
+@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
+@json_option
+def command(
+    what: tuple[str, ...],
+    variant: str,
+    net: NetChoice,
+    limits: Limits,
+    moves: str,
+    multipv: int,
+    notation: str,
+    svg: Path | None,
+    png: Path | None,
+    arrows: int,
+    flip: bool,
+    number: int | None,
+    output: Path | None,
+    replace: bool,
+    as_json: bool,
+) -> int:
+    """Analyse a position (FEN, or `startpos`) or the games of a file.
+
+    A position gives a table of moves: visits, prior probability, value Q from -1 (lost) to 1 (won),
+    centipawns, win/draw/loss in per cent and the line expected. All values are the mover's.
+
+    Games give each move's evaluation, better lines for inaccuracies (?!), mistakes (?) and blunders
+    (??), and the accuracy of both players. FILE is anything that `variant-ai import` reads, - is
+    standard input. Ctrl-C keeps what is done.
+    """
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    chosen = load_notation(spec, notation)
+    params = search_params(spec, net)
+    from_file = len(what) == 1 and is_file(what[0])
+    _check_usage(from_file, moves, svg or png, number, output, replace)
+    rules = registry().rules(spec)
+    game = None
+    if not from_file:
+        game = _game(rules, " ".join(what), moves)
+    evaluator = load_evaluator(spec, net, params.batch_size)
+    from variant_ai.core.search.search import Search
+
+    search = Search(spec, evaluator, params, rules=rules)
+    try:
+        with kept_on_interrupt() as interrupt:
+            interrupt.stops.append(search.stop)
+            if game is None:
+                games = _Games(search, rules, chosen, limits, evaluator.name, interrupt, number)
+                return games.run(spec, what[0], output, as_json)
+            report = _look(search, game, limits, multipv, chosen, as_json)
+    finally:
+        search.close()
+    if svg or png:
+        _draw(spec, game, report, arrows, flip, svg, png)
+    if as_json:
+        print_json(_position_json(spec, game, report, chosen, evaluator))
+    else:
+        _print(spec, game, report, chosen)
+    return EXIT_INTERRUPTED if interrupt() else 0
+
+
+def _check_usage(
+    from_file: bool,
+    moves: str,
+    picture: Path | None,
+    number: int | None,
+    output: Path | None,
+    replace: bool,
+) -> None:
+    if from_file and (moves or picture):
+        raise click.UsageError("--moves, --svg and --png belong to a position, not to a file")
+    if not from_file and (number or output):
+        raise click.UsageError("--game and --output belong to a file of games, which FEN is not")
+    if output is not None and output.exists() and not replace:
+        fail(f"{output} exists already; --replace takes its place")
+
+
+# --- a position --------------------------------------------------------------------------------
+
+
+def _game(rules: Rules, fen: str, moves: str) -> Game:
+    """The game to look at. Fails where it is over."""
+    from variant_ai.core.rules.game import Game
+
+    game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
+    outcome = game.outcome()
+    if outcome is not None:
+        fail(f"the game is over: {outcome.reason}, {outcome.result} ({game.fen()})")
+    return game
+
+
+def _look(
+    search: Search, game: Game, limits: Limits, multipv: int, notation: Notation, quiet: bool
+) -> Report:
+    """Search the position, with progress on stderr."""
+    count = multipv or len(game.legal_moves())
+    search.set_game(game)
+    with progress(quiet=quiet) as bar:
+        task = bar.add_task("simulations", total=limits.visits)
+
+        def show(report: Report) -> None:
+            bar.update(task, completed=report.visits, note=_news(game, report, notation))
+
+        report = search.run(limits, multipv=count, on_report=show, interval=0.25)
+        show(report)
+    return report
+
+
+def _news(game: Game, report: Report, notation: Notation) -> str:
+    if not report.lines:
+        return ""
+    line = report.lines[0]
+    text = notation.write(game.rules, game.position, line.move)
+    return f"{text} {score_text(line)} depth {report.depth}"
+
+
+def _texts(game: Game, moves: tuple[int, ...], notation: Notation) -> list[str]:
+    """A line in the notation, each move from its own position."""
+    texts, position = [], game.position
+    for move in moves:
+        texts.append(notation.write(game.rules, position, move))
+        position = game.rules.play(position, move)
+    return texts
+
+
+def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) -> None:
+    from variant_ai.core.draw import board_text
+
+    last = game.moves[-1] if game.moves else None
+    tty = sys.stdout.isatty()
+    click.echo(board_text(spec, game.position, last_move=last, signs=tty, colour=tty))
+    click.echo()
+    print_facts(
+        [
+            ("fen", game.fen()),
+            ("simulations", f"{report.visits:,} in {report.seconds:.1f} s, {report.nps:,}/s"),
+            ("evaluations", f"{report.evaluations:,}"),
+            ("tree", f"{report.tree_nodes:,} nodes, depth {report.depth}/{report.seldepth}"),
+            ("ended by", report.stopped_by),
+        ]
+    )
+    click.echo()
+    draws = any(line.wdl for line in report.lines)
+    rows = []
+    for line in report.lines:
+        texts = _texts(game, line.pv[:PV_PLIES], notation)
+        row = [texts[0], f"{line.visits:,}", f"{100 * line.prior:.2f}%", f"{line.q:+.4f}"]
+        row.append(score_text(line) if line.mate is not None else str(line.cp))
+        row += [wdl_text(line)] if draws else []
+        rows.append([*row, " ".join(texts)])
+    columns = ["move", "visits", "prior", "Q", "cp", *(["W D L"] if draws else []), "line"]
+    print_table(columns, rows, right=("visits", "prior", "Q", "cp", "W D L"))
+
+
+def _position_json(
+    spec: VariantSpec, game: Game, report: Report, notation: Notation, evaluator: Evaluator
+) -> dict[str, Any]:
+    return {
+        "variant": spec.variant,
+        "fen": game.fen(),
+        "evaluator": evaluator.name,
+        "net": evaluator.info.source,
+        "best": _uci(game.rules, report.best),
+        "ponder": _uci(game.rules, report.ponder),
+        "lines": [_line_json(game, line, notation) for line in report.lines],
+        "simulations": report.visits,
+        "evaluations": report.evaluations,
+        "terminals": report.terminals,
+        "collisions": report.collisions,
+        "merges": report.merges,
+        "tree_nodes": report.tree_nodes,
+        "depth": report.depth,
+        "seldepth": report.seldepth,
+        "seconds": round(report.seconds, 3),
+        "simulations_per_second": report.nps,
+        "hashfull": report.hashfull,
+        "stopped_by": report.stopped_by,
+    }
+
+
+def _line_json(game: Game, line: Line, notation: Notation) -> dict[str, Any]:
+    return {
+        "move": _uci(game.rules, line.move),
+        "text": notation.write(game.rules, game.position, line.move),
+        "visits": line.visits,
+        "prior": round(line.prior, 6),
+        "q": round(line.q, 6),
+        "cp": line.cp,
+        "mate": line.mate_in,
+        "wdl": [round(p, 4) for p in line.wdl] if line.wdl else None,
+        "pv": [_uci(game.rules, move) for move in line.pv],
+    }
+
+
+def _uci(rules: Rules, move: int | None) -> str | None:
+    from variant_ai.core.rules.notation import uci
+
+    return None if move is None else uci(rules.types, rules.spec.board.files, move)
+
+
+def _draw(
+    spec: VariantSpec,
+    game: Game,
+    report: Report,
+    count: int,
+    flipped: bool,
+    svg: Path | None,
+    png: Path | None,
+) -> None:
+    from variant_ai.core.draw import Arrow, board_svg, png_bytes
+
+    most = max((line.visits for line in report.lines), default=0)
+    arrows = [
+        Arrow(line.move, line.visits / max(most, 1), score_text(line))
+        for line in report.lines[:count]
+    ]
+    picture = board_svg(
+        spec,
+        game.position,
+        last_move=game.moves[-1] if game.moves else None,
+        arrows=arrows,
+        flipped=flipped,
+        size=640,
+    )
+    if svg is not None:
+        svg.write_text(picture, encoding="utf-8")
+        note(f"drawn: {svg}")
+    if png is not None:
+        png.write_bytes(png_bytes(picture))
+        note(f"drawn: {png}")
+
+
+# --- games -------------------------------------------------------------------------------------
+
+
+class _Games:
+    """Analyses games as a reader yields them."""
+
+    def __init__(
+        self,
+        search: Search,
+        rules: Rules,
+        notation: Notation,
+        limits: Limits,
+        evaluator: str,
+        interrupt: Interrupt,
+        number: int | None,
+    ) -> None:
+        self.search = search
+        self.rules = rules
+        self.notation = notation
+        self.limits = limits
+        self.annotator = f"variant-ai {__version__} ({evaluator})"
+        self.interrupt = interrupt
+        self.number = number
+        self.seen = 0
+        self.done: list[GameAnalysis] = []
+        self.file: Any = None
+        self.bar: Progress | None = None
+        self.task: TaskID | None = None
+
+    def run(self, spec: VariantSpec, path: str, output: Path | None, as_json: bool) -> int:
+        import contextlib
+
+        from variant_ai.core.data.importer import Importer
+        from variant_ai.core.data.text_output import text_file
+
+        importer = Importer(
+            readers=list(readers(spec).values()),
+            make_resolver=lambda: make_resolver(spec),
+            on_skip=lambda skip: note(f"not read: {skip.detail or skip.reason}"),
+            stop=lambda: self.interrupt() or self._has_all(),
+        )
+        opened = contextlib.nullcontext() if output is None else text_file(output)
+        with opened as self.file, progress(quiet=as_json) as self.bar:
+            self.task = self.bar.add_task("positions", total=None)
+            report = importer.run([path], self)
+        if not self.done:
+            if self.interrupt():
+                return EXIT_INTERRUPTED
+            which = "it holds no such game" if self.number and self.seen else "no game was read"
+            fail(f"{path}: {which} ({self.seen} games, {report.skipped.total()} skipped)")
+        if as_json:
+            print_json([self._json(analysis) for analysis in self.done])
+        else:
+            for analysis in self.done:
+                self._print(analysis, moves=output is None)
+        if output is not None:
+            note(f"{len(self.done):,} games to {output}")
+        return EXIT_INTERRUPTED if self.interrupt() else 0
+
+    def add(self, record: GameRecord) -> None:
+        """Called for every game of the file."""
+        from variant_ai.core.analysis.annotate import analyse_game, annotated
+        from variant_ai.core.data.pgn_writer import pgn_text
+
+        self.seen += 1
+        if self.number not in (None, self.seen) or self.interrupt():
+            return
+        assert self.bar is not None and self.task is not None
+        bar, task = self.bar, self.task
+        bar.reset(task, total=record.plies + 1, description=f"game {self.seen}")
+
+        def show(count: int, report: Report | None) -> None:
+            bar.update(task, completed=count)
+
+        analysis = analyse_game(
+            self.search, self.rules, record, self.limits, on_ply=show, stopped=self.interrupt
+        )
+        if not analysis.moves:
+            return
+        self.done.append(analysis)
+        if self.file is not None:
+            positions = _Positions(self.rules, record)
+            said, remarks = annotated(
+                analysis,
+                annotator=self.annotator,
+                moves_text=lambda ply, move: self.notation.write(
+                    self.rules, positions.before(ply), move
+                ),
+            )
+            self.file.write(pgn_text(self.rules, self.notation, said, remarks))
+
+    def _has_all(self) -> bool:
+        return self.number is not None and self.seen >= self.number
+
+    def _print(self, analysis: GameAnalysis, *, moves: bool) -> None:
+        record = analysis.record
+        click.echo(f"{record.white or '?'} - {record.black or '?'}  {record.result}")
+        if moves:
+            print_table(
+                ("ply", "move", "score", "", "better"),
+                self._rows(analysis),
+                right=("ply", "score"),
+            )
+        for side, player in enumerate(PLAYERS):
+            accuracy = analysis.accuracy(side)
+            if accuracy is not None:
+                marks = ", ".join(f"{n} {sign}" for sign, n in analysis.marks(side).items())
+                click.echo(f"{player}: accuracy {accuracy:.1f} %, {marks}")
+        if not analysis.is_whole:
+            click.echo(f"interrupted after {len(analysis.moves)} of {record.plies} moves")
+
+    def _rows(self, analysis: GameAnalysis) -> list[list[object]]:
+        positions = _Positions(self.rules, analysis.record)
+        rows: list[list[object]] = []
+        for judged in analysis.moves:
+            before = positions.before(judged.ply)
+            text = self.notation.write(self.rules, before, judged.move)
+            better = ""
+            if judged.mark and judged.best is not None:
+                better = self.notation.write(self.rules, before, judged.best.move)
+            score = "" if judged.score is None else _score_text(judged.score)
+            rows.append([judged.ply + 1, text, score, judged.mark, better])
+        return rows
+
+    def _json(self, analysis: GameAnalysis) -> dict[str, Any]:
+        record = analysis.record
+        positions = _Positions(self.rules, record)
+        return {
+            "white": record.white,
+            "black": record.black,
+            "result": record.result,
+            "number": record.number,
+            "plies": record.plies,
+            "whole": analysis.is_whole,
+            "simulations": analysis.visits,
+            "seconds": round(analysis.seconds, 3),
+            "accuracy": {p: _rounded(analysis.accuracy(side)) for side, p in enumerate(PLAYERS)},
+            "marks": {player: analysis.marks(side) for side, player in enumerate(PLAYERS)},
+            "moves": [
+                {
+                    "ply": judged.ply + 1,
+                    "player": PLAYERS[judged.side],
+                    "move": _uci(self.rules, judged.move),
+                    "text": self.notation.write(
+                        self.rules, positions.before(judged.ply), judged.move
+                    ),
+                    "score": judged.score,
+                    "value": round(judged.value, 4),
+                    "value_played": round(judged.value_played, 4),
+                    "lost": round(judged.lost, 4),
+                    "mark": judged.mark,
+                    "best": _uci(self.rules, judged.best.move) if judged.best else None,
+                    "pv": [_uci(self.rules, m) for m in judged.best.pv] if judged.best else [],
+                }
+                for judged in analysis.moves
+            ],
+        }
+
+
+class _Positions:
+    """The positions of a game, replayed as they are asked for in order."""
+
+    def __init__(self, rules: Rules, record: GameRecord) -> None:
+        self.rules = rules
+        self.record = record
+        self.known = [rules.position(record.start_fen)]
+
+    def before(self, ply: int) -> Any:
+        while len(self.known) <= ply:
+            move = self.record.moves[len(self.known) - 1]
+            self.known.append(self.rules.play(self.known[-1], move))
+        return self.known[ply]
+
+
+def _score_text(score: int) -> str:
+    from variant_ai.core.data.record import MATE
+
+    left = MATE - abs(score)
+    if left < 1000:
+        return f"#{'-' if score < 0 else ''}{left}"
+    return f"{score / 100:+.2f}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)

@@ -1,0 +1,238 @@
+"""What commands with a search in them share: options of net and search, and how both are made."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from variant_ai.cli.common import note
+
+if TYPE_CHECKING:
+    from variant_ai.core.inference import Evaluator
+    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.params import SearchParams
+    from variant_ai.core.search.report import Line
+    from variant_ai.specs.schema import VariantSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class NetChoice:
+    """What the options say of the net and of the search's settings."""
+
+    model: Path | None
+    evaluator: str
+    batch: int | None
+    threads: int | None
+    device: str
+    precision: str | None
+    settings: tuple[str, ...]
+
+
+def net_options(command: F) -> F:
+    """`--model`, `--evaluator`, … given to the command as `net: NetChoice`."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        names = NetChoice.__dataclass_fields__
+        chosen = {name: kwargs.pop(name) for name in names}
+        return command(*args, net=NetChoice(**chosen), **kwargs)
+
+    options = (
+        click.option(
+            "-m",
+            "--model",
+            type=click.Path(path_type=Path, exists=True),
+            metavar="FILE",
+            help="ONNX file of the net, or a run. Without it the net that comes with the variant.",
+        ),
+        click.option(
+            "--evaluator",
+            metavar="NAME",
+            default="auto",
+            show_default=True,
+            help="auto, onnx, openvino, torch, uniform, random, check:A,B, or one of a plugin.",
+        ),
+        click.option(
+            "--batch",
+            type=click.IntRange(1, 4096),
+            metavar="B",
+            help="Positions the net sees at once.  [default: 16]",
+        ),
+        click.option(
+            "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the evaluator."
+        ),
+        click.option(
+            "--device", default="cpu", show_default=True, help="Where the net runs: cpu, cuda."
+        ),
+        click.option("--precision", metavar="NAME", help="fp32, bf16, fp16, int8."),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A setting of the search; may be given several times.",
+        ),
+    )
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+def search_params(spec: VariantSpec, net: NetChoice, **fixed: Any) -> SearchParams:
+    """The spec's settings, those of the command (`fixed`), then what the user says. Raises
+    UnknownNameError, SettingError."""
+    from variant_ai.core.search.params import SearchParams, setting
+
+    given: dict[str, Any] = dict(fixed)
+    if net.batch is not None:
+        given["batch_size"] = net.batch
+    for text in net.settings:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
+        given[name.strip()] = setting(name.strip()).parse(value)
+    return SearchParams.of(spec, **given)
+
+
+def load_evaluator(
+    spec: VariantSpec, net: NetChoice, batch: int, *, say: Callable[[str], None] = note
+) -> Evaluator:
+    """The evaluator of the options. Without a net anywhere the uniform one stands in, and says so.
+
+    Raises UnknownNameError, DataError, VariantAIError.
+    """
+    from variant_ai.core.inference.choose import make_evaluator
+    from variant_ai.plugins import registry
+
+    model, name = net.model, net.evaluator
+    if model is None and name not in ("uniform", "random"):
+        looked = model_places(spec.variant)
+        model = next((path for path in looked if path.is_file()), None)
+        if model is None and name == "auto":
+            places = ", ".join(map(str, looked))
+            say(f"no net for {spec.variant} was found ({places}): every move counts alike")
+            name = "uniform"
+    return make_evaluator(
+        spec,
+        model,
+        evaluator=name,
+        batch=batch,
+        threads=net.threads,
+        device=net.device,
+        precision=net.precision,
+        say=say,
+        plugins=registry().evaluators,
+    )
+
+
+def model_places(variant: str) -> list[Path]:
+    """Where nets of a variant are looked for, in order."""
+    from variant_ai.cli.engine import model_places as places
+    from variant_ai.plugins import registry
+
+    files = {name: entry.path for name, entry in registry().variants.items()}
+    return list(places(files)(variant))
+
+
+def limits_option(simulations: int) -> Callable[[F], F]:
+    """`--simulations N` and `--movetime S`, given to the command as `limits: Limits`;
+    `simulations` where neither is said."""
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            visits, seconds = kwargs.pop("simulations"), kwargs.pop("movetime")
+            return command(*args, limits=_limits(visits, seconds, simulations), **kwargs)
+
+        options = (
+            click.option(
+                "-n",
+                "--simulations",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help=f"Simulations for each position.  [default: {simulations}, without --movetime]",
+            ),
+            click.option(
+                "-t",
+                "--movetime",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="S",
+                help="Seconds for each position.",
+            ),
+        )
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped  # type: ignore[return-value]
+
+    return decorate
+
+
+def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
+    from variant_ai.core.search.limits import Limits
+
+    if visits is None and seconds is None:
+        visits = default
+    return Limits(simulations=visits, movetime=seconds)
+
+
+class Interrupt:
+    """Whether Ctrl-C was pressed, and what it stops at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.stops: list[Callable[[], None]] = []
+
+    def __call__(self) -> bool:
+        return self.asked
+
+
+@contextlib.contextmanager
+def kept_on_interrupt() -> Iterator[Interrupt]:
+    """Ctrl-C ends what is under way and keeps what is done; a second one does not ask."""
+    interrupt = Interrupt()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if interrupt.asked:
+            raise KeyboardInterrupt
+        interrupt.asked = True
+        for stop in interrupt.stops:
+            stop()
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def score_text(line: Line) -> str:
+    """`+0.43`, `#3`, `#-2`: from the mover's view."""
+    if line.mate_in is not None:
+        return f"#{line.mate_in}"
+    return f"{line.cp / 100:+.2f}"
+
+
+def wdl_text(line: Line) -> str:
+    """`41 38 21` per cent, nothing where the net has none."""
+    return " ".join(f"{100 * p:.0f}" for p in line.wdl) if line.wdl else ""
+
+
+def is_file(given: str) -> bool:
+    """Whether an argument that is a FEN or a file is a file."""
+    if given == "-":
+        return True
+    try:
+        return os.path.exists(given)
+    except ValueError:  # a null byte
+        return False

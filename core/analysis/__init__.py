@@ -1,0 +1,1 @@
+"""What searches say about games and about themselves: annotated games, experiments."""
