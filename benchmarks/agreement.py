@@ -1,25 +1,27 @@
 """The kernel against Fairy-Stockfish at full length, every spec that both can play.
 
     python benchmarks/agreement.py --share 0.02                    # what CI runs
-    python benchmarks/agreement.py --jobs 2 -o docs/agreement.md   # the full run and its report
+    python benchmarks/agreement.py --jobs 2 --keep pieces.jsonl -o docs/agreement.md   # the full run
 
 At full length 200,000 positions of crazyhouse and xiangqi and 20,000 of every other spec are asked
 of both: legal moves, check, FEN and key, and who has won where there is no move; besides, games
 are played to their end until a twentieth as many positions have been asked for repetition,
 perpetual check and chase, and move counts. Work is cut into pieces with seeds of their own, so a
-difference can be seen again by itself. Exit status 1 where anything differs.
+difference can be seen again by itself. With `--keep` finished pieces are written to a file, and a run
+that was stopped goes on from there. Exit status 1 where anything differs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from variant_ai.core.rules.conformance import check_rules, in_child
@@ -34,7 +36,7 @@ GAMES_AT_ONCE = 12
 GAME_PLIES = 300
 
 
-@dataclass
+@dataclass(frozen=True)
 class Task:
     variant: str
     what: str
@@ -50,6 +52,8 @@ class Result:
     games: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
+    cpu: float = 0.0
+    """Processor seconds."""
 
     def add(self, other: Result) -> None:
         self.positions += other.positions
@@ -57,6 +61,7 @@ class Result:
         self.games += other.games
         self.kinds += other.kinds
         self.differences += other.differences
+        self.cpu += other.cpu
 
 
 def judged_specs() -> dict[str, VariantSpec]:
@@ -77,7 +82,14 @@ def tasks(names: list[str], share: float, seed: int) -> Iterator[Task]:
 
 
 def run(task: Task) -> Result:
-    """One piece."""
+    """One piece, with its cost."""
+    begun = time.process_time()
+    result = compare(task)
+    result.cpu = time.process_time() - begun
+    return result
+
+
+def compare(task: Task) -> Result:
     spec = load_spec(builtin_specs()[task.variant])
     if task.what == "moves":
         report = check_rules(spec, task.positions, task.seed, isolated=False)
@@ -104,13 +116,28 @@ def run_apart(task: Task) -> Result:
         return Result(differences=[f"{task.what}, seed {task.seed}: the judge's process died"])
 
 
-def write(results: dict[tuple[str, str], Result], seconds: float, seed: int) -> str:
+def read_kept(path: Path | None) -> dict[Task, Result]:
+    """Pieces finished by earlier runs; a last line that was cut off is left out."""
+    kept = {}
+    for line in path.read_text().splitlines() if path and path.exists() else ():
+        try:
+            told = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        result = Result(**told["result"])
+        result.kinds = Counter(result.kinds)
+        kept[Task(**told["task"])] = result
+    return kept
+
+
+def write(results: dict[tuple[str, str], Result], seed: int) -> str:
     """The report as Markdown."""
+    minutes = sum(result.cpu for result in results.values()) / 60
     lines = [
         "# Agreement of the kernel with Fairy-Stockfish",
         "",
         f"Made by `python benchmarks/agreement.py --seed {seed}` with pyffish 0.0.90 in "
-        f"{seconds / 60:.0f} minutes. Moves: legal moves, check, FEN, key and final verdicts of "
+        f"{minutes:.0f} minutes of processor time. Moves: legal moves, check, FEN, key and final verdicts of "
         "positions of steered random games. Ends: verdicts of games with their history.",
         "",
         "| variant | compared | games | positions | legal moves | differences |",
@@ -139,6 +166,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the full number of positions")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--keep", type=Path, help="file of finished pieces, to go on from")
     parser.add_argument("-o", "--output", type=Path, help="write the report to a file")
     options = parser.parse_args()
     unknown = [name for name in options.variants if name not in specs]
@@ -146,17 +174,25 @@ def main() -> int:
         parser.error(f"not among {', '.join(specs)}: {', '.join(unknown)}")
     todo = list(tasks(options.variants or list(specs), options.share, options.seed))
     results = {(t.variant, t.what): Result() for t in todo}
-    begun = time.monotonic()
+    kept = read_kept(options.keep)
+    for task in todo:
+        if task in kept:
+            results[(task.variant, task.what)].add(kept[task])
+    left = [task for task in todo if task not in kept]
     with ThreadPoolExecutor(options.jobs) as pool:
-        waiting = {pool.submit(run_apart, task): task for task in todo}
-        for number, done in enumerate(as_completed(waiting), 1):
+        waiting = {pool.submit(run_apart, task): task for task in left}
+        for number, done in enumerate(as_completed(waiting), len(todo) - len(left) + 1):
             task, result = waiting[done], done.result()
             results[(task.variant, task.what)].add(result)
+            if options.keep:
+                line = json.dumps({"task": asdict(task), "result": asdict(result)})
+                with options.keep.open("a") as file:
+                    file.write(line + "\n")
             for difference in result.differences:
                 print(f"{task.variant}: {difference}", file=sys.stderr)
             if sys.stderr.isatty():
                 print(f"\r{number} of {len(todo)} pieces", end="", file=sys.stderr)
-    text = write(results, time.monotonic() - begun, options.seed)
+    text = write(results, options.seed)
     if options.output:
         options.output.write_text(text)
     print(text)
