@@ -106,6 +106,12 @@ class ExternalPlayer(Player, Generic[Client]):
     @abstractmethod
     def _ask(self, game: Game, turn: Turn) -> Answer: ...
 
+    def _start(self, game: Game) -> str | None:
+        """FEN of the game's first position with the engine's letters, None for the start."""
+        rules = game.rules
+        fen = rules.fen(game.positions[0])
+        return None if fen == rules.fen(rules.position()) else self.coordinates.fen(fen)
+
     def _without_move(self, game: Game, claim: str) -> Fault:
         if claim:
             return Fault(
@@ -137,9 +143,8 @@ class UciPlayer(ExternalPlayer[UciClient]):
         self.client.new_game()
 
     def _ask(self, game: Game, turn: Turn) -> Answer:
-        client, rules = self.client, game.rules
-        fen = self.coordinates.fen(rules.fen(game.positions[0]))
-        client._send(client.position_line(fen, self.coordinates.write_all(game.moves)))
+        client, moves = self.client, self.coordinates.write_all(game.moves)
+        client.say(client.position_line(self._start(game), moves))
         client.ready()
         return client.search(client.go_line(uci_limits(turn)), turn.wait, turn.grace)
 
@@ -159,8 +164,8 @@ class UcciPlayer(ExternalPlayer[UcciClient]):
     def _ask(self, game: Game, turn: Turn) -> Answer:
         client = self.client
         at = last_capture(game)
-        fen = self.coordinates.fen(game.rules.fen(game.positions[at]))
-        client._send(client.position_line(fen, self.coordinates.write_all(game.moves[at:])))
+        fen = self.coordinates.fen(game.rules.fen(game.positions[at])) if at else self._start(game)
+        client.say(client.position_line(fen, self.coordinates.write_all(game.moves[at:])))
         return client.search(client.go_line(self._limits(turn)), turn.wait, turn.grace)
 
     def _limits(self, turn: Turn) -> dict[str, int]:
@@ -198,12 +203,7 @@ class XboardPlayer(ExternalPlayer[XboardClient]):
 
     def _ask(self, game: Game, turn: Turn) -> Answer:
         if not self._game_began:
-            rules = game.rules
-            fen: str | None = rules.fen(game.positions[0])
-            if fen == rules.fen(rules.position()):
-                fen = None
-            level = level_lines(turn)
-            self.client.new_game(self.variant, fen and self.coordinates.fen(fen), level)
+            self.client.new_game(self.variant, self._start(game), level_lines(turn))
             self._game_began = True
         return self.client.search(self.coordinates.write_all(game.moves), turn)
 

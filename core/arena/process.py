@@ -192,6 +192,10 @@ class EngineProcess(ABC):
 
     # --- talking -------------------------------------------------------------------------------
 
+    def say(self, line: str) -> None:
+        """Send a line. Raises EngineDiedError."""
+        self._send(line)
+
     def _send(self, line: str) -> None:
         process = self._process
         if process is None or process.stdin is None:

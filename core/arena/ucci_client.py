@@ -74,11 +74,13 @@ class CycloneClient(UciClient):
     """UCI as xiangqi clients speak it: ranks from 0, the position without the word `position`, and
     `r` for the first player."""
 
-    def position_line(self, fen: str, moves: Sequence[str]) -> str:
+    def position_line(self, fen: str | None, moves: Sequence[str]) -> str:
+        played = f" moves {' '.join(moves)}" if moves else ""
+        if fen is None:
+            return f"startpos{played}"
         board, _, rest = fen.partition(" ")
         if rest[:1] == "w":
             rest = "r" + rest[1:]
-        played = f" moves {' '.join(moves)}" if moves else ""
         return f"fen {board} {rest}{played}"
 
 

@@ -128,9 +128,10 @@ class UciClient(EngineProcess):
         self._send(self.position_line(fen, moves))
         return self.search(self.go_line(limits), timeout, grace)
 
-    def position_line(self, fen: str, moves: Sequence[str]) -> str:
+    def position_line(self, fen: str | None, moves: Sequence[str]) -> str:
+        """The line that sets a position; `fen` None: the variant's start."""
         played = f" moves {' '.join(moves)}" if moves else ""
-        return f"position fen {fen}{played}"
+        return f"position {'startpos' if fen is None else f'fen {fen}'}{played}"
 
     def go_line(self, limits: Mapping[str, int]) -> str:
         return "go " + " ".join(f"{word} {value}" for word, value in limits.items())

@@ -1,0 +1,116 @@
+"""Finished games on disk, one JSON object a line, each safe before the next begins.
+
+A line is written and synchronised (fsync) when its game has ended, so a kill at any instant loses
+the games in progress and no other. A last line that was cut off is dropped when the file is opened
+again. One process writes at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from variant_ai.core.data.blocks import write_lock
+from variant_ai.core.data.record import Result
+from variant_ai.specs.errors import DataError
+
+
+@dataclass
+class GameEntry:
+    """A finished game of a match. Per-ply lists are as long as the game, None in the opening."""
+
+    number: int
+    """Of its pairing."""
+    round: int
+    first: str
+    """Names of the players."""
+    second: str
+    opening: int
+    start_fen: str | None
+    moves: list[str]
+    """UCI."""
+    opening_plies: int
+    result: Result
+    reason: str
+    detail: str = ""
+    date: str = ""
+    """`2026.11.22`."""
+    scores: list[int | None] = field(default_factory=list)
+    depths: list[int | None] = field(default_factory=list)
+    nodes: list[int | None] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)
+    """Milliseconds."""
+
+    @property
+    def points(self) -> float:
+        """Of the first player."""
+        return {"1-0": 1.0, "0-1": 0.0}.get(self.result, 0.5)
+
+
+class Journal:
+    """A file of JSON lines that is appended to. A context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises DataError where another process writes it, or a line before the last is no JSON
+        object."""
+        self.path = path
+        self._stack = contextlib.ExitStack()
+        try:
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._file = self._stack.enter_context(io.FileIO(os.open(path, flags, 0o666), "r+"))
+            self._stack.enter_context(write_lock(self._file, path))
+            self.lines: list[dict[str, Any]] = self._read()
+        except BaseException as error:
+            self._stack.close()
+            if isinstance(error, OSError):
+                raise DataError(f"{path}: {error.strerror or error}") from error
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def append(self, said: dict[str, Any]) -> None:
+        """Add a line; it lasts when this returns. Raises DataError on a full disk and the like."""
+        line = json.dumps(said, ensure_ascii=False, separators=(",", ":")) + "\n"
+        data = memoryview(line.encode())
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise DataError(f"cannot write {self.path}: {error.strerror or error}") from error
+        self.lines.append(said)
+
+    def _read(self) -> list[dict[str, Any]]:
+        """The lines that are whole; what is cut off behind them is removed."""
+        data = self._file.readall()
+        end = data.rfind(b"\n") + 1
+        lines = []
+        for number, line in enumerate(data[:end].splitlines(), start=1):
+            try:
+                said = json.loads(line)
+            except ValueError:
+                said = None
+            if not isinstance(said, dict):
+                raise DataError(f"{self.path}:{number}: not a line of a journal")
+            lines.append(said)
+        self._file.truncate(end)
+        self._file.seek(end)
+        return lines

@@ -1,0 +1,119 @@
+"""What a match is made of: the keys of a YAML file of `experiments/`, and of `variant-ai match`.
+
+Settings that decide which games are played are kept in the match's folder; a match goes on only
+under the same ones. What may change between two runs is in `FREE`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from variant_ai.core.arena.player_spec import Limits, PlayerSpec, checked, player_of
+from variant_ai.core.arena.referee import Conduct, DrawRule, ResignRule
+from variant_ai.core.arena.sprt import Sprt
+from variant_ai.specs.errors import SettingError
+
+FREE = frozenset({"games", "concurrency", "title", "notes", "sprt"})
+
+
+class OpeningSettings(BaseModel):
+    """Where games begin. Without any source: at the variant's start."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str | None = Field(default=None, description="EPD, FEN, PGN or lines of moves")
+    lines: tuple[str, ...] = Field(default=(), description="lines of moves, in any notation")
+    store: str | None = Field(default=None, description="game store to draw positions from")
+    plies: int = Field(default=16, ge=1, description="plies taken of each game of a file")
+    least: int = Field(default=4, ge=0, description="least plies of a position of a store")
+    most: int = Field(default=100, ge=0, description="most plies of it (thesis 5.2: 100)")
+    count: int | None = Field(default=None, ge=1, description="take so many of them")
+    order: Literal["sequential", "random"] = "sequential"
+
+
+class MatchSettings(Limits):
+    """A match. Limits hold for players that have none of their own."""
+
+    variant: str
+    title: str = ""
+    notes: tuple[str, ...] = Field(default=(), description="paragraphs for the table's page")
+    players: tuple[PlayerSpec, ...] = Field(min_length=2)
+    kind: Literal["round-robin", "gauntlet"] = "round-robin"
+    seeds: int = Field(default=1, ge=1, description="first players that meet all others (gauntlet)")
+    games: int = Field(default=2, ge=1, description="for each pair of players")
+    openings: OpeningSettings = OpeningSettings()
+    margin: float = Field(default=0.05, ge=0, description="seconds a move may be over its time")
+    think: float = Field(default=60.0, gt=0, description="seconds for a move without a time limit")
+    max_plies: int = Field(default=600, ge=1)
+    resign: str | None = Field(default=None, description="MOVES:CENTIPAWNS, or with `:both`")
+    draw: str | None = Field(default=None, description="FIRST_MOVE:MOVES:CENTIPAWNS")
+    sprt: tuple[float, float] | tuple[float, float, float, float] | None = Field(
+        default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
+    )
+    concurrency: int = Field(default=1, ge=1, description="games at a time")
+    seed: int = Field(default=0, ge=0)
+
+    def conduct(self) -> Conduct:
+        """Raises SettingError where a rule cannot be read."""
+        return Conduct(
+            margin=round(1000 * self.margin),
+            think=self.think,
+            max_plies=self.max_plies,
+            resign=resign_rule(self.resign) if self.resign else None,
+            draw=draw_rule(self.draw) if self.draw else None,
+        )
+
+    def test(self) -> Sprt | None:
+        """The sequential test, None where the match has a fixed length. Raises SettingError."""
+        if self.sprt is None:
+            return None
+        if len(self.players) != 2:
+            raise SettingError(f"sprt: it needs two players, not {len(self.players)}")
+        return Sprt(*self.sprt)
+
+    def decisive(self) -> dict[str, Any]:
+        """What decides which games are played."""
+        said = self.model_dump(mode="json", exclude_defaults=True, exclude=set(FREE))
+        return {name: said[name] for name in sorted(said)}
+
+
+def settings_of(said: object, where: str) -> MatchSettings:
+    """Settings of a match out of a YAML file or a command line. Raises SettingError."""
+    if isinstance(said, dict) and isinstance(said.get("players"), (list, tuple)):
+        players = [
+            player
+            if isinstance(player, PlayerSpec)
+            else player_of(player, f"{where}, player {number}")
+            for number, player in enumerate(said["players"], start=1)
+        ]
+        said = {**said, "players": players}
+    settings = checked(MatchSettings, said, where)
+    settings.conduct()
+    settings.test()
+    shared = settings.allowance()
+    for player in settings.players:
+        if not (player.allowance().given or shared.given or player.random):
+            raise SettingError(
+                f"{where}: nothing limits the moves of {player.label}; give clock, movetime, "
+                "nodes or depth"
+            )
+    return settings
+
+
+def resign_rule(text: str) -> ResignRule:
+    """`3:600`, or `3:600:both`. Raises SettingError."""
+    match = re.fullmatch(r"(\d+):(\d+)(:both)?", text)
+    if match is None or int(match[1]) < 1:
+        raise SettingError(f"resign {text!r}: it is MOVES:CENTIPAWNS, such as 3:600 or 3:600:both")
+    return ResignRule(int(match[1]), int(match[2]), bool(match[3]))
+
+
+def draw_rule(text: str) -> DrawRule:
+    """`40:8:10`. Raises SettingError."""
+    match = re.fullmatch(r"(\d+):(\d+):(\d+)", text)
+    if match is None or int(match[2]) < 1:
+        raise SettingError(f"draw {text!r}: it is FIRST_MOVE:MOVES:CENTIPAWNS, such as 40:8:10")
+    return DrawRule(int(match[2]), int(match[3]), int(match[1]))

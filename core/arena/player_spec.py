@@ -1,0 +1,171 @@
+"""Descriptions of players: a short text on the command line, or a YAML file.
+
+    fairy-stockfish                                    a program that speaks UCI
+    xboard:sjeng;name=Sjeng;depth=4                    another protocol, limits of its own
+    uci:sjaakii -uci;option.Hash=64;letters=also
+    net:model.onnx;nodes=800;search.cpuct_init=2.2     a network with search settings
+    random                                             any legal move
+
+The same words are the keys of a YAML file (`option.Hash=64` is `options: {Hash: 64}` there).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from variant_ai.core.arena.time_control import Allowance
+from variant_ai.specs.errors import SettingError, unknown
+
+PROTOCOLS = ("uci", "ucci", "cyclone", "xboard")
+RANDOM = "random"
+_HEAD = re.compile(rf"(?P<kind>{'|'.join((*PROTOCOLS, 'net'))}):(?P<rest>.*)", re.DOTALL)
+M = TypeVar("M", bound=BaseModel)
+_GROUPS = {"option": "options", "search": "search"}
+
+
+class Limits(BaseModel):
+    """Limits of each move; several may be given, the first one met ends the search."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clock: str | None = Field(default=None, description="[MOVES/]BASE[+INCREMENT], seconds")
+    movetime: float | None = Field(default=None, gt=0, description="seconds for each move")
+    nodes: int | None = Field(default=None, ge=1, description="nodes, or simulations")
+    depth: int | None = Field(default=None, ge=1)
+
+    def allowance(self) -> Allowance:
+        """Raises SettingError where the clock cannot be read."""
+        clock = Allowance.parse(self.clock) if self.clock else Allowance()
+        return Allowance(
+            base=clock.base,
+            increment=clock.increment,
+            moves=clock.moves,
+            movetime=None if self.movetime is None else max(1, round(1000 * self.movetime)),
+            nodes=self.nodes,
+            depth=self.depth,
+        )
+
+
+class PlayerSpec(Limits):
+    """A player. Exactly one of `command`, `net` and `random` says who moves."""
+
+    name: str = Field(default="", description="in tables; a program's own name where empty")
+    command: str = Field(default="", description="program with its arguments")
+    protocol: Literal["uci", "ucci", "cyclone", "xboard"] = "uci"
+    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
+    variant: str | None = Field(default=None, description="the program's name of the variant")
+    ranks: Literal[0, 1] | None = Field(
+        default=None, description="number of the first rank; left out, the protocol's way"
+    )
+    letters: Literal["own", "also"] = Field(
+        default="own", description="letters of FENs: the spec's, or those it reads besides"
+    )
+    restart: bool = Field(default=False, description="a fresh process for each game")
+    timeout: float = Field(default=20.0, gt=0, description="seconds to start and to be ready")
+
+    net: str = Field(default="", description="network: an ONNX file")
+    evaluator: str = "auto"
+    search: dict[str, Any] = Field(default_factory=dict, description="settings of the search")
+    threads: int | None = Field(default=None, ge=1, description="of the evaluator")
+
+    random: bool = False
+
+    @property
+    def label(self) -> str:
+        """What to call the player before it has said its name."""
+        return self.name or Path(self.net).stem or self.command or RANDOM
+
+    @property
+    def option_texts(self) -> dict[str, str]:
+        """Options as the protocol writes them."""
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in self.options.items()
+        }
+
+
+def parse_player(text: str) -> PlayerSpec:
+    """A player from its text, or the YAML file that the text names. Raises SettingError."""
+    if text.endswith((".yaml", ".yml")):
+        return player_of(read_yaml(Path(text)), text)
+    head, *rest = (part.strip() for part in text.split(";"))
+    said: dict[str, Any] = {}
+    match = _HEAD.fullmatch(head)
+    if match and match["kind"] == "net":
+        said["net"] = match["rest"].strip()
+    elif match:
+        said.update(protocol=match["kind"], command=match["rest"].strip())
+    elif head == RANDOM:
+        said["random"] = True
+    else:
+        said["command"] = head
+    for part in filter(None, rest):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key:
+            raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
+        group, dot, inner = key.partition(".")
+        if dot and group in _GROUPS:
+            said.setdefault(_GROUPS[group], {})[inner] = _plain(value)
+        elif key == "lines":
+            said.setdefault("lines", []).append(value)
+        else:
+            said[key] = _plain(value) if key not in ("name", "variant", "clock") else value
+    return player_of(said, text)
+
+
+def player_of(said: object, where: str) -> PlayerSpec:
+    """A player from a mapping, or from a text inside a YAML file. Raises SettingError."""
+    if isinstance(said, str):
+        return parse_player(said)
+    spec = checked(PlayerSpec, said, f"player {where!r}")
+    if bool(spec.command) + bool(spec.net) + spec.random != 1:
+        raise SettingError(f"player {where!r}: it needs one of command, net and random")
+    spec.allowance()
+    return spec
+
+
+def checked(model: type[M], said: object, where: str) -> M:
+    """A pydantic model of what was said. Raises SettingError naming the key and what is wrong."""
+    if not isinstance(said, dict):
+        raise SettingError(f"{where}: a mapping is expected, not {type(said).__name__}")
+    try:
+        return model.model_validate(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            at = model.model_fields if len(first["loc"]) == 1 else ()
+            raise SettingError(f"{where}: {unknown('key', key, sorted(at))}") from error
+        raise SettingError(f"{where}: {key}: {first['msg']}") from error
+
+
+def read_yaml(path: Path) -> object:
+    """Raises SettingError where the file cannot be read."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    except OSError as error:
+        raise SettingError(f"{path}: {error.strerror or error}") from error
+    except (YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f":{mark.line + 1}" if mark is not None else ""
+        raise SettingError(f"{path}{at}: {getattr(error, 'problem', None) or error}") from error
+
+
+def _plain(value: str) -> str | int | float | bool:
+    """A number or truth value where the text is one."""
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value

@@ -1,0 +1,318 @@
+"""A match being played: workers, a journal of finished games, and when to stop.
+
+    folder/match.json     the settings that decide the games, and the players' names
+           games.jsonl    finished games; the truth (`journal.py`)
+           games.pgn      the same as PGN
+           table.*        text, CSV and HTML, when the match stops
+
+Every worker is a thread with players of its own, so games at the same time share nothing. Games
+are numbered before they are played: a match that was broken off plays what is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.arena.crosstable import Standings, csv_text, text
+from variant_ai.core.arena.crosstable_html import html
+from variant_ai.core.arena.journal import GameEntry, Journal
+from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
+from variant_ai.core.arena.match_settings import MatchSettings
+from variant_ai.core.arena.openings import Opening
+from variant_ai.core.arena.pairings import Pairing, meetings, opening_order, pairings
+from variant_ai.core.arena.player import Player
+from variant_ai.core.arena.referee import Referee
+from variant_ai.core.arena.sprt import SprtStatus, pair_counts
+from variant_ai.core.arena.time_control import Allowance
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import Notation
+from variant_ai.specs.errors import DataError, EngineError, SettingError
+
+SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
+
+MakePlayer = Callable[[int], Player]
+"""Makes a player, not yet started, by its index in the settings."""
+
+
+@dataclass
+class MatchState:
+    """How a match stands."""
+
+    names: tuple[str, ...]
+    entries: list[GameEntry] = field(default_factory=list)
+    """In the order in which games ended."""
+    wanted: int = 0
+    """Games of the whole match."""
+    sprt: SprtStatus | None = None
+    stopped: bool = False
+    """Whether games are missing: told to stop, not by the test."""
+
+    def table(self, title: str = "") -> Standings:
+        return match_standings(self.names, self.entries, title)
+
+
+class Tournament:
+    """One match in one folder. `run` once; `stop` from any thread."""
+
+    def __init__(
+        self,
+        settings: MatchSettings,
+        rules: Rules,
+        make_player: MakePlayer,
+        openings: Sequence[Opening],
+        folder: Path,
+        notation: Notation,
+    ) -> None:
+        self.settings = settings
+        self.rules = rules
+        self.openings = tuple(openings)
+        self.folder = folder
+        self.notation = notation
+        self._make_player = make_player
+        shared = settings.allowance()
+        self.allowances = tuple(
+            own if (own := player.allowance()).given else shared for player in settings.players
+        )
+        self._stopped = threading.Event()
+        self._local = threading.local()
+        self._alive: list[Player] = []
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """End soon: games under way are lost."""
+        self._stopped.set()
+        with self._lock:
+            players = list(self._alive)
+        for player in players:
+            player.kill()
+
+    def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
+        """Play what is missing. `on_game` is called in this thread after every game.
+
+        Raises EngineError where a player cannot be started or cannot play these games,
+        SettingError or DataError where the folder holds another match.
+        """
+        names = self._check_players()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with Journal(self.folder / JOURNAL) as journal:
+            self._check_folder(names, journal)
+            state = MatchState(names, [GameEntry(**line) for line in journal.lines])
+            schedule = self._schedule()
+            state.wanted = len(schedule)
+            state.sprt = self._sprt(state, schedule)
+            self._write_pgn(state.entries)
+            with (self.folder / PGN).open("ab") as pgn:
+                for entry in self._played(state, schedule):
+                    journal.append(asdict(entry))
+                    state.entries.append(entry)
+                    pgn.write(self._pgn(entry).encode())
+                    pgn.flush()
+                    os.fsync(pgn.fileno())
+                    state.sprt = self._sprt(state, schedule)
+                    on_game(state, entry)
+            decided = state.sprt is not None and state.sprt.verdict is not None
+            state.stopped = len(state.entries) < state.wanted and not decided
+            self.write_tables(state)
+        return state
+
+    def write_tables(self, state: MatchState) -> None:
+        table = state.table(self.settings.title)
+        notes = list(self.settings.notes)
+        if state.sprt is not None:
+            notes.append(state.sprt.text)
+        for suffix, content in (
+            ("txt", text(table)),
+            ("csv", csv_text(table)),
+            ("html", html(table, notes)),
+        ):
+            (self.folder / f"table.{suffix}").write_text(content, "utf-8")
+
+    # --- before the first game -----------------------------------------------------------------
+
+    def _check_players(self) -> tuple[str, ...]:
+        """Start every player once; their names, each once."""
+        names: list[str] = []
+        for index, spec in enumerate(self.settings.players):
+            player = self._make_player(index)
+            refused = player.refuse(self.allowances[index])
+            if refused:
+                raise SettingError(f"player {spec.label!r}: {refused}")
+            try:
+                player.start()
+                name = spec.name or player.name or spec.label
+            finally:
+                player.close()
+            names.append(name)
+        return tuple(
+            name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
+            for i, name in enumerate(names)
+        )
+
+    def _check_folder(self, names: tuple[str, ...], journal: Journal) -> None:
+        """Take up the match that is in the folder, or begin one."""
+        said: dict[str, Any] = {
+            "settings": self.settings.decisive(),
+            "names": list(names),
+            "openings": len(self.openings),
+        }
+        path = self.folder / SETTINGS
+        if not path.exists():
+            if journal.lines:
+                raise DataError(f"{self.folder}: there are games, but no {SETTINGS}")
+            partial = path.with_suffix(".partial")
+            partial.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", "utf-8")
+            os.replace(partial, path)
+            return
+        try:
+            before = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from error
+        if before != said:
+            raise SettingError(
+                f"{self.folder} holds another match ({_difference(before, said)}); give another "
+                "folder, or the settings it was begun with"
+            )
+
+    def _schedule(self) -> list[Pairing]:
+        settings = self.settings
+        pairs = meetings(len(settings.players), settings.kind, settings.seeds)
+        order = opening_order(len(self.openings), settings.openings.order, settings.seed)
+        return list(pairings(pairs, settings.games, order))
+
+    def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
+        """PGN anew out of the journal: a kill may have come between the two."""
+        path = self.folder / PGN
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            for entry in entries:
+                file.write(self._pgn(entry).encode())
+        os.replace(partial, path)
+
+    def _pgn(self, entry: GameEntry) -> str:
+        return game_pgn(
+            self.rules,
+            self.notation,
+            entry,
+            event=self.settings.title or "match",
+            time_control=self.settings.allowance().pgn,
+        )
+
+    # --- playing -------------------------------------------------------------------------------
+
+    def _played(self, state: MatchState, schedule: Sequence[Pairing]) -> Iterator[GameEntry]:
+        """Games as they end, until the schedule is done, the test is decided, or `stop`."""
+        done = {entry.number for entry in state.entries}
+        missing = (pairing for pairing in schedule if pairing.number not in done)
+        under_way: set[Future[GameEntry | None]] = set()
+        pool = ThreadPoolExecutor(self.settings.concurrency, thread_name_prefix="game")
+        try:
+            while not self._stopped.is_set():
+                decided = state.sprt is not None and state.sprt.verdict is not None
+                if decided:
+                    break
+                while len(under_way) < self.settings.concurrency:
+                    pairing = next(missing, None)
+                    if pairing is None:
+                        break
+                    under_way.add(pool.submit(self._play, pairing, state.names))
+                if not under_way:
+                    break
+                # With a timeout the main thread still hears Ctrl-C on every system.
+                ended, under_way = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    entry = future.result()
+                    if entry is not None:
+                        yield entry
+        finally:
+            self.stop()
+            pool.shutdown(cancel_futures=True)
+            for player in self._alive:
+                player.close()
+            self._alive.clear()
+
+    def _play(self, pairing: Pairing, names: tuple[str, ...]) -> GameEntry | None:
+        """One game; None where the match was stopped before its end."""
+        if self._stopped.is_set():
+            return None
+        players = self._players(pairing.first, pairing.second)
+        opening = self.openings[pairing.opening]
+        game = Game(self.rules, opening.fen)
+        for move in opening.moves:
+            game.push(move)
+        referee = Referee(self.settings.conduct(), self._stopped.is_set)
+        allowances: tuple[Allowance, Allowance] = (
+            self.allowances[pairing.first],
+            self.allowances[pairing.second],
+        )
+        try:
+            played = referee.play(game, players, allowances)
+        except EngineError:
+            if self._stopped.is_set():
+                return None
+            raise
+        if played.reason == "stopped":
+            return None
+        return entry_of(
+            pairing.number,
+            pairing.round,
+            (names[pairing.first], names[pairing.second]),
+            pairing.opening,
+            played,
+            datetime.date.today().strftime("%Y.%m.%d"),
+        )
+
+    def _players(self, first: int, second: int) -> tuple[Player, Player]:
+        """This thread's players, started when first needed; those not of this game are closed."""
+        own: dict[int, Player] | None = getattr(self._local, "players", None)
+        if own is None:
+            own = self._local.players = {}
+        for index in [index for index in own if index not in (first, second)]:
+            player = own.pop(index)
+            with self._lock, contextlib.suppress(ValueError):
+                self._alive.remove(player)
+            player.close()
+        for index in (first, second):
+            if index not in own:
+                player = self._make_player(index)
+                with self._lock:
+                    self._alive.append(player)
+                own[index] = player
+        return own[first], own[second]
+
+    # --- the test ------------------------------------------------------------------------------
+
+    def _sprt(self, state: MatchState, schedule: Sequence[Pairing]) -> SprtStatus | None:
+        """The test over the pairs played without a gap, in the order of the schedule: games that
+        end early are over represented among the rest."""
+        test = self.settings.test()
+        if test is None:
+            return None
+        points = {
+            entry.number: entry.points if entry.first == state.names[0] else 1 - entry.points
+            for entry in state.entries
+        }
+        pairs = []
+        for pairing in schedule[::2]:
+            if pairing.number not in points or pairing.number + 1 not in points:
+                break
+            pairs.append(points[pairing.number] + points[pairing.number + 1])
+        return test.status(pair_counts(pairs))
+
+
+def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Which settings differ, in words."""
+    old, new = before.get("settings", {}), now["settings"]
+    keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+    if keys:
+        return "settings that differ: " + ", ".join(keys)
+    return f"its players were {', '.join(before.get('names', []))}"
