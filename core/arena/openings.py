@@ -1,19 +1,28 @@
-"""Lines and positions to start games from, read from a file."""
+"""Lines and positions to start games from: read from a file or a list, drawn from a game store."""
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai.core.data.importer import Importer, MakeResolver
-from variant_ai.core.data.reader import GameReader
+from variant_ai.core.data.reader import GameReader, RawGame
 from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.resolve import Resolver
+from variant_ai.core.data.skips import Skip
+from variant_ai.core.data.store import Store
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.specs.errors import DataError, FenError
 
 POSITION_SUFFIXES = (".epd", ".fen")
 MAX_OPENINGS = 1_000_000
+DRAWS = 20
+"""Positions drawn for one that is kept, before a store counts as used up."""
+_NUMBER = re.compile(r"\d+\.+")
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,59 @@ def read_lines(
     )
     importer.run([path], Lines())
     return _some(list(lines), path, reasons[0] if reasons else "")
+
+
+def line_openings(lines: Sequence[str], resolver: Resolver) -> tuple[Opening, ...]:
+    """Openings out of lines of moves in any notation of the variant, move numbers or not:
+    `1.e4 e5 2.Nf3`. Raises DataError naming the line that is not legal."""
+    openings = []
+    for number, line in enumerate(lines, start=1):
+        moves = _NUMBER.sub(" ", line).split()
+        raw = RawGame("openings", number, number, moves=moves, lines=[number] * len(moves))
+        record = resolver.resolve(raw)
+        if isinstance(record, Skip):
+            raise DataError(f"opening {number} ({line!r}): {record.detail or record.reason}")
+        openings.append(Opening(record.start_fen, tuple(record.moves)))
+    return _some(openings, Path("openings"))
+
+
+def drawn_from_store(
+    store: Store, rules: Rules, count: int, plies: tuple[int, int], seed: int
+) -> tuple[Opening, ...]:
+    """`count` positions of recorded games, `plies` (least, most) deep, each of another game and no
+    two alike; the moves that led there belong to the opening (thesis 5.2: at most 100 plies).
+
+    Raises DataError where the store has too few.
+    """
+    chance = random.Random(f"positions {seed}")
+    least, most = plies
+    found: dict[str, Opening] = {}
+    indices = list(range(len(store)))
+    chance.shuffle(indices)
+    for index in indices[: DRAWS * count]:
+        record = store.game(index)
+        deepest = min(most, record.plies - 1)
+        if deepest < least:
+            continue
+        depth = chance.randint(least, deepest)
+        game = played_out(rules, Opening(record.start_fen, tuple(record.moves[:depth])))
+        if game.outcome() is None:
+            key = " ".join(word for word in game.fen().split() if not word.isdigit())
+            found.setdefault(key, Opening(record.start_fen, tuple(record.moves[:depth])))
+        if len(found) == count:
+            return tuple(found.values())
+    raise DataError(
+        f"{store.path}: only {len(found)} different positions {least} to {most} plies deep were "
+        f"found, {count} are wanted"
+    )
+
+
+def played_out(rules: Rules, opening: Opening) -> Game:
+    """A game at the end of its opening."""
+    game = Game(rules, opening.fen)
+    for move in opening.moves:
+        game.push(move)
+    return game
 
 
 def _some(openings: list[Opening], path: Path, why: str = "") -> tuple[Opening, ...]:

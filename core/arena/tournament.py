@@ -27,13 +27,12 @@ from variant_ai.core.arena.crosstable_html import html
 from variant_ai.core.arena.journal import GameEntry, Journal
 from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
 from variant_ai.core.arena.match_settings import MatchSettings
-from variant_ai.core.arena.openings import Opening
+from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, meetings, opening_order, pairings
 from variant_ai.core.arena.player import Player
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
 from variant_ai.core.arena.time_control import Allowance
-from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
 from variant_ai.specs.errors import DataError, EngineError, SettingError
@@ -245,10 +244,7 @@ class Tournament:
         if self._stopped.is_set():
             return None
         players = self._players(pairing.first, pairing.second)
-        opening = self.openings[pairing.opening]
-        game = Game(self.rules, opening.fen)
-        for move in opening.moves:
-            game.push(move)
+        game = played_out(self.rules, self.openings[pairing.opening])
         referee = Referee(self.settings.conduct(), self._stopped.is_set)
         allowances: tuple[Allowance, Allowance] = (
             self.allowances[pairing.first],

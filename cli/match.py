@@ -1,0 +1,239 @@
+"""`variant-ai match`: games between engines and nets, a table, a PGN file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common import console, examples, json_option, note, print_json, variant_option
+
+if TYPE_CHECKING:
+    from variant_ai.core.arena.journal import GameEntry
+    from variant_ai.core.arena.match_settings import MatchSettings
+    from variant_ai.core.arena.tournament import MatchState, Tournament
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai match fairy-stockfish 'xboard:sjeng;depth=4' -V NAME --clock 60+0.25 -o m1",
+        "# two settings of a network, at most 400 games, until one is shown to be better",
+        "variant-ai match 'net:a.onnx;name=new' 'net:b.onnx;name=old' -V NAME --nodes 800 \\",
+        "    --games 400 --sprt 0 20 --openings lines.pgn --concurrency 2 -o m2",
+        "# a table of the papers; the same command goes on where it was stopped",
+        "variant-ai match --config experiments/table-13.yaml -o runs/table-13",
+    )
+)
+@click.argument("players", nargs=-1, metavar="[PLAYER]...")
+@variant_option(required=False)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="YAML file with the settings of the match; what is given here goes before it.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="FOLDER",
+    help="Folder of the games and tables; a match that was stopped goes on there.",
+)
+@click.option("--games", type=click.IntRange(min=1), help="Games of each pair of players. [2]")
+@click.option("--clock", metavar="TEXT", help="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5.")
+@click.option(
+    "--movetime", type=click.FloatRange(min=0, min_open=True), help="Seconds for each move."
+)
+@click.option("--nodes", type=click.IntRange(min=1), help="Nodes or simulations for each move.")
+@click.option("--depth", type=click.IntRange(min=1), help="Plies of each search.")
+@click.option(
+    "--gauntlet",
+    "seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The first N players meet all others; without it everybody meets everybody.",
+)
+@click.option(
+    "--openings",
+    metavar="FILE",
+    help="What games start with: positions (.epd, .fen) or lines of games (PGN, move lists); each "
+    "is played with both colours.",
+)
+@click.option("--opening-plies", type=click.IntRange(min=1), help="Plies of each line. [16]")
+@click.option("--from-store", metavar="STORE", help="Start from positions of a game store.")
+@click.option(
+    "--opening-count",
+    type=click.IntRange(min=1),
+    help="Take so many openings; of a store 100 where it is not said.",
+)
+@click.option("--random-order", is_flag=True, help="Take the openings in random order.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time. [1]")
+@click.option(
+    "--margin", type=click.FloatRange(min=0), help="Seconds a move may be over its time. [0.05]"
+)
+@click.option(
+    "--think",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds for a move without a time limit, then the player counts as hung. [60]",
+)
+@click.option("--max-plies", type=click.IntRange(min=1), help="A longer game is a draw. [600]")
+@click.option("--resign", metavar="MOVES:CP[:both]", help="Adjudicate lost games: 3:600.")
+@click.option("--draw", metavar="FROM:MOVES:CP", help="Adjudicate drawn games: 40:8:10.")
+@click.option(
+    "--sprt",
+    type=(float, float),
+    metavar="ELO0 ELO1",
+    help="Stop when one hypothesis is accepted (errors 0.05).",
+)
+@click.option("--title", help="Name of the match.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random. [0]")
+@json_option
+def command(
+    players: tuple[str, ...],
+    variant: str | None,
+    config: Path | None,
+    output: Path,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Let engines and nets play matches, judged by the rules of the variant.
+
+    A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
+    random, or a YAML file; further words follow after semicolons: name=, clock=, movetime=, nodes=,
+    depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true.
+
+    Who crashes, hangs, plays an illegal move, oversteps its time or claims an end that is none
+    loses the game, and the match goes on. Every finished game is safe on disk before the next one
+    begins; the same command goes on after any interruption. FOLDER has games.jsonl, games.pgn and
+    the table as text, CSV and HTML.
+    """
+    settings = _settings(players, variant, config, given)
+
+    from variant_ai.cli.notations import load_notation
+    from variant_ai.cli.players import beside, load_openings, make_player
+    from variant_ai.core.arena.crosstable import text
+    from variant_ai.core.arena.tournament import Tournament
+    from variant_ai.plugins import registry
+
+    spec = registry().variant(settings.variant)
+    rules = registry().rules(spec)
+    folder = config.parent if config else None
+    specs = [
+        player.model_copy(update={"net": str(beside(player.net, folder))}) if player.net else player
+        for player in settings.players
+    ]
+    tournament = Tournament(
+        settings,
+        rules,
+        lambda index: make_player(specs[index], rules, settings.seed),
+        load_openings(settings.openings, rules, settings.seed, folder=folder),
+        output,
+        load_notation(spec, "san" if spec.hands or spec.castling else "uci"),
+    )
+    state = _run(tournament, settings)
+    if as_json:
+        _print_json(state, settings)
+    else:
+        click.echo(text(state.table(settings.title)), nl=False)
+        if state.sprt is not None:
+            click.echo(state.sprt.text)
+    if state.stopped:
+        note(f"{len(state.entries)} of {state.wanted} games; the same command goes on")
+        raise KeyboardInterrupt
+
+
+def _settings(
+    players: tuple[str, ...], variant: str | None, config: Path | None, given: dict[str, Any]
+) -> MatchSettings:
+    """Settings of the file, with those of the command line before them."""
+    from variant_ai.core.arena.match_settings import settings_of
+    from variant_ai.core.arena.player_spec import parse_player, read_yaml
+    from variant_ai.specs.errors import SettingError
+
+    said: dict[str, Any] = {}
+    if config is not None:
+        read = read_yaml(config)
+        if not isinstance(read, dict):
+            raise SettingError(f"{config}: a mapping of settings is expected")
+        said.update(read)
+    if players:
+        said["players"] = [parse_player(text) for text in players]
+    if variant is not None:
+        said["variant"] = variant
+    if "variant" not in said:
+        raise click.UsageError("Missing option '-V' / '--variant'.")
+    if "players" not in said:
+        raise click.UsageError("Missing argument 'PLAYER...'; or give --config.")
+    seeds = given.pop("seeds")
+    if seeds is not None:
+        said.update(kind="gauntlet", seeds=seeds)
+    openings = dict(said.get("openings") or {})
+    sources = {"file": given.pop("openings"), "store": given.pop("from_store")}
+    if any(sources.values()):
+        openings = {k: v for k, v in openings.items() if k not in ("file", "lines", "store")}
+    sources |= {"plies": given.pop("opening_plies"), "count": given.pop("opening_count")}
+    openings |= {name: value for name, value in sources.items() if value is not None}
+    if given.pop("random_order"):
+        openings["order"] = "random"
+    if openings:
+        said["openings"] = openings
+    limits = {name: given.pop(name) for name in ("clock", "movetime", "nodes", "depth")}
+    if any(value is not None for value in limits.values()):
+        said = {name: value for name, value in said.items() if name not in limits}
+        said |= {name: value for name, value in limits.items() if value is not None}
+    said |= {name: value for name, value in given.items() if value is not None}
+    return settings_of(said, str(config) if config else "match")
+
+
+def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
+    """Play; Ctrl-C stops with all finished games kept."""
+    import signal
+    import threading
+
+    # The first Ctrl-C ends the match in good order, whatever thread is waiting for whom.
+    before: Any = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGINT, lambda *_: tournament.stop())
+    try:
+        if not sys.stderr.isatty():
+            return tournament.run(_tell)
+        from rich.live import Live
+
+        from variant_ai.core.arena.crosstable import text
+
+        with Live(console=console(stderr=True), refresh_per_second=2) as live:
+
+            def show(state: MatchState, entry: GameEntry) -> None:
+                _tell(state, entry)
+                said = text(state.table(settings.title))
+                live.update(f"{said}{state.sprt.text if state.sprt else ''}")
+
+            return tournament.run(show)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+
+
+def _tell(state: MatchState, entry: GameEntry) -> None:
+    said = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second} "
+    note(f"{said}{entry.result} {entry.reason}, {len(entry.moves)} plies")
+
+
+def _print_json(state: MatchState, settings: MatchSettings) -> None:
+    from collections import Counter
+
+    from variant_ai.core.arena.crosstable import as_json
+
+    sprt = state.sprt
+    print_json(
+        {
+            **as_json(state.table(settings.title)),
+            "wanted": state.wanted,
+            "complete": not state.stopped,
+            "reasons": dict(Counter(entry.reason for entry in state.entries).most_common()),
+            "sprt": None if sprt is None else vars(sprt),
+        }
+    )

@@ -1,0 +1,107 @@
+"""Players and openings as commands name them, made into those of the arena."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from variant_ai.core.arena.match_settings import OpeningSettings
+    from variant_ai.core.arena.net_player import Searcher
+    from variant_ai.core.arena.openings import Opening
+    from variant_ai.core.arena.player import Player
+    from variant_ai.core.arena.player_spec import PlayerSpec
+    from variant_ai.core.rules.interface import Rules
+
+
+def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
+    """A player, not yet started. Raises EngineError where its program does not exist."""
+    from variant_ai.core.arena.external import external_player
+    from variant_ai.core.arena.net_player import NetPlayer
+    from variant_ai.core.arena.player import RandomPlayer
+    from variant_ai.core.arena.process import engine_command
+
+    if spec.random:
+        return RandomPlayer(spec.label, seed)
+    if spec.net:
+        return NetPlayer(lambda: make_search(spec, rules), spec.label)
+    return external_player(
+        rules,
+        spec.protocol,
+        engine_command(spec.command),
+        name=spec.name,
+        variant=spec.variant,
+        options=spec.option_texts,
+        lines=spec.lines,
+        first_rank=spec.ranks,
+        other_letters=spec.letters == "also",
+        restart=spec.restart,
+        timeout=spec.timeout,
+    )
+
+
+def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
+    """A search with the player's network and settings."""
+    from variant_ai.core.inference.choose import make_evaluator
+    from variant_ai.core.search.params import SearchParams
+    from variant_ai.core.search.search import Search
+
+    params = SearchParams.of(rules.spec, **spec.search)
+    evaluator = make_evaluator(
+        rules.spec,
+        Path(spec.net),
+        evaluator=spec.evaluator,
+        batch=params.batch_size,
+        threads=spec.threads,
+    )
+    return Search(rules.spec, evaluator, params, rules=rules)
+
+
+def load_openings(
+    settings: OpeningSettings, rules: Rules, seed: int, *, folder: Path | None = None
+) -> tuple[Opening, ...]:
+    """The openings of a match. Files are looked for here, then in `folder`. Raises DataError."""
+    from variant_ai.cli.notations import make_resolver
+    from variant_ai.core.arena.openings import (
+        Opening,
+        drawn_from_store,
+        line_openings,
+        played_out,
+    )
+    from variant_ai.core.data.store import Store
+    from variant_ai.specs.errors import DataError
+
+    found: list[Opening] = []
+    if settings.lines:
+        found += line_openings(settings.lines, make_resolver(rules.spec))
+    if settings.file is not None:
+        found += file_openings(beside(settings.file, folder), settings.plies, rules)
+    if settings.store is not None:
+        store = Store(beside(settings.store, folder), rules.spec)
+        plies = (settings.least, settings.most)
+        found += drawn_from_store(store, rules, settings.count or 100, plies, seed)
+    found = found[: settings.count] if found else [Opening()]
+    for number, opening in enumerate(found, start=1):
+        outcome = played_out(rules, opening).outcome()
+        if outcome is not None:
+            raise DataError(f"opening {number}: the game is over there ({outcome.reason})")
+    return tuple(found)
+
+
+def file_openings(path: Path, plies: int, rules: Rules) -> tuple[Opening, ...]:
+    """Openings of a file: positions of .epd and .fen, else the first plies of its games."""
+    from variant_ai.cli.notations import make_resolver, readers
+    from variant_ai.core.arena.openings import POSITION_SUFFIXES, read_lines, read_positions
+
+    if path.suffix.lower() in POSITION_SUFFIXES:
+        return read_positions(path, rules)
+    spec = rules.spec
+    return read_lines(path, plies, list(readers(spec).values()), lambda: make_resolver(spec))
+
+
+def beside(name: str, folder: Path | None) -> Path:
+    """A path as given, or where there is nothing, from `folder`."""
+    path = Path(name)
+    if folder is not None and not path.exists() and (folder / path).exists():
+        return folder / path
+    return path

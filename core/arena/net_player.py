@@ -1,0 +1,98 @@
+"""A network with search settings as a player, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from variant_ai.core.arena.player import Fault, Player, Reply
+from variant_ai.core.arena.time_control import Turn
+from variant_ai.core.data.record import MATE
+from variant_ai.core.rules.game import Game
+from variant_ai.core.search.clock import Clock, TimeManager
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.report import Report
+
+
+class Searcher(Protocol):
+    """What a player needs of a search (`core/search/search.py`)."""
+
+    def set_game(self, game: Game) -> None: ...
+
+    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report: ...
+
+    def clear(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class NetPlayer(Player):
+    """Searches with a network. On a clock it takes the usual time of the move (`TimeManager`)."""
+
+    def __init__(self, make_search: Callable[[], Searcher], name: str) -> None:
+        """make_search: loads the network and makes the search, when the player starts."""
+        self.name = name
+        self._make_search = make_search
+        self._search: Searcher | None = None
+        self._times = TimeManager()
+
+    def start(self) -> None:
+        if self._search is None:
+            self._search = self._make_search()
+
+    def new_game(self, game: Game) -> None:
+        self.start()
+        assert self._search is not None
+        self._search.clear()
+        self._times.forget()
+
+    def play(self, game: Game, turn: Turn) -> Reply:
+        assert self._search is not None
+        started = time.monotonic()
+        self._search.set_game(game)
+        report = self._search.run(self._limits(turn))
+        if report.best is None:
+            raise Fault("no move", f"{self.name} has no move (FEN {game.fen()})")
+        return Reply(
+            report.best,
+            score=score_of(report),
+            depth=report.depth,
+            nodes=report.visits,
+            seconds=time.monotonic() - started,
+        )
+
+    def kill(self) -> None:
+        search = self._search
+        if search is not None:
+            search.stop()
+
+    def close(self) -> None:
+        search, self._search = self._search, None
+        if search is not None:
+            search.stop()
+            search.close()
+
+    def _limits(self, turn: Turn) -> Limits:
+        allowance = turn.allowance
+        movetime = None if allowance.movetime is None else allowance.movetime / 1000
+        if allowance.base is not None:
+            clock = Clock(
+                turn.clock.left / 1000, allowance.increment / 1000, turn.clock.moves_to_go
+            )
+            target = self._times.budget(clock, turn.clock.made).target
+            movetime = target if movetime is None else min(target, movetime)
+        return Limits(simulations=allowance.nodes, movetime=movetime, depth=allowance.depth)
+
+
+def score_of(report: Report) -> int | None:
+    """Centipawns of the best move for the mover, mates as `GameRecord.scores` has them."""
+    line = next((line for line in report.lines if line.move == report.best), None)
+    if line is None:
+        return None
+    mate = line.mate_in
+    if mate is None:
+        return line.cp
+    return MATE - mate if mate > 0 else -MATE - mate
