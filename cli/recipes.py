@@ -80,6 +80,21 @@ _OPTIONS = (
         metavar="N",
         help="With --from: the first N layers stay as they are (the stem, then block after block).",
     ),
+    click.option(
+        "--no-normalise",
+        "normalise",
+        flag_value=False,
+        default=True,
+        help="The net sees counts as they are, not divided by the spec's maxima.",
+    ),
+    click.option(
+        "--optimiser",
+        type=click.Choice(["nesterov", "adam"]),
+        default="nesterov",
+        show_default=True,
+        help="SGD with Nesterov momentum on one cycle of the rate, or Adam at a constant rate "
+        "(0.001 by default).",
+    ),
     click.option("--batch", type=click.IntRange(min=2), help="Positions a step."),
     click.option(
         "--accumulate",

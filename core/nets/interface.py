@@ -108,6 +108,8 @@ class NetConfig(BaseModel):
     policy_planes: int | None = None
     size: dict[str, Any]
     """Options of the builder, completed."""
+    input_scale: tuple[float, ...] = ()
+    """Factor of each input plane, [C], before the first layer; empty: none."""
 
     @property
     def shape(self) -> NetShape:
@@ -124,7 +126,12 @@ class NetConfig(BaseModel):
     def build(self, builders: Mapping[str, NetworkBuilder] | None = None) -> nn.Module:
         """A network of this configuration with random weights."""
         builder = find_builder(self.name, builders)
-        return builder.build(self.shape, builder.size(**self.size))
+        net = builder.build(self.shape, builder.size(**self.size))
+        if not self.input_scale:
+            return net
+        from variant_ai.core.nets.scaling import scale_input
+
+        return scale_input(net, self.input_scale)
 
 
 def find_builder(name: str, builders: Mapping[str, NetworkBuilder] | None = None) -> NetworkBuilder:

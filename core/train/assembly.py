@@ -10,9 +10,12 @@ from torch import nn
 
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.learner import Learner
-from variant_ai.core.train.schedule import OneCycle
+from variant_ai.core.train.schedule import Constant, OneCycle
 from variant_ai.core.train.workers import Workers
 from variant_ai.specs.errors import VariantAIError
+
+ADAM_BETA = 0.9
+"""β₁, which the record shows as Adam's momentum."""
 
 
 def frozen_layers(net: nn.Module, count: int) -> Sequence[nn.Module]:
@@ -48,10 +51,14 @@ def wrap_learner(
     return made
 
 
-def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.SGD:
-    """SGD with Nesterov momentum; rate and momentum are set before each step."""
+def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """SGD with Nesterov momentum, rate and momentum set before each step; or Adam, with β₁ = 0.9,
+    β₂ = 0.999 and ε = 1e-8 (paper 000, section 4.1)."""
+    weights = [weight for weight in net.parameters() if weight.requires_grad]
+    if config.optimiser == "adam":
+        return torch.optim.Adam(weights, lr=config.lr_max, weight_decay=config.weight_decay)
     return torch.optim.SGD(
-        [weight for weight in net.parameters() if weight.requires_grad],
+        weights,
         lr=config.lr_max,
         momentum=config.momentum[1],
         nesterov=True,
@@ -59,5 +66,7 @@ def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.SGD:
     )
 
 
-def make_schedule(config: TrainConfig) -> OneCycle:
+def make_schedule(config: TrainConfig) -> OneCycle | Constant:
+    if config.optimiser == "adam":
+        return Constant(config.lr_max, ADAM_BETA)
     return OneCycle(config.steps, config.lr_max, config.lr_min, config.momentum, config.warmup)

@@ -32,6 +32,8 @@ from variant_ai.specs.errors import DataError
 
 MODEL, OPTIMISER = "model.safetensors", "optimiser.safetensors"
 AVERAGE = "average.safetensors"
+SECOND = "exp_avg_sq/"
+"""Before the name of a parameter: Adam's mean of its squared gradients."""
 STATE, CONFIG = "state.json", "config.json"
 _NAME = re.compile(r"step-(\d{8,})\Z")
 
@@ -192,25 +194,39 @@ def read_config(path: Path) -> TrainConfig:
 
 
 def momenta(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Momentum of each parameter by its name; absent before the first step."""
+    """Momentum of each parameter by its name, Adam's second one as `exp_avg_sq/NAME`; absent
+    before the first step."""
     buffers = {}
     for name, weight in net.named_parameters():
-        buffer = optimiser.state.get(weight, {}).get("momentum_buffer")
-        if buffer is not None:
-            buffers[name] = buffer
+        state = optimiser.state.get(weight, {})
+        for prefix, key in (("", "momentum_buffer"), ("", "exp_avg"), (SECOND, "exp_avg_sq")):
+            if state.get(key) is not None:
+                buffers[prefix + name] = state[key]
     return buffers
 
 
+def momentum_rooms(net: nn.Module, names: list[str]) -> dict[str, Tensor]:
+    """Zeros of the shapes of the momenta of those names."""
+    weights = dict(net.named_parameters())
+    return {name: torch.zeros_like(weights[name.removeprefix(SECOND)]) for name in names}
+
+
 def load_momenta(
-    net: nn.Module, optimiser: torch.optim.Optimizer, buffers: dict[str, Tensor]
+    net: nn.Module, optimiser: torch.optim.Optimizer, buffers: dict[str, Tensor], step: int
 ) -> None:
-    """Gives each parameter its momentum, in the parameter's own memory layout."""
+    """Gives each parameter its momentum, in the parameter's own memory layout. `step`: how many
+    were taken, by which Adam corrects its means."""
     optimiser.state.clear()
+    adam = isinstance(optimiser, torch.optim.Adam)
     for name, weight in net.named_parameters():
-        if name in buffers:
-            momentum = torch.empty_like(weight, requires_grad=False)
-            momentum.copy_(buffers[name])
-            optimiser.state[weight] = {"momentum_buffer": momentum}
+        if name not in buffers:
+            continue
+        keys = {"exp_avg": name, "exp_avg_sq": SECOND + name} if adam else {"momentum_buffer": name}
+        state: dict[str, Tensor] = {"step": torch.tensor(float(step))} if adam else {}
+        for key, stored in keys.items():
+            state[key] = torch.empty_like(weight, requires_grad=False)
+            state[key].copy_(buffers[stored])
+        optimiser.state[weight] = state
 
 
 def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:

@@ -61,6 +61,9 @@ class TrainConfig(BaseModel):
 
     steps: int = Field(ge=1)
     batch: int = Field(ge=1)
+    optimiser: Literal["nesterov", "adam"] = "nesterov"
+    """SGD with Nesterov momentum on one cycle, or Adam at a constant rate (`lr_max`) with its
+    published constants."""
     lr_max: float = Field(gt=0)
     lr_min: float = Field(ge=0)
     momentum: tuple[float, float] = (0.8, 0.95)

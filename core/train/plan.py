@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -58,6 +58,8 @@ DEFAULT_SPLIT = "group:0.05"
 GPU_NET = "risev2-mobile"
 CPU_NET, CPU_SIZE = "risev2-mobile-small", {"blocks": 5, "channels": 64}
 CPU_BATCH = 256
+ADAM_RATE = 1e-3
+"""Of Adam by default, whatever the batch (paper 000, section 4.1)."""
 PROBE_SECONDS = 3.0
 CLOSING_SECONDS = 6.0
 """Kept of a budget for export, figures and the like."""
@@ -83,6 +85,8 @@ class TrainRequest:
     net: str | None = None
     head: str | None = None
     size: Mapping[str, Any] = field(default_factory=dict)
+    normalise: bool = True
+    """Whether the net sees counts divided by the spec's maxima, or as they are."""
     start_from: Path | None = None
     """Run directory or checkpoint whose net the training goes on with, in place of a new one."""
     freeze: int = 0
@@ -95,6 +99,7 @@ class TrainRequest:
     batch: int | None = None
     accumulate: int = 1
     """Parts of a step that each process computes one after the other."""
+    optimiser: Literal["nesterov", "adam"] = "nesterov"
     lr_max: float | None = None
     lr_min: float | None = None
     momentum: tuple[float, float] | None = None
@@ -165,6 +170,8 @@ def prepare(
     # The published rate belongs to the published batch; the step is the sum over a batch.
     rate = recipe.lr_max * (FINE_TUNE_RATE if start is not None else 1.0)
     lr_max = request.lr_max or rate * batch / recipe.batch
+    if request.optimiser == "adam":
+        lr_max = request.lr_max or ADAM_RATE
     per_epoch = train.samples_per_epoch / batch
     epochs = request.epochs
     if epochs is None and request.steps is None and request.minutes is None:
@@ -182,6 +189,7 @@ def prepare(
         data=opened.config,
         steps=steps or 1_000_000,
         batch=batch,
+        optimiser=request.optimiser,
         lr_max=lr_max,
         lr_min=recipe.lr_min if request.lr_min is None else request.lr_min,
         momentum=request.momentum or recipe.momentum,
@@ -241,13 +249,18 @@ def configure(
         )
 
     flat = head == "flat" or (head is None and find_builder(name, builders).heads[0] == "flat")
-    return configured(Encoder(request.spec, "flat").actions if flat else None)
+    net = configured(Encoder(request.spec, "flat").actions if flat else None)
+    if request.normalise:
+        return net
+    normal, raw = encoder.input_record[0]["maximum"]  # what counts are divided by, [C] each
+    scale = (float(a / b) for a, b in zip(normal[:planes], raw[:planes], strict=True))
+    return net.model_copy(update={"input_scale": tuple(scale)})
 
 
 def _net_of(start: Checkpoint, request: TrainRequest) -> NetConfig:
     """The net of a checkpoint to go on with. Raises DataError where it is of another encoding,
     VariantAIError where the request names a net too."""
-    if request.net or request.head or request.size:
+    if request.net or request.head or request.size or not request.normalise:
         raise VariantAIError(
             "a training that starts from a net keeps it: name no net, head or size beside it"
         )

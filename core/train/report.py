@@ -58,6 +58,15 @@ def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def _optimiser(config: TrainConfig) -> str:
+    if config.optimiser == "adam":
+        return f"Adam with the learning rate {config.lr_max:g}"
+    return (
+        f"SGD with Nesterov momentum {config.momentum[0]:g} to {config.momentum[1]:g}, one cycle of "
+        f"the learning rate up to {config.lr_max:g} and down to {config.lr_min:g}"
+    )
+
+
 def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
     """Markdown: what the net is for, what it was made from, how well it does, what it is not."""
     data = config.data
@@ -72,7 +81,8 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         f"- {config.net.name}, {results['parameters']:,} parameters, {results['flops']:,} floating "
         "point operations a position",
         f"- size: {', '.join(f'{k} {v}' for k, v in config.net.size.items() if v is not None)}",
-        f"- input: {config.net.planes} planes of {config.net.board[0]} x {config.net.board[1]}; "
+        f"- input: {config.net.planes} planes of {config.net.board[0]} x {config.net.board[1]}"
+        f"{', counts not normalised' if config.net.input_scale else ''}; "
         f"policy: {config.net.actions} actions ({config.net.head})",
         f"- spec hash {config.spec_hash}, encoding hash {config.encoding_hash}",
         "",
@@ -86,10 +96,9 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "",
         "## Training",
         "",
-        f"- {results['steps']:,} of {config.steps:,} steps of {config.batch} positions: SGD with "
-        f"Nesterov momentum {config.momentum[0]:g} to {config.momentum[1]:g}, one cycle of the "
-        f"learning rate up to {config.lr_max:g} and down to {config.lr_min:g}, weight decay "
-        f"{config.weight_decay:g}, value weight {config.value_weight:g}, seed {config.seed}",
+        f"- {results['steps']:,} of {config.steps:,} steps of {config.batch} positions: "
+        f"{_optimiser(config)}, weight decay {config.weight_decay:g}, value weight "
+        f"{config.value_weight:g}, seed {config.seed}",
         f"- {results['seconds'] / 60:.1f} minutes on {config.device} in {config.precision}",
         "",
         "## Metrics",

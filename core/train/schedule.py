@@ -11,6 +11,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Constant:
+    """The same at every step."""
+
+    rate: float
+    momentum: float
+
+    def lr_at(self, step: int) -> float:
+        return self.rate
+
+    def momentum_at(self, step: int) -> float:
+        return self.momentum
+
+
+@dataclass(frozen=True)
 class OneCycle:
     """Rates as functions of the step, so that any step can be resumed at."""
 

@@ -43,6 +43,7 @@ from variant_ai.core.train.checkpoint import (
     load_model,
     load_momenta,
     momenta,
+    momentum_rooms,
     save_checkpoint,
 )
 from variant_ai.core.train.config import TrainConfig
@@ -442,17 +443,16 @@ class Trainer:
         if self.workers.first:
             load_model(self.net, checkpoint.model(), checkpoint.path)
             momentum = checkpoint.optimiser()
-            load_momenta(self.net, self.optimiser, momentum)
             self.state = checkpoint.state()
+            load_momenta(self.net, self.optimiser, momentum, self.state.step)
             average = checkpoint.average()
             if self._average is not None and average is not None:
                 load_model(self._average.net, average, checkpoint.path)
             names = list(momentum)
         names, self.state = self.workers.share((names, self.state))
         if not self.workers.first:
-            weights = dict(self.net.named_parameters())
-            rooms = {name: torch.zeros_like(weights[name]) for name in names}
-            load_momenta(self.net, self.optimiser, rooms)
+            rooms = momentum_rooms(self.net, names)
+            load_momenta(self.net, self.optimiser, rooms, self.state.step)
         self.workers.spread(list(self.net.state_dict().values()))
         self.workers.spread(list(momenta(self.net, self.optimiser).values()))
         if self._average is not None:
