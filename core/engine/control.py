@@ -40,8 +40,9 @@ class Control:
 
     @property
     def searching(self) -> bool:
-        """Whether a `go` is still without its answer."""
-        return self.sent > self.finished
+        """Whether a `go` is still without its answer; waits while one is being printed."""
+        with self.changed:
+            return self.sent > self.finished
 
     def stop(self) -> bool:
         """Stop every `go` sent so far; False where all were answered."""

@@ -140,15 +140,16 @@ OPTIONS: tuple[Option, ...] = (
     # --- the net -------------------------------------------------------------------------------
     Option("Model", "string", about="ONNX file of the net, or a folder with one; empty: the one "
            "that comes with the variant", also=("model directory", "weightsfile", "evalfile")),
-    _combo("Evaluator", "auto", ("auto", "onnx", "openvino", "torch", "uniform", "random"),
-           "What runs the net; uniform and random play without one"),
+    Option("Evaluator", "string", "auto", about="What runs the net: auto, onnx, openvino, torch; "
+           "uniform and random play without one; check:A,B compares two"),
     _combo("Context", "cpu", ("cpu", "gpu"), "Device of the net"),
     _combo("Precision", "auto", ("auto", "float32", "float16", "bfloat16", "int8"),
            "Number format of the net; auto: the model's own"),
     _spin("Batch_Size", 16, 1, 4096, "Positions the net sees at once", field="batch_size"),
-    _spin("First_Device_ID", 0, 0, 64, _NO_EFFECT, effect=False),
-    _spin("Last_Device_ID", 0, 0, 64, _NO_EFFECT, effect=False),
-    _check("Use_TensorRT", False, _NO_EFFECT, effect=False),
+    _spin("First_Device_ID", 0, 0, 64, "First GPU to use with Context gpu"),
+    _spin("Last_Device_ID", 0, 0, 64, "Last GPU to use; with several, each batch is shared among "
+          "them"),
+    _check("Use_TensorRT", False, "Run the net by TensorRT with Context gpu"),
     _check("Use_Raw_Network", False, "Play the policy's first move without a search",
            field="use_raw_network"),
     # --- limits and clock ----------------------------------------------------------------------
@@ -256,6 +257,14 @@ UCCI_OPTIONS: tuple[Option, ...] = (
     Option("newgame", "button", about="What comes belongs to another game"),
 )  # fmt: skip
 
+PRECISIONS = {
+    "auto": None,
+    "float32": "fp32",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "int8": "int8",
+}
+"""The option's words, which are CrazyAra's, and those of the evaluators."""
 RANDOMNESS = {"none": 0.0, "tiny": 0.2, "small": 0.4, "medium": 0.6, "large": 0.8, "huge": 1.0}
 VARIANT = "UCI_Variant"
 VARIANT_ABOUT = (
@@ -421,15 +430,24 @@ class OptionSet:
     @property
     def evaluator_settings(self) -> dict[str, Any]:
         """What a net has to be loaded anew for."""
-        precision = self.text("Precision")
         return {
             "model": self.text("Model"),
-            "evaluator": self.text("Evaluator"),
-            "device": "cuda" if self.text("Context") == "gpu" else "cpu",
-            "precision": None if precision == "auto" else precision,
+            "evaluator": self.text("Evaluator") or "auto",
+            "device": self._device(),
+            "precision": PRECISIONS[self.text("Precision")],
             "threads": self.number("Threads") or None,
             "batch": self.number("Batch_Size"),
         }
+
+    def _device(self) -> str:
+        """As evaluators name devices: `cpu`, `cuda`, `tensorrt`, `cuda:0,cuda:1`."""
+        if self.text("Context") == "cpu":
+            return "cpu"
+        kind = "tensorrt" if self.is_on("Use_TensorRT") else "cuda"
+        first, last = self.number("First_Device_ID"), self.number("Last_Device_ID")
+        if first == 0 and last <= 0:
+            return kind
+        return ",".join(f"{kind}:{n}" for n in range(first, max(first, last) + 1))
 
     def for_ucci(self) -> list[Option]:
         """Options shown to UCCI clients beside their own."""

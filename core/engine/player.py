@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.answers import info_of
-from variant_ai.core.engine.commands import Go
+from variant_ai.core.engine.commands import Go, SetPosition
 from variant_ai.core.engine.control import Control
 from variant_ai.core.engine.options import OptionSet
 from variant_ai.core.engine.searcher import Searcher, Task
@@ -80,6 +80,14 @@ class Player:
         if self._table is None:
             self._table = Table(self.workshop.rules(spec))
         return self._table
+
+    def key_of(self, position: SetPosition, first_rank: int) -> int:
+        """The key of a position that is not put on the table. Raises FenError, MoveError."""
+        from variant_ai.core.engine.table import Table
+
+        table = Table(self.table().rules)
+        table.set(position, first_rank=first_rank)
+        return table.key
 
     def prepare(self) -> None:
         """Load all that the next search needs."""
@@ -305,8 +313,9 @@ class Player:
                 total += leaves(rules.play(position, move), left - 1)
             return total
 
-        for move in table.game.legal_moves().tolist() if depth > 0 else ():
+        moves = table.game.legal_moves().tolist() if depth > 0 else []
+        named = sorted((uci(rules.types, rules.spec.board.files, move), move) for move in moves)
+        for text, move in named:
             if stopped():
                 return
-            text = uci(rules.types, rules.spec.board.files, move)
             yield text, leaves(rules.play(table.game.position, move), depth - 1)

@@ -406,11 +406,12 @@ class Session:
 
     def _probe(self, command: Probe) -> None:
         """What the last search found, if it was of this position."""
-        table = self.player.table()
-        before = table.key
-        table.set(command.position, first_rank=self._dialect.first_rank, continues=True)
         last = self._last
-        if last is None or last.info is None or last.move is None or table.key != before:
+        if last is None or last.info is None or last.move is None:
+            self._say("pophash")
+            return
+        asked = self.player.key_of(command.position, self._dialect.first_rank)
+        if asked != self.player.table().key:
             self._say("pophash")
             return
         move, info = self._dialect.squares(last.move), last.info

@@ -39,6 +39,9 @@ WARM = (
 class VariantSource(Protocol):
     """The part of the plugin registry that an engine needs."""
 
+    @property
+    def evaluators(self) -> Mapping[str, Any]: ...
+
     def variant(self, name: str) -> VariantSpec: ...
 
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
@@ -146,6 +149,7 @@ class Workshop:
             "device": settings["device"],
             "precision": settings["precision"],
             "say": say,
+            "plugins": self._source().evaluators,
         }
         if wanted in ("uniform", "random"):
             return make_evaluator(spec, None, evaluator=wanted, **keywords)
@@ -174,10 +178,10 @@ class Workshop:
         chosen = Path(given).expanduser() if given else self.model
         if chosen is None:
             return self.packaged(spec)
-        if chosen.is_dir():
-            inside = sorted(chosen.glob("*.onnx"))
-            named = [p for p in inside if p.stem in ("model", spec.variant)]
-            chosen = (named or inside or [chosen / "model.onnx"])[0]
+        for name in (f"{spec.variant}.onnx", "model.onnx"):
+            if (chosen / name).is_file():
+                chosen = chosen / name
+                break
         return chosen, [chosen]
 
     def packaged(self, spec: VariantSpec) -> tuple[Path | None, list[Path]]:

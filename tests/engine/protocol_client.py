@@ -94,7 +94,7 @@ class FakeSearch:
         return self._report(multipv, "")
 
     def _report(self, multipv: int, stopped_by: str) -> Report:
-        seconds, visits, legal = self._state
+        _, visits, legal = self._state
         lines = tuple(
             Line(
                 move,
@@ -110,7 +110,7 @@ class FakeSearch:
         )
         pv = lines[0].pv if lines else ()
         return Report(
-            best=legal[0] if legal and visits else None,
+            best=legal[0] if legal else None,
             ponder=pv[1] if len(pv) > 1 else None,
             lines=lines if visits else (),
             visits=visits,

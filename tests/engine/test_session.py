@@ -1,0 +1,481 @@
+"""Whole conversations: exact lines, whatever order commands come in, and races that were seen."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from protocol_client import Client, FakeSearch, FakeWorkshop, hello
+
+XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"
+STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
+MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR[] w KQkq - 1 3"
+
+
+def last_search(client: Client) -> FakeSearch:
+    assert isinstance(client.workshop, FakeWorkshop)
+    return client.workshop.searches[-1]
+
+
+def best(lines: list[str]) -> str:
+    moves = [line.split()[1] for line in lines if line.startswith("bestmove")]
+    assert len(moves) == 1, lines
+    return moves[0]
+
+
+# --- UCI -----------------------------------------------------------------------------------------
+
+
+def test_a_game_as_match_runners_play_it() -> None:
+    """Everything again for every game, UCI_Variant after the first readyok."""
+    with hello() as client:
+        assert client.ask("setoption name Hash value 64") == []
+        for _ in range(2):
+            assert client.ask(
+                "setoption name UCI_Variant value crazyhouse",
+                "ucinewgame",
+                "setoption name Ponder value false",
+                "position startpos",
+            ) == [
+                "info string variant crazyhouse files 8 ranks 8 pocket 5 template crazyhouse "
+                "startpos rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[] w KQkq - 0 1"
+            ]
+            lines = client.ask("go wtime 1050 btime 1050 winc 50 binc 50", until="bestmove")
+            assert lines[-1] == "bestmove a2a3 ponder a7a5"
+            assert client.ask("position startpos moves a2a3 a7a5") == []
+            assert best(client.ask("go movetime 30", until="bestmove")) == "a1a2"
+
+
+def test_exact_lines_of_a_search() -> None:
+    with hello() as client:
+        client.ask("setoption name MultiPV value 2", "setoption name UCI_ShowWDL value true")
+        assert client.ask("position startpos", "go nodes 20", until="bestmove") == [
+            "info depth 3 seldepth 2 multipv 1 score cp 75 wdl 565 0 435 nodes 20 nps 20000 "
+            "hashfull 0 time 0 pv a2a3 a7a5",
+            "info depth 3 seldepth 2 multipv 2 score cp 75 wdl 565 0 435 nodes 20 nps 20000 "
+            "hashfull 0 time 0 pv a2a4 a7a5",
+            "bestmove a2a3 ponder a7a5",
+        ]
+
+
+def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
+    with Client() as client:
+        client.send("hello", "setoption name nonsense value 1", "position fen x", "uci")
+        lines = client.until("uciok")
+        assert all(line.split()[0] in ("id", "option", "uciok") for line in lines)
+        assert lines[0] == "id name Test 1"
+
+
+def test_the_handshake_may_come_twice() -> None:
+    with hello() as client:
+        client.send("uci")
+        assert client.until("uciok")[-1] == "uciok"
+
+
+def test_isready_is_answered_during_a_search_and_stop_gives_one_move() -> None:
+    with hello() as client:
+        client.send("position startpos", "go infinite")
+        assert client.ask() == []
+        assert client.silent()
+        assert best(client.ask("stop", until="bestmove")) == "a2a3"
+        client.send("stop")
+        assert client.silent()
+
+
+def test_position_and_options_wait_for_the_end_of_the_search() -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        client.send("go infinite", "position startpos moves e2e4", "setoption name MultiPV value 3")
+        assert client.silent()
+        lines = client.ask("stop", until="bestmove")
+        assert best(lines) == "a2a3"
+        assert len(lines) == 2
+        lines = client.ask("go nodes 5", until="bestmove")
+        assert best(lines) == "a7a5"
+        assert len(lines) == 4
+
+
+def test_a_go_during_a_search_ends_the_first_with_a_move_of_its_own() -> None:
+    with hello() as client:
+        client.send("go infinite", "position startpos moves e2e4", "go nodes 5")
+        assert best(client.until("bestmove")) == "a2a3"
+        assert best(client.until("bestmove")) == "a7a5"
+        assert client.silent()
+
+
+def test_stop_racing_movetime_gives_one_move() -> None:
+    with hello() as client:
+        for milliseconds in range(1, 25):
+            client.send(f"go movetime {milliseconds}")
+            time.sleep(0.012)
+            client.send("stop", "isready")
+            lines = client.until("readyok")
+            if not any(line.startswith("bestmove") for line in lines):
+                lines += client.until("bestmove")
+            assert best(lines) == "a2a3"
+        assert client.silent()
+
+
+def test_a_stop_before_the_search_has_begun_is_not_lost() -> None:
+    with Client() as client:
+        client.send("uci", "position startpos", "go infinite", "stop")
+        client.until("uciok")
+        assert best(client.until("bestmove")) == "a2a3"
+
+
+def test_nothing_is_printed_early_under_ponder_and_infinite() -> None:
+    workshop = FakeWorkshop()
+    workshop.shape = {"solved": True}
+    with hello(workshop=workshop) as client:
+        client.send("position startpos", "go ponder nodes 3 wtime 100 btime 100")
+        assert client.silent(0.3)
+        assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
+        client.send("go ponder wtime 100 btime 100")
+        assert client.silent(0.2)
+        assert best(client.ask("stop", until="bestmove")) == "a2a3"
+        client.send("go infinite")
+        assert client.silent(0.2)
+        client.send("ponderhit")
+        assert client.silent(0.2)
+        assert best(client.ask("stop", until="bestmove")) == "a2a3"
+
+
+def test_after_a_ponder_hit_the_clock_runs() -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        client.send("go ponder wtime 2000 btime 2000")
+        assert client.silent(0.2)
+        start = time.perf_counter()
+        client.ask("ponderhit", until="bestmove")
+        assert time.perf_counter() - start < 1.5
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["nodes 1", "nodes 0", "movetime 1", "movetime 0", "depth 1", "depth 0", "mate 1 nodes 5",
+     "wtime -50 btime 100", "wtime 1 btime 1", "wtime 0 btime 0 winc 0 binc 0", "nodes x",
+     "searchmoves b1c3 nodes 4", "nodes 5 foo"],
+)  # fmt: skip
+def test_every_limit_ends_with_a_move(limit: str) -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        lines = client.ask(f"go {limit}", "stop" if limit == "nodes x" else "", until="bestmove")
+        assert best(lines) == ("b1c3" if "searchmoves" in limit else "a2a3")
+
+
+def test_limits_reach_the_search() -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        client.ask("go nodes 7 depth 3 mate 2", until="bestmove")
+        limits = last_search(client).limits[-1]
+        assert (limits.nodes, limits.depth, limits.mate) == (7, 3, 2)
+        client.ask("setoption name Nodes value 4")
+        client.ask("go wtime 60000 btime 60000", until="bestmove")
+        assert last_search(client).limits[-1].nodes == 4
+        client.ask("setoption name Nodes value 0", "setoption name Fixed_Movetime value 40")
+        client.ask("go wtime 60000 btime 60000", until="bestmove")
+        movetime = last_search(client).limits[-1].movetime
+        assert movetime is not None and movetime <= 0.04
+
+
+def test_searchmoves_that_are_illegal_are_named_and_left_out() -> None:
+    with hello() as client:
+        lines = client.ask("go searchmoves e2e5 d2d4 nodes 4", until="bestmove")
+        assert best(lines) == "d2d4"
+        assert lines[0].startswith("info string error: illegal uci move 'e2e5'")
+
+
+def test_no_legal_move() -> None:
+    with hello() as client:
+        assert client.ask(f"position fen {MATED}", "go nodes 5", until="bestmove") == [
+            "info depth 0 score mate 0",
+            "bestmove (none)",
+        ]
+        client.send("go infinite")
+        assert client.silent()
+        client.ask("stop", until="bestmove")
+        stalemate = "7k/8/8/8/8/1q6/8/K7[] w - - 0 1"
+        assert client.ask(f"position fen {stalemate}", "go nodes 5", until="bestmove") == [
+            "info depth 0 score cp 0",
+            "bestmove (none)",
+        ]
+
+
+def test_errors_say_what_and_where_and_change_nothing() -> None:
+    with hello() as client:
+        client.ask("position startpos moves e2e4")
+        for line, problem in [
+            ("position startpos moves e2e5", "ply 1: illegal uci move 'e2e5': no legal move fits"),
+            ("position fen 8/8 w", "2 ranks are given, the board has 8"),
+            ("position", "nothing where `startpos` or `fen` is expected"),
+            ("setoption name Hash value lots", "option Hash: 'lots' where it takes a whole number"),
+            ("setoption name Hsh value 1", "unknown option 'Hsh'; did you mean 'Hash'?"),
+            ("setoption name UCI_Variant value draughts", "option UCI_Variant: 'draughts' where"),
+            ("flip", "unknown command 'flip'"),
+        ]:
+            answers = client.ask(line)
+            assert len(answers) == 1
+            assert answers[0].startswith("info string error: ") and problem in answers[0]
+        assert best(client.ask("go nodes 3", until="bestmove")) == "a7a5"
+
+
+def test_an_option_between_games_changes_the_search_only_where_it_must() -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        workshop = client.workshop
+        assert isinstance(workshop, FakeWorkshop)
+        client.ask(
+            "setoption name Move Overhead value 100", "setoption name UCI_Variant value crazyhouse"
+        )
+        assert len(workshop.searches) == 1
+        client.ask("setoption name Centi_CPuct_Init value 300")
+        assert len(workshop.searches) == 2 and len(workshop.settings) == 1
+        assert workshop.searches[-1].params.cpuct_init == 3.0
+        client.ask("setoption name Model value other.onnx")
+        assert len(workshop.settings) == 2
+        client.ask("setoption name Clear Hash")
+        assert last_search(client).cleared == 1
+
+
+def test_names_of_variants_that_others_use_are_understood() -> None:
+    with hello() as client:
+        assert "variant three-check" in client.ask("setoption name UCI_Variant value 3check")[0]
+        assert "variant crazyhouse" in client.ask("setoption name uci_variant value CrazyHouse")[0]
+
+
+def test_perft() -> None:
+    with hello() as client:
+        lines = client.ask("position startpos", "go perft 2", until="Nodes")
+        assert len(lines) == 22
+        assert lines[0] == "a2a3: 20" and lines[-1] == "Nodes searched: 400"
+
+
+def test_a_search_that_fails_still_answers_with_a_move() -> None:
+    workshop = FakeWorkshop()
+    workshop.shape = {"fails": True}
+    with hello(workshop=workshop) as client:
+        lines = client.ask("position startpos", "go nodes 5", until="bestmove")
+        assert "info string error: broken on purpose" in lines
+        assert len(best(lines)) == 4
+        assert client.ask() == []
+
+
+def test_scores_that_clients_trust() -> None:
+    """`cp 0` with one move in the line only for a draw; mates in full moves."""
+    workshop = FakeWorkshop()
+    workshop.shape = {"q": 0.0}
+    with hello(workshop=workshop) as client:
+        # after Kxg8 nothing is left to move: the line has one move, the score must not be 0
+        client.ask("position fen 6rk/8/8/8/8/8/8/K7[] b - - 0 1")
+        for mate, shown in ((5, "mate 3"), (-4, "mate -2"), (1, "mate 1")):
+            last_search(client).mate = mate
+            lines = client.ask("go nodes 3", until="bestmove")
+            assert f"score {shown} " in lines[0]
+
+
+def test_two_words_that_people_type() -> None:
+    with hello() as client:
+        assert client.ask("d")[0].startswith("info string fen rnbqkbnr/pppppppp")
+        client.send("debug on", "go nodes 4")
+        assert any("stopped by simulations" in line for line in client.until("bestmove"))
+
+
+# --- the end -------------------------------------------------------------------------------------
+
+
+def test_at_the_end_of_the_input_the_search_is_finished() -> None:
+    client = Client()
+    client.send("uci", "position startpos", "go nodes 50")
+    client.end()
+    lines = [client.lines.get_nowait() for _ in range(client.lines.qsize())]
+    assert best(lines) == "a2a3"
+
+
+def test_at_the_end_of_the_input_an_endless_search_is_stopped() -> None:
+    for go in ("go infinite", "go", "go ponder wtime 99999 btime 99999"):
+        client = Client()
+        client.send("uci", "position startpos", go)
+        client.end()
+        lines = [client.lines.get_nowait() for _ in range(client.lines.qsize())]
+        assert best(lines) == "a2a3"
+
+
+def test_quit_during_a_search_leaves_without_a_word() -> None:
+    client = hello()
+    client.ask("position startpos")
+    client.send("go infinite")
+    assert client.silent()
+    client.send("quit")
+    client.end()
+    assert client.lines.empty()
+    assert client.session.is_done
+
+
+# --- UCCI ----------------------------------------------------------------------------------------
+
+
+def test_a_game_as_a_ucci_bridge_plays_it() -> None:
+    """Options of UCI among those of UCCI, an empty list of moves, ranks from 0."""
+    with hello("ucci") as client:
+        assert client.ask(
+            "setoption hashsize 68",
+            "setoption name UCI_Variant value chess",
+            "setoption name UCI_Variant value xiangqi",
+            "ucinewgame",
+            "setoption usemillisec true",
+            "setoption whatever 7",
+            f"position fen {XIANGQI} w - - 0 1 moves",
+        )[-1].startswith("info message variant xiangqi files 9 ranks 10")
+        lines = client.ask("go time 9000 opptime 9000 oppincrement 0 increment 0", until="bestmove")
+        assert lines[-1] == "bestmove a0a1 ponder a9a7"
+        assert lines[-2].startswith("info depth") and " score 75 pv a0a1 a9a7" in lines[-2]
+        assert client.ask(f"position fen {XIANGQI} w - - 0 1 moves h2e2 h9g7") == []
+        assert best(client.ask("go depth 2", until="bestmove")) == "a0a1"
+
+
+def test_words_of_ucci() -> None:
+    with hello("ucci") as client:
+        client.ask("position startpos")
+        client.send("stop")
+        assert client.line() == "nobestmove"
+        assert client.ask("go depth 0", until="nobestmove")[-2:] == [
+            "info depth 0 score 0",
+            "nobestmove",
+        ]
+        client.send("probe startpos")
+        assert client.line() == "pophash"
+        client.ask("go nodes 15", until="bestmove")
+        client.send("probe startpos", "probe startpos moves h2e2", "probe fen nonsense")
+        assert client.line() == (
+            "pophash bestmove a0a1 lowerbound 75 depth 2 upperbound 75 depth 2"
+        )
+        assert client.line() == "pophash"
+        assert client.line().startswith("info message error: ")
+        client.send("quit")
+        assert client.line() == "bye"
+
+
+def test_banned_moves_are_not_played() -> None:
+    with hello("ucci") as client:
+        client.ask("position startpos", "banmoves a0a1 a0a2")
+        assert best(client.ask("go nodes 5", until="bestmove")) == "a3a4"
+        client.ask("position startpos moves")
+        assert best(client.ask("go nodes 5", until="bestmove")) == "a0a1"
+
+
+def test_draws_are_taken_when_nothing_better_is_to_be_had() -> None:
+    workshop = FakeWorkshop()
+    workshop.shape = {"q": -0.1}
+    with hello("ucci", workshop=workshop) as client:
+        client.ask("position startpos")
+        assert client.ask("go draw nodes 3", until="bestmove")[-1].endswith(" draw")
+        assert not client.ask("go nodes 3", until="bestmove")[-1].endswith(" draw")
+        client.send("go ponder time 10")
+        assert client.silent()
+        assert client.ask("ponderhit draw", until="bestmove")[-1].endswith(" draw")
+        last_search(client).q = 0.1
+        assert not client.ask("go draw nodes 3", until="bestmove")[-1].endswith(" draw")
+
+
+def test_lost_games_are_resigned_after_three_moves() -> None:
+    workshop = FakeWorkshop()
+    workshop.shape = {"q": -0.99}
+    with hello("ucci", workshop=workshop) as client:
+        client.ask("position startpos")
+        ends = [client.ask("go nodes 3", until="bestmove")[-1].split()[-1] for _ in range(4)]
+        assert ends[2:] == ["resign", "resign"] and "resign" not in ends[:2]
+        client.ask("setoption newgame")
+        assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
+        client.ask("setoption resign 0")
+        for _ in range(4):
+            assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
+
+
+def test_in_batch_mode_searches_wait_for_each_other() -> None:
+    with hello("ucci") as client:
+        client.ask("setoption batch true", "position startpos")
+        client.send("go nodes 30", "position startpos moves h2e2", "go nodes 30")
+        first, second = client.until("bestmove"), client.until("bestmove")
+        assert (best(first), best(second)) == ("a0a1", "a9a7")
+        assert "nodes 30" in first[-3] and "nodes 30" in second[-3]
+
+
+def test_stalemate_is_lost_where_the_spec_says_so() -> None:
+    with hello("ucci") as client:
+        lines = client.ask(
+            "position fen 3k5/4P4/9/9/9/9/9/9/9/4K4 b - - 0 1", "go depth 3", until="nobestmove"
+        )
+        assert lines == ["info depth 0 score -30000", "nobestmove"]
+
+
+# --- cyclone -------------------------------------------------------------------------------------
+
+
+def test_a_bare_fen_switches_to_cyclone_even_after_uci_variant() -> None:
+    with hello() as client:
+        client.send("uci")
+        client.until("uciok")
+        client.ask("setoption name UCI_Variant value xiangqi", "ucinewgame")
+        assert client.ask(f"fen {XIANGQI} r moves h2e2") == []
+        assert client.ask("go wtime 1000 btime 1000", until="bestmove")[-1] == (
+            "bestmove a9a7 ponder a0a1"
+        )
+
+
+def test_a_bare_fen_alone_means_the_variant_that_speaks_cyclone() -> None:
+    for line in (f"fen {XIANGQI} w - - 0 1 moves h2e2", "startpos moves h2e2"):
+        with hello() as client:
+            assert client.ask(line) == []
+            assert best(client.ask("go nodes 4", until="bestmove")) == "a9a7"
+
+
+def test_a_bare_fen_of_a_variant_without_cyclone_is_a_position() -> None:
+    with hello() as client:
+        client.ask("setoption name UCI_Variant value crazyhouse")
+        assert client.ask("startpos moves e2e4") == []
+        assert best(client.ask("go nodes 4", until="bestmove")) == "a7a5"
+
+
+def test_cyclone_on_request() -> None:
+    with Client(protocol="cyclone") as client:
+        client.send("uci")
+        assert not any("UCI_Variant" in line for line in client.until("uciok"))
+        assert best(client.ask("position startpos", "go nodes 4", until="bestmove")) == "a0a1"
+
+
+# --- what is said of it --------------------------------------------------------------------------
+
+
+def test_stalemates_of_the_module_are_positions() -> None:
+    with hello("ucci") as client:
+        assert client.ask(f"position fen {STALEMATE} - - 0 1") == []
+
+
+def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Path) -> None:
+    from protocol_client import model_file
+
+    from variant_ai.core.engine.workshop import Workshop
+    from variant_ai.plugins import registry
+    from variant_ai.specs.index import builtin_specs
+
+    said: list[str] = []
+    workshop = Workshop(
+        builtin_specs(), "crazyhouse", registry, models_of=lambda name: [tmp_path / "none.onnx"]
+    )
+    settings = {
+        "model": "",
+        "evaluator": "auto",
+        "device": "cpu",
+        "precision": None,
+        "threads": 1,
+        "batch": 4,
+    }
+    spec = registry().variant("crazyhouse")
+    evaluator = workshop.evaluator(spec, settings, said.append)
+    assert evaluator.name == "uniform"
+    assert "none.onnx" in said[0] and "played without a net" in said[1]
+    said.clear()
+    broken = {**settings, "model": str(model_file(tmp_path))}
+    assert workshop.evaluator(spec, broken, said.append).name == "uniform"
+    assert said[0].startswith("error: ") and "model.onnx" in said[0]
