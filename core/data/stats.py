@@ -64,6 +64,7 @@ class Count:
 @dataclass(frozen=True, slots=True)
 class FirstMove:
     move: str
+    uci: str
     games: int
     share: float
     """Of the games from the variant's own start position."""
@@ -262,12 +263,14 @@ def _first_moves(
     games = games[_standard(store)[games] & (store.lengths[games] > 0)]
     codes, results = store.codes[store.offsets[games]], store.results[games]
     values, counts = np.unique(codes, return_counts=True)
+    in_uci = uci_writer(store)
     made = []
     for at in np.lexsort((values, -counts))[:limit].tolist():
         known = results[(codes == values[at]) & (results != UNKNOWN)]
         made.append(
             FirstMove(
                 write_move(int(values[at])),
+                in_uci(int(values[at])),
                 int(counts[at]),
                 _share(int(counts[at]), len(games)),
                 float((known.mean() + 1) / 2) if known.size else None,

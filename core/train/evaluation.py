@@ -149,15 +149,7 @@ class Evaluation:
 @dataclass
 class _Row:
     scores: Scores
-    wdl: NDArray[np.float32] | None = None
     legal_hits: int = 0
-
-    def put(self, at: int, scores: Scores, wdl: NDArray[np.float32] | None) -> None:
-        end = self.scores.put(at, scores)
-        if wdl is not None:
-            if self.wdl is None:
-                self.wdl = np.zeros((len(self.scores.rank), 3), np.float32)
-            self.wdl[at:end] = wdl
 
 
 def evaluate(
@@ -189,7 +181,7 @@ def evaluate(
     if seen is not None and limit is not None:
         raise ValueError("`seen` follows the order of a whole sweep; leave `limit` out")
     n = source.positions if limit is None else min(limit, source.positions)
-    rows = {name: _Row(Scores.room(n)) for name in predictors}
+    rows: dict[str, _Row] = {}
     ply, side = np.zeros(n, np.int32), np.zeros(n, np.int8)
     at = 0
     baseline_hits = legal_moves = 0
@@ -204,8 +196,11 @@ def evaluate(
                 baseline_hits += int((most_frequent(counts, legal) == samples.action).sum())
         for name, predictor in predictors.items():
             said = predictor(samples.planes)
+            if name not in rows:
+                rows[name] = _Row(Scores.room(n, wdl=said.wdl is not None))
             value, logits = torch.from_numpy(said.value), torch.from_numpy(said.policy)
-            rows[name].put(at, score(value, logits, action, outcome), said.wdl)
+            wdl = None if said.wdl is None else torch.from_numpy(said.wdl)
+            rows[name].scores.put(at, score(value, logits, action, outcome, wdl))
             if legal is not None:
                 hits = best_legal(said.policy, legal) == samples.action
                 rows[name].legal_hits += int(hits.sum())
@@ -219,7 +214,6 @@ def evaluate(
             side=side,
             seen=seen,
             places=places,
-            wdl=row.wdl,
             legal_accuracy=None if rules is None else row.legal_hits / n,
         )
         for name, row in rows.items()
@@ -249,13 +243,11 @@ def break_down(
     side: NDArray[np.int8] | None = None,
     seen: NDArray[np.bool_] | None = None,
     places: Places | None = None,
-    wdl: NDArray[np.float32] | None = None,
     legal_accuracy: float | None = None,
 ) -> NetEvaluation:
     """Everything that N positions say of a net.
 
-    `ply` [N]; `side` [N] and `places` give the mover's rating; `seen` [N] what was met in training;
-    `wdl` [N, 3] probabilities of win, draw and loss.
+    `ply` [N]; `side` [N] and `places` give the mover's rating; `seen` [N] what was met in training.
     """
     by_rating = {}
     if places is not None and side is not None:
@@ -272,7 +264,7 @@ def break_down(
         intervals(scores, game, value_weight),
         {},
         value_calibration(scores),
-        None if wdl is None else wdl_quality(wdl, scores.outcome),
+        None if scores.wdl is None else wdl_quality(scores.wdl, scores.outcome),
         over_plies(scores, ply, value_weight),
     )
 

@@ -101,6 +101,8 @@ class Scores:
     """[N] v, the net's value."""
     outcome: NDArray[np.float32]
     """[N] z, the game's result; both from the mover's side."""
+    wdl: NDArray[np.float32] | None = None
+    """[N, 3] probabilities of win, draw and loss, of a net that tells them."""
 
     def metrics(self, value_weight: float, where: NDArray[np.bool_] | None = None) -> Metrics:
         """Metrics of all positions, or of those marked True in `where`."""
@@ -109,21 +111,23 @@ class Scores:
         return sums.mean(value_weight)
 
     def select(self, where: NDArray[np.bool_]) -> Scores:
-        return Scores(
-            self.log_probability[where], self.rank[where], self.value[where], self.outcome[where]
-        )
+        return self._of(where)
 
     def part(self, first: int, end: int) -> Scores:
         """Views of positions `first` to `end - 1`."""
+        return self._of(slice(first, end))
+
+    def _of(self, where: NDArray[np.bool_] | slice) -> Scores:
         return Scores(
-            self.log_probability[first:end],
-            self.rank[first:end],
-            self.value[first:end],
-            self.outcome[first:end],
+            self.log_probability[where],
+            self.rank[where],
+            self.value[where],
+            self.outcome[where],
+            None if self.wdl is None else self.wdl[where],
         )
 
     @staticmethod
-    def room(positions: int) -> Scores:
+    def room(positions: int, *, wdl: bool = False) -> Scores:
         """Room for N positions, to be filled by `put`.
 
         Kept part by part, the small arrays of each batch would lie between the large ones that
@@ -134,6 +138,7 @@ class Scores:
             np.zeros(positions, np.int64),
             np.zeros(positions, np.float32),
             np.zeros(positions, np.float32),
+            np.zeros((positions, 3), np.float32) if wdl else None,
         )
 
     def put(self, at: int, part: Scores) -> int:
@@ -143,6 +148,8 @@ class Scores:
         self.rank[at:end] = part.rank
         self.value[at:end] = part.value
         self.outcome[at:end] = part.outcome
+        if self.wdl is not None and part.wdl is not None:
+            self.wdl[at:end] = part.wdl
         return end
 
 
@@ -164,8 +171,10 @@ def rank_of(logits: Tensor, action: Tensor) -> Tensor:
         return torch.where(played[:, 0].isnan(), logits.shape[1], (logits > played).sum(1))
 
 
-def score(value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor) -> Scores:
-    """Scores of a batch; shapes as in `losses`."""
+def score(
+    value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor, wdl: Tensor | None = None
+) -> Scores:
+    """Scores of a batch; shapes as in `losses`. `wdl` [B, 3] are probabilities."""
     with torch.no_grad():
         policy, _ = losses(value, logits, action, outcome)
         return Scores(
@@ -173,4 +182,5 @@ def score(value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor) -> Sco
             rank_of(logits, action).cpu().numpy(),
             value.float().cpu().numpy(),
             outcome.float().cpu().numpy(),
+            None if wdl is None else wdl.float().cpu().numpy(),
         )

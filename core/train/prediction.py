@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from variant_ai.core.nets.network import outputs_of
+from variant_ai.core.train.learner import further_outputs
 from variant_ai.core.train.metrics import Scores, score
 from variant_ai.core.train.source import Source
 from variant_ai.core.train.workers import ALONE, Workers
@@ -40,7 +42,8 @@ def predict(
     Several processes take turns at its batches; each of them ends with all scores.
     """
     net.eval()
-    scores = Scores.room(source.positions if limit is None else min(limit, source.positions))
+    n = source.positions if limit is None else min(limit, source.positions)
+    scores = Scores.room(n, wdl="wdl" in further_outputs(net))
     at = 0
     with torch.inference_mode(), autocast(device, precision):
         for number, samples in enumerate(source.sweep(limit=limit)):
@@ -48,10 +51,13 @@ def predict(
                 at += len(samples.action)
                 continue
             planes = torch.from_numpy(samples.planes).to(device)
-            value, logits = net(planes.contiguous(memory_format=torch.channels_last))
+            said = outputs_of(net, planes.contiguous(memory_format=torch.channels_last))
+            wdl = None if said.wdl is None else torch.softmax(said.wdl.float(), 1)
             action = torch.from_numpy(samples.action).to(device)
             outcome = torch.from_numpy(samples.value).to(device)
-            at = scores.put(at, score(value, logits, action, outcome))
+            at = scores.put(at, score(said.value, said.policy, action, outcome, wdl))
     if workers.world > 1:
         workers.add_arrays(scores.log_probability, scores.rank, scores.value, scores.outcome)
+        if scores.wdl is not None:
+            workers.add_arrays(scores.wdl)
     return scores
