@@ -185,7 +185,7 @@ def main() -> int:
             task, result = waiting[done], done.result()
             results[(task.variant, task.what)].add(result)
             if options.keep:
-                line = json.dumps({"task": asdict(task), "result": asdict(result)})
+                line = json.dumps({"task": asdict(task), "result": vars(result)})
                 with options.keep.open("a") as file:
                     file.write(line + "\n")
             for difference in result.differences:
