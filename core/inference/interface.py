@@ -116,7 +116,7 @@ class Evaluator(ABC):
         threads = "" if self.threads is None else f", {_count(self.threads, 'thread')}"
         return f"{self.name} {self.precision}{threads}"
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (most have nothing to let go of)
         """Lets go of threads and memory. Once, when no `evaluate` is under way; none may follow."""
 
     def __enter__(self) -> Self:

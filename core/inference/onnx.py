@@ -1,22 +1,35 @@
-"""The onnxruntime evaluator: the default, and the engine's way to run a net without torch."""
+"""The onnxruntime evaluator: the default, and the engine's way to run a net without torch.
+
+On a GPU through onnxruntime's CUDA or TensorRT providers, where the installed package has them.
+"""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
+from variant_ai.core.inference.folders import cache_folder
+from variant_ai.core.inference.interface import (
+    OPTIONAL_OUTPUTS,
+    REQUIRED_OUTPUTS,
+    Evaluation,
+    Evaluator,
+    evaluation_of,
+)
+from variant_ai.core.inference.model_file import METADATA_PREFIX, ModelFile, read_model_file
+from variant_ai.core.inference.padding import Padding, fixed_sizes
+from variant_ai.core.inference.saturation import checked_precision
 from variant_ai.specs import VariantSpec
 from variant_ai.specs.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
     import onnxruntime
 
-METADATA_PREFIX = "variant_ai."
+__all__ = ["METADATA_PREFIX", "PROVIDERS", "OnnxEvaluator"]
+
 PROVIDERS = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
@@ -25,7 +38,7 @@ PROVIDERS = {
 
 
 class OnnxEvaluator(Evaluator):
-    """Runs an ONNX file written by `variant-ai export`."""
+    """Runs an ONNX file written by `variant-ai export`, in the numbers the file is made of."""
 
     name = "onnx"
 
@@ -36,59 +49,114 @@ class OnnxEvaluator(Evaluator):
         *,
         device: str = "cpu",
         threads: int | None = None,
+        spin: bool = True,
+        batch: int = 16,
+        precision: str | None = None,
     ) -> None:
         """Loads the file; with `spec`, refuses a net made for another one.
 
         Args:
+            device: `cpu`, `cuda`, `tensorrt`, the latter two with `:N` for one GPU of several.
             threads: of one evaluation; None lets onnxruntime take every core.
+            spin: whether threads wait for work busily: quicker alone, ruinous on shared cores.
+            batch: positions usually evaluated at once; TensorRT is made ready for it.
+            precision: None, that of the file, or fp16 for an fp32 file on TensorRT.
 
-        Raises DataError (no such file, not a model, another variant or encoding) and
-        UnknownNameError (a device onnxruntime has not here).
+        Raises DataError (no such file, not a model, cut off, another variant or encoding, another
+        precision) and UnknownNameError (a device onnxruntime has not here).
         """
+        kind, _, index = device.partition(":")
+        available = devices()
+        if kind not in available or (index and not index.isdigit()):
+            raise UnknownNameError("device of onnxruntime", device, available)
+        file = read_model_file(path)
+        self.info = file.info
+        self.metadata = file.metadata
+        if spec is not None:
+            self.info.require(spec)
+        self.threads = threads
+        self.precision = self.info.precision if precision is None else precision
+        if self.precision != self.info.precision and (kind, self.precision) != ("tensorrt", "fp16"):
+            raise DataError(
+                f"{path}: onnxruntime computes in the file's own numbers, {self.info.precision}, "
+                f"not in {self.precision}"
+            )
+        self._device, self._index, self._spin = kind, int(index or 0), spin
+        self._padding: Padding | None = None
+        self._open(file)
+        if kind == "tensorrt":  # which compiles the net for each size
+            self._padding = Padding(fixed_sizes(batch), self.planes_shape)
+            self._padding.warm_up(self._run)
+        self.precision, self.notes = checked_precision(self, file, self._reopen)
+
+    def _open(self, file: ModelFile, content: bytes | None = None) -> None:
         import onnxruntime
 
-        if not Path(path).is_file():
-            raise DataError(f"{path}: no such model file")
-        available = {
-            name: provider
-            for name, provider in PROVIDERS.items()
-            if provider in onnxruntime.get_available_providers()
-        }
-        if device not in available:
-            raise UnknownNameError("device", device, available)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        if threads is not None:
-            options.intra_op_num_threads = threads
+        if self.threads is not None:
+            options.intra_op_num_threads = self.threads
+        options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self._spin)))
+        given = os.fspath(file.path) if content is None else content
         try:
             self._session: onnxruntime.InferenceSession = onnxruntime.InferenceSession(
-                os.fspath(path), options, providers=[available[device]]
+                given, options, providers=self._providers()
             )
         except Exception as error:  # onnxruntime raises a class of its own per status code
             reason = str(error).splitlines()[0]
-            raise DataError(f"{path}: is not a usable ONNX model: {reason}") from None
-        metadata = {
-            key.removeprefix(METADATA_PREFIX): value
-            for key, value in self._session.get_modelmeta().custom_metadata_map.items()
-            if key.startswith(METADATA_PREFIX)
-        }
-        self.info = ModelInfo.of(metadata, os.fspath(path))
-        if spec is not None:
-            self.info.require(spec)
-        self.metadata = metadata
+            raise DataError(f"{file.path}: is not a usable ONNX model: {reason}") from None
         planes = self._session.get_inputs()[0]
         outputs = {output.name: output for output in self._session.get_outputs()}
-        missing = {"value", "policy"} - set(outputs)
-        if missing or len(planes.shape) != 4:
+        if set(REQUIRED_OUTPUTS) - set(outputs) or len(planes.shape) != 4:
             raise DataError(
-                f"{path}: input [B, C, H, W] and outputs `value` and `policy` are needed; it has "
-                f"input {planes.shape} and outputs {', '.join(outputs)}"
+                f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; it "
+                f"has input {planes.shape} and outputs {', '.join(outputs)}"
             )
         self._input = planes.name
+        self._outputs = [n for n in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if n in outputs]
         self.planes_shape = (planes.shape[1], planes.shape[2], planes.shape[3])
         self.actions = int(outputs["policy"].shape[1])
 
+    def _reopen(self, file: ModelFile, content: bytes) -> None:
+        self._open(file, content)
+
+    def _providers(self) -> list[str | tuple[str, dict[str, Any]]]:
+        """The provider asked for, and those it may hand single operations to."""
+        if self._device == "cpu":
+            return [PROVIDERS["cpu"]]
+        own: dict[str, Any] = {"device_id": self._index}
+        cuda = (PROVIDERS["cuda"], own)
+        if self._device == "cuda":
+            return [cuda, PROVIDERS["cpu"]]
+        options = {**own, "trt_fp16_enable": self.precision == "fp16"}
+        if (folder := cache_folder("tensorrt")) is not None:
+            options |= {"trt_engine_cache_enable": True, "trt_engine_cache_path": str(folder)}
+        return [(PROVIDERS["tensorrt"], options), cuda, PROVIDERS["cpu"]]
+
+    def _run(self, planes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        run: Any = self._session.run(self._outputs, {self._input: planes})
+        return dict(zip(self._outputs, run, strict=True))
+
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        run: Any = self._session.run(["value", "policy"], {self._input: planes})
-        value, policy = run
-        return Evaluation(value.reshape(-1), policy)
+        """As the interface has it: one thread at a time, without the GIL."""
+        padding = self._padding
+        outputs = self._run(planes) if padding is None else padding.run(self._run, planes)
+        return evaluation_of(outputs, self.info.source)
+
+    def describe(self) -> str:
+        where = "" if self._device == "cpu" else f" on {self._device}:{self._index}"
+        calm = "" if self._spin or self.threads == 1 else " that do not spin"
+        return super().describe() + calm + where
+
+    def close(self) -> None:
+        """Frees the session and its threads."""
+        if hasattr(self, "_session"):
+            del self._session
+
+
+def devices() -> list[str]:
+    """Devices that the installed onnxruntime can use, of cpu, cuda and tensorrt."""
+    import onnxruntime
+
+    present = onnxruntime.get_available_providers()
+    return [name for name, provider in PROVIDERS.items() if provider in present]

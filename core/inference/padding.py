@@ -1,0 +1,62 @@
+"""Fixed batch sizes: libraries that compile a net for a shape are only ever asked for a few.
+
+A size never met before costs them 25 ms and more in the middle of a search. B positions given, S
+the smallest fixed size that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Outputs = Mapping[str, NDArray[Any]]
+
+
+def fixed_sizes(batch: int) -> tuple[int, ...]:
+    """1, 2, 4, ... up to the batch a search fills, which is one of them."""
+    if batch < 1:
+        raise ValueError("a batch has at least one position")
+    sizes = []
+    size = 1
+    while size < batch:
+        sizes.append(size)
+        size *= 2
+    return (*sizes, batch)
+
+
+class Padding:
+    """Runs batches of any size B in pieces of fixed sizes S; the rows added are zeros.
+
+    Not safe to share between threads: the padded input is kept and filled again.
+    """
+
+    def __init__(self, sizes: Sequence[int], planes_shape: tuple[int, int, int]) -> None:
+        self.sizes = tuple(sorted(sizes))
+        self._buffers = {size: np.zeros((size, *planes_shape), np.float32) for size in self.sizes}
+
+    def warm_up(self, run: Callable[[NDArray[np.float32]], Outputs]) -> None:
+        """Meets every size once, largest first."""
+        for size in reversed(self.sizes):
+            run(self._buffers[size])
+
+    def run(
+        self, run: Callable[[NDArray[np.float32]], Outputs], planes: NDArray[np.float32]
+    ) -> dict[str, NDArray[Any]]:
+        """`run` on planes [B, C, H, W] in pieces it knows; outputs of the B positions."""
+        parts = []
+        largest = self.sizes[-1]
+        for first in range(0, len(planes), largest):
+            piece = planes[first : first + largest]
+            size = next(size for size in self.sizes if size >= len(piece))
+            given = piece
+            if size != len(piece):
+                given = self._buffers[size]
+                given[: len(piece)] = piece
+                given[len(piece) :] = 0
+            parts.append({name: out[: len(piece)] for name, out in run(given).items()})
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
