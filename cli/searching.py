@@ -89,12 +89,19 @@ def net_options(command: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def search_params(spec: VariantSpec, net: NetChoice, **fixed: Any) -> SearchParams:
-    """The spec's settings, those of the command (`fixed`), then what the user says. Raises
-    UnknownNameError, SettingError."""
-    from variant_ai.core.search.params import SearchParams, setting
+def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
+    """The spec's settings, and above them what the user says. Raises UnknownNameError,
+    SettingError."""
+    from variant_ai.core.search.params import SearchParams
 
-    given: dict[str, Any] = dict(fixed)
+    return SearchParams.of(spec, **settings_given(net))
+
+
+def settings_given(net: NetChoice) -> dict[str, Any]:
+    """The search's settings that the user says. Raises UnknownNameError, SettingError."""
+    from variant_ai.core.search.params import setting
+
+    given: dict[str, Any] = {}
     if net.batch is not None:
         given["batch_size"] = net.batch
     for text in net.settings:
@@ -102,7 +109,7 @@ def search_params(spec: VariantSpec, net: NetChoice, **fixed: Any) -> SearchPara
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
         given[name.strip()] = setting(name.strip()).parse(value)
-    return SearchParams.of(spec, **given)
+    return given
 
 
 def load_evaluator(
