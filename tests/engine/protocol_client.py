@@ -11,10 +11,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine.lines import LineReader, LineWriter
 from variant_ai.core.engine.session import Session
 from variant_ai.core.engine.uci import Identity
@@ -31,7 +33,7 @@ from variant_ai.specs.index import builtin_specs
 from variant_ai.specs.schema import VariantSpec
 
 VISIT = 0.0005
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class FakeSearch:
@@ -140,6 +142,18 @@ class FakeSearch:
         pass
 
 
+@cache
+def _rules(name: str) -> Rules:
+    """Made once for all tests: tables take longer than most of these."""
+    return registry().rules(registry().variant(name))
+
+
+@cache
+def _evaluator(name: str) -> Evaluator:
+    encoder = Encoder(registry().variant(name))
+    return UniformEvaluator(encoder.shape, encoder.actions)
+
+
 class FakeWorkshop(Workshop):
     """Real variants and rules, no nets, and searches that the test can reach."""
 
@@ -153,11 +167,11 @@ class FakeWorkshop(Workshop):
     def evaluator(
         self, spec: VariantSpec, settings: Mapping[str, Any], say: Callable[[str], None]
     ) -> Evaluator:
-        from variant_ai.core.encoding import Encoder
-
         self.settings.append(settings)
-        encoder = Encoder(spec)
-        return UniformEvaluator(encoder.shape, encoder.actions)
+        return _evaluator(spec.variant)
+
+    def rules(self, spec: VariantSpec) -> Rules:
+        return _rules(spec.variant)
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules

@@ -1,0 +1,150 @@
+"""The program itself: its start, its end, and what it may not import before it answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
+HEAVY = {
+    "numpy",
+    "torch",
+    "pydantic",
+    "numba",
+    "onnxruntime",
+    "openvino",
+    "pyffish",
+    "ruamel",
+    "rich",
+}
+
+
+def start(*args: str, **environ: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*ENGINE, *args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "VARIANT_AI_PLUGINS": "", **environ},
+    )
+
+
+def talk(text: str, *args: str) -> list[str]:
+    process = start(*args)
+    out, _ = process.communicate(text.encode(), timeout=120)
+    assert process.returncode == 0
+    return out.decode().splitlines()
+
+
+def test_nothing_heavy_is_imported_before_the_handshake() -> None:
+    code = (
+        "import os, sys\n"
+        "from variant_ai.cli import engine\n"
+        "from variant_ai.core.engine.session import Session\n"
+        "greet = Session._greet\n"
+        "def spy(self):\n"
+        "    greet(self)\n"
+        "    sys.stderr.write(' '.join(sys.modules))\n"
+        "    sys.stderr.flush()\n"
+        "    os._exit(0)\n"
+        "Session._greet = spy\n"
+        "sys.argv = ['engine']\n"
+        "engine.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"uci\n", capture_output=True, check=True
+    )
+    assert done.stdout.endswith(b"uciok\n")
+    loaded = {name.split(".")[0] for name in done.stderr.decode().split()}
+    assert not loaded & HEAVY
+    assert "variant_ai.plugins" not in done.stderr.decode().split()
+
+
+def test_the_first_word_chooses_the_protocol() -> None:
+    assert talk("uci\nquit\n")[-1] == "uciok"
+    lines = talk("ucci\nquit\n")
+    assert lines[-2:] == ["ucciok", "bye"]
+
+
+def test_no_argument_is_needed_and_every_variant_is_offered() -> None:
+    lines = talk("uci\nquit\n")
+    variants = next(line for line in lines if "UCI_Variant" in line)
+    assert " var crazyhouse " in variants + " " and " var xiangqi" in variants
+    assert len(variants.split(" var ")) > 2 and variants == variants.lower().replace(
+        "uci_variant", "UCI_Variant"
+    )
+
+
+def test_a_spec_file_is_a_variant(tmp_path: Path) -> None:
+    from variant_ai.specs.index import builtin_specs
+
+    text = (
+        builtin_specs()["minixiangqi"].read_text().replace("variant: minixiangqi", "variant: mine")
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    lines = talk("uci\nposition startpos\nd\nisready\nquit\n", "--variant", str(path))
+    assert any("default mine " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--variant", "xianqi"], "did you mean 'xiangqi'"),
+        (["--variant", "none.yaml"], "there is no such file"),
+        (["--protocol", "telepathy"], "telepathy"),
+        (["--option", "Hash"], "is not NAME=VALUE"),
+        (["--option", "Hash=lots"], "where it takes a whole number"),
+        (["--log-protocol", "/nowhere/at/all.log"], "No such file"),
+    ],
+)
+def test_wrong_arguments_are_named(args: list[str], message: str) -> None:
+    done = subprocess.run([*ENGINE, *args], input=b"", capture_output=True, check=False)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of a terminal")
+def test_ctrl_c_ends_it_without_a_word() -> None:
+    process = start()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"uci\n")
+    process.stdin.flush()
+    while process.stdout.readline().strip() != b"uciok":
+        pass
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == b"" and b"Traceback" not in err
+
+
+def test_a_client_that_went_away_ends_it_without_a_word() -> None:
+    process = start()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"uci\n")
+    process.stdin.flush()
+    while process.stdout.readline().strip() != b"uciok":
+        pass
+    process.stdout.close()
+    process.stdin.write(b"isready\nxyzzy\n")
+    process.stdin.flush()
+    process.stdin.close()
+    assert process.wait(60) == 0
+    assert process.stderr is not None
+    with process.stderr as pipe:
+        assert b"Traceback" not in pipe.read()
+
+
+def test_a_log_can_be_replayed(tmp_path: Path) -> None:
+    log = tmp_path / "game.log"
+    first = talk("uci\nxyzzy\nquit\n", "--log-protocol", str(log))
+    assert " < uci" in log.read_text()
+    again = talk("", "--replay", str(log))
+    assert again == first
