@@ -17,11 +17,10 @@ from variant_ai.core.arena.process import Answer, EngineHungError, EngineProcess
 from variant_ai.core.arena.time_control import Turn
 from variant_ai.specs.errors import EngineError
 
-SILENCE = 2.0
-"""Seconds an engine has for its features (the protocol's own number)."""
+SILENCE = 3.0
+"""Seconds an engine has for its features; the protocol's own number is 2, on idle machines."""
 MATE_SCORE = 100_000
 """Mate in n is `MATE_SCORE + n`."""
-START_LINES = 500
 
 _FEATURE = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 _THINKING = re.compile(r"(\d+)[^\s\d]?\s+([+-]?\d+)\s+(\d+)\s+(\d+)(?:\s+(.*))?")
@@ -152,6 +151,8 @@ class XboardClient(EngineProcess):
                 self._send("?")
                 continue
             text = line.text
+            if text.startswith("feature "):  # told late
+                self.features.update(_features(text))
             move, claim = _move(text), _claim(text)
             if move or claim:
                 answer = Answer(move or None, seconds=line.at - started, late=late, claim=claim)

@@ -1,21 +1,29 @@
-"""A UCI engine for tests that misbehaves on demand.
+"""An engine for tests that speaks four protocols and misbehaves on demand.
 
-    fake_engine.py MODE [AT] [COUNTER]
+    fake_engine.py [PROTOCOL:]MODE [AT] [COUNTER]
 
-It plays the first legal move by pyffish, with a made-up score, and does what MODE says in the game
-numbered AT (0: always; `dies-from`: from AT on). Games are counted in the file COUNTER, so that a restart does not forget.
+PROTOCOL is uci (where none is given), ucci, cyclone, xboard or xboard-old (version 1). It plays the
+first legal move by pyffish, or the next one of the line in the environment's FAKE_LINE, with a
+made-up score, and does what MODE says in the game numbered AT (0: always; `dies-from`: from AT on).
+Games are counted in the file COUNTER, so that a restart does not forget.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import time
 from pathlib import Path
 from typing import NoReturn
 
-MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
+PROTOCOL, _, MODE = (sys.argv[1] if len(sys.argv) > 1 else "good").rpartition(":")
+PROTOCOL = PROTOCOL or "uci"
 AT = int(sys.argv[2]) if len(sys.argv) > 2 else 0
 COUNTER = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+LINE = os.environ.get("FAKE_LINE", "").split()
+ZERO = PROTOCOL != "uci"
+"""Whether ranks count from 0; the games of the other protocols' tests have ten ranks."""
 
 
 def say(text: str) -> None:
@@ -34,61 +42,120 @@ def die() -> NoReturn:
     sys.exit(7)
 
 
-def main() -> None:
-    variant, fen, game = "chess", "", 0
-    moves: list[str] = []
-    if MODE == "dead":
-        die()
+class Game:
+    """What the engine knows of the game it plays."""
+
+    def __init__(self) -> None:
+        self.variant = "xiangqi" if ZERO else "chess"
+        self.number = 0
+        self.fen = ""
+        self.moves: list[str] = []
+
+    def new(self) -> None:
+        self.number += 1
+        self.fen, self.moves = "", []
+        if COUNTER is not None:
+            self.number = int(COUNTER.read_text() or 0) + 1 if COUNTER.exists() else 1
+            COUNTER.write_text(str(self.number))
+
+    def mode(self) -> str:
+        if MODE == "dies-from":
+            return "dies" if self.number >= AT else "good"
+        return MODE if AT in (0, self.number) else "good"
+
+    def legal(self) -> list[str]:
+        if LINE:
+            second_begins = self.fen.split()[1:2] == ["b"]
+            move = LINE[len(self.moves) + second_begins]
+            return [shifted(move, -1) if ZERO else move]
+        import pyffish
+
+        fen = self.fen or pyffish.start_fen(self.variant)
+        moves = [shifted(move, 1) for move in self.moves] if ZERO else self.moves
+        return [
+            shifted(move, -1) if ZERO else move
+            for move in pyffish.legal_moves(self.variant, fen, moves)
+        ]
+
+
+def shifted(move: str, by: int) -> str:
+    return re.sub(r"\d+", lambda rank: str(int(rank[0]) + by), move)
+
+
+# --- UCI, UCCI, UCI-cyclone ----------------------------------------------------------------------
+
+
+def uci() -> None:
+    game = Game()
     for raw in sys.stdin.buffer:
         line = raw.decode().strip()
         word, _, rest = line.partition(" ")
-        if word == "uci":
+        if word in ("uci", "ucci"):
             if MODE == "mute":
                 hang()
-            say("Welcome to a fake engine")
-            say("id name Fake Engine 1.0")
-            say("id author nobody")
-            sys.stdout.buffer.write(b"\xff\xfe not UTF-8\r\n")
-            say("option name Hash type spin default 16 min 1 max 1024")
-            say("option name Clear Hash type button")
-            if MODE != "one-variant":
-                names = "var chess var xiangqi var crazyhouse var tic tac toe"
-                say(f"option name UCI_Variant type combo default chess {names}")
-            say("option nonsense")
-            say("uciok")
+            greet(word)
         elif word == "setoption":
             name, _, value = rest.removeprefix("name ").partition(" value ")
             if name == "UCI_Variant":
-                variant = value
+                game.variant = value
+            if name == "newgame":
+                game.new()
             sys.stderr.write(f"set {name} to {value}\n")
             sys.stderr.flush()
         elif word == "isready":
             say("readyok")
         elif word == "ucinewgame":
-            game += 1
-            if COUNTER is not None:
-                game = int(COUNTER.read_text() or 0) + 1 if COUNTER.exists() else 1
-                COUNTER.write_text(str(game))
-        elif word == "position":
-            fen, _, played = rest.removeprefix("fen ").partition(" moves ")
-            moves = played.split()
+            game.new()
+        elif word in ("position", "fen", "startpos"):
+            if word != "position":
+                rest = line
+            rest = rest.removeprefix("startpos").strip()
+            fen, _, played = rest.removeprefix("fen ").partition("moves")
+            game.fen = fen.strip().replace(" r ", " w ")
+            game.moves = played.split()
         elif word == "go":
-            wrong = MODE if AT in (0, game) else "good"
-            if MODE == "dies-from" and game >= AT:
-                wrong = "dies"
-            answer(wrong, variant, fen, moves)
+            uci_answer(game)
+        elif word == "stop" and MODE == "late":
+            say(f"bestmove {game.legal()[0]}")
         elif word == "quit":
             if MODE == "stubborn":
                 hang()
+            if PROTOCOL == "ucci":
+                say("bye")
             return
 
 
-def answer(mode: str, variant: str, fen: str, moves: list[str]) -> None:
+def greet(word: str) -> None:
+    say("Welcome to a fake engine")
+    say("id name Fake Engine 1.0")
+    say("id author nobody")
+    sys.stdout.buffer.write(b"\xff\xfe not UTF-8\r\n")
+    if word == "ucci":
+        say("option usemillisec type check default false")
+        say("option newgame type button")
+        say("ucciok")
+        return
+    say("option name Hash type spin default 16 min 1 max 1024")
+    say("option name Clear Hash type button")
+    if MODE != "one-variant":
+        names = "var chess var xiangqi var crazyhouse var tic tac toe"
+        say(f"option name UCI_Variant type combo default chess {names}")
+    say("option nonsense")
+    say("uciok")
+
+
+def uci_answer(game: Game) -> None:
+    mode = game.mode()
+    score = "score" if PROTOCOL == "ucci" else "score cp"
     if mode == "dies":
         die()
     if mode == "hangs":
         say("info depth 1 nodes 1 time 0")
         hang()
+    if mode == "late":
+        return
+    if mode == "slow":
+        time.sleep(0.5)
     if mode == "illegal":
         say("bestmove a1a1")
         return
@@ -98,10 +165,10 @@ def answer(mode: str, variant: str, fen: str, moves: list[str]) -> None:
         say("bestmove")
         return
     if mode == "no-move":
-        say("bestmove (none)")
+        say("nobestmove" if PROTOCOL == "ucci" else "bestmove (none)")
         return
     if mode == "echo":
-        say(f"bestmove {len(moves)}")
+        say(f"bestmove {len(game.moves)}")
         return
     if mode == "scores":
         say("info string just thinking aloud")
@@ -111,11 +178,81 @@ def answer(mode: str, variant: str, fen: str, moves: list[str]) -> None:
         say("info depth 3 multipv 1 score cp 99 lowerbound nodes 30 pv a2a3")
         say("bestmove e2e4 ponder e7e5")
         return
-    import pyffish
-
-    legal = pyffish.legal_moves(variant, fen, moves)
-    say(f"info depth 1 score cp {len(moves)} nodes 1 pv {legal[0] if legal else ''}")
+    legal = game.legal()
+    if mode == "resigns":
+        say(f"bestmove {legal[0]} resign")
+        return
+    value = -900 if mode == "loses" else len(game.moves)
+    say(f"info depth 1 {score} {value} nodes 1 pv {legal[0] if legal else ''}")
     say(f"bestmove {legal[0] if legal else '(none)'}")
 
 
-main()
+# --- XBoard --------------------------------------------------------------------------------------
+
+
+def xboard() -> None:
+    game, force = Game(), False
+    for raw in sys.stdin.buffer:
+        line = raw.decode().strip()
+        word, _, rest = line.partition(" ")
+        if word == "protover" and PROTOCOL == "xboard":
+            say("Chess")
+            say('# feature myname="not this"')
+            say('feature done=0 myname="Fake Engine 1.0" setboard=1 ping=1 usermove=1')
+            say('feature variants="xiangqi,normal" done=1')
+        elif word == "new":
+            game.new()
+            force = False
+        elif word == "variant":
+            game.variant = rest
+        elif word == "ping":
+            say(f"pong {rest}")
+        elif word == "force":
+            force = True
+        elif word == "setboard":
+            game.fen = rest
+        elif word == "usermove" or re.fullmatch(r"[a-i]\d[a-i]\d", word):
+            game.moves.append(rest or word)
+            if not force:
+                xboard_answer(game)
+        elif word == "go":
+            force = False
+            xboard_answer(game)
+        elif word == "?" and MODE == "late":
+            say(f"move {game.legal()[0]}")
+        elif word == "quit":
+            return
+
+
+def xboard_answer(game: Game) -> None:
+    mode = game.mode()
+    if mode == "dies":
+        die()
+    if mode == "hangs":
+        hang()
+    if mode == "late":
+        return
+    claims = {
+        "claims-win": "1-0 {White mates}",
+        "claims-loss": "0-1 {Black mates}",
+        "claims-draw": "1/2-1/2 {Draw by repetition}",
+        "calls-illegal": "Illegal move (no king): e2e4",
+        "resigns": "resign",
+        "illegal": "move a1a1",
+    }
+    if mode in claims:
+        say(claims[mode])
+        return
+    move = game.legal()[0]
+    say("1 bad line")
+    say(f"1. {len(game.moves)} 0 1 {move}")
+    say(f"1. ... {move}" if PROTOCOL == "xboard-old" else f"move {move}")
+    game.moves.append(move)
+
+
+if MODE == "dead":
+    die()
+if PROTOCOL.startswith("xboard"):
+    xboard()
+else:
+    uci()

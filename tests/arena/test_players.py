@@ -1,0 +1,315 @@
+"""Players: what a clock takes, how texts become players, how moves and faults come back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.arena.coordinates import Coordinates
+from variant_ai.core.arena.external import external_player, last_capture, uci_limits
+from variant_ai.core.arena.player import Fault, RandomPlayer
+from variant_ai.core.arena.player_spec import parse_player
+from variant_ai.core.arena.time_control import Allowance, PlayerClock, Turn
+from variant_ai.core.arena.ucci_client import CycloneClient, parse_ucci_option
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.plugins import registry
+from variant_ai.specs import EngineError, MoveError
+from variant_ai.specs.errors import SettingError
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+
+
+@pytest.fixture(scope="module")
+def tall() -> Rules:
+    """Ten ranks, letters read besides the spec's own."""
+    return make_rules(registry().variant("xiangqi"))
+
+
+@pytest.fixture(scope="module")
+def drops() -> Rules:
+    return make_rules(registry().variant("crazyhouse"))
+
+
+# --- clocks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "increment", "moves"),
+    [
+        ("60+0.25", 60_000, 250, None),
+        ("15:00+5", 900_000, 5_000, None),
+        ("40/300", 300_000, 0, 40),
+        ("0.5", 500, 0, None),
+    ],
+)
+def test_clocks_are_read(text: str, base: int, increment: int, moves: int | None) -> None:
+    allowance = Allowance.parse(text)
+    assert (allowance.base, allowance.increment, allowance.moves) == (base, increment, moves)
+    assert Allowance.parse(allowance.text) == allowance
+
+
+@pytest.mark.parametrize("text", ["", "x", "60+", "1:2:3", "-5", "0"])
+def test_clocks_that_are_none(text: str) -> None:
+    with pytest.raises(SettingError):
+        Allowance.parse(text)
+
+
+def test_a_clock_runs() -> None:
+    clock = PlayerClock(Allowance.parse("2/10+1"))
+    assert clock.moves_to_go == 2
+    assert clock.spend(4_000, 0) and clock.left == 7_000
+    assert clock.moves_to_go == 1
+    assert clock.spend(7_000, 0) and clock.left == 11_000
+    assert clock.moves_to_go == 2
+    # within the margin: forgiven, but not saved up
+    assert clock.spend(11_040, 50) and clock.left == 1_000
+    assert not clock.spend(1_051, 50)
+    fixed = PlayerClock(Allowance(movetime=100))
+    assert fixed.spend(130, 50) and not fixed.spend(151, 50)
+
+
+def turn(first: Allowance, second: Allowance | None = None, side: int = 0) -> Turn:
+    return Turn((PlayerClock(first), PlayerClock(second or first)), side, 10.0, 1.0)
+
+
+def test_limits_in_the_words_of_uci() -> None:
+    mixed = turn(Allowance.parse("40/60+1"), Allowance(base=5_000, nodes=100, depth=9), side=1)
+    assert uci_limits(mixed) == {
+        "wtime": 60_000, "btime": 5_000, "winc": 1_000, "binc": 0, "nodes": 100, "depth": 9,
+    }  # fmt: skip
+    assert uci_limits(turn(Allowance.parse("40/60")))["movestogo"] == 40
+
+
+# --- descriptions --------------------------------------------------------------------------------
+
+
+def test_players_in_short_texts() -> None:
+    player = parse_player("xboard:sjeng -x;name=S;depth=4;option.Book File=a b;variant=9x")
+    assert (player.command, player.protocol, player.name) == ("sjeng -x", "xboard", "S")
+    assert player.allowance() == Allowance(depth=4)
+    assert player.option_texts == {"Book File": "a b"}
+    assert player.variant == "9x"
+    net = parse_player("net:m.onnx; nodes=800; search.cpuct_init=2.2; search.solver=true")
+    assert (net.net, net.search) == ("m.onnx", {"cpuct_init": 2.2, "solver": True})
+    assert parse_player("random").random
+    assert parse_player("stockfish").command == "stockfish"
+    assert parse_player("e;clock=40/10").allowance().moves == 40
+
+
+def test_players_in_files(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("command: sjeng\nprotocol: xboard\nmovetime: 2\noptions: {A: true, B: 3}\n")
+    player = parse_player(str(file))
+    assert player.allowance() == Allowance(movetime=2000)
+    assert player.option_texts == {"A": "true", "B": "3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "one of command, net and random"),
+        ("e;nonsense", "not KEY=VALUE"),
+        ("e;dept=3", "did you mean 'depth'"),
+        ("e;depth=0", "depth"),
+        ("e;clock=1:2:3", "clock"),
+        ("net:;command=", "one of command"),
+        ("no-such-file.yaml", "No such file"),
+    ],
+)
+def test_descriptions_that_are_wrong(text: str, reason: str) -> None:
+    with pytest.raises(SettingError, match=reason):
+        parse_player(text)
+
+
+def test_a_file_that_is_no_yaml_names_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("command: a\n  b: [\n")
+    with pytest.raises(SettingError, match=r"p.yaml:2: "):
+        parse_player(str(file))
+
+
+# --- coordinates ---------------------------------------------------------------------------------
+
+
+def test_ranks_from_zero_and_back(tall: Rules) -> None:
+    game = Game.from_uci(tall, None, ["h3e3"])
+    zero = Coordinates(tall, first_rank=0)
+    assert zero.write(game.moves[0]) == "h2e2"
+    assert zero.write(Game.from_uci(tall, None, ["a4a5", "a10a9"]).moves[1]) == "a9a8"
+    for move in game.legal_moves().tolist():
+        assert zero.read(game, zero.write(move)) == move
+    with pytest.raises(MoveError, match="ranks from 0"):
+        zero.read(game, "h7h20")
+    with pytest.raises(MoveError):
+        zero.read(game, "(none)")
+
+
+def test_drops_keep_their_piece(drops: Rules) -> None:
+    fen = "4k3/8/8/8/8/8/8/4K3[Qp] w - - 0 1"
+    game = Game(drops, fen)
+    for first_rank in (0, 1):
+        engine = Coordinates(drops, first_rank=first_rank)
+        texts = {engine.write(move): move for move in game.legal_moves().tolist()}
+        assert f"Q@a{first_rank + 3}" in texts
+        assert all(engine.read(game, text) == move for text, move in texts.items())
+    assert Coordinates(drops).read(game, "q@a4") == texts["Q@a4"]
+
+
+def test_letters_read_besides(tall: Rules) -> None:
+    engine = Coordinates(tall, other_letters=True)
+    fen = tall.fen(tall.position())
+    assert engine.fen(fen).startswith("rheakaehr/") and engine.fen(fen).endswith(" w - - 0 1")
+    assert tall.fen(tall.position(engine.fen(fen))) == fen
+    assert Coordinates(tall).fen(fen) == fen
+
+
+def test_the_last_capture(tall: Rules) -> None:
+    game = Game.from_uci(tall, None, ["h3e3", "h10g8", "e3e7", "i10h10", "e7e6"])
+    assert last_capture(game) == 3
+    assert last_capture(Game(tall)) == 0
+
+
+def test_lines_of_cyclone() -> None:
+    client = CycloneClient(["x"])
+    assert client.position_line(None, ["h2e2"]) == "startpos moves h2e2"
+    assert client.position_line("9/9 w - - 0 1", []) == "fen 9/9 r - - 0 1"
+    assert client.position_line("9/9 b - - 0 1", []) == "fen 9/9 b - - 0 1"
+
+
+def test_options_of_ucci() -> None:
+    option = parse_ucci_option("option style type combo var solid var risky default solid")
+    assert option is not None
+    assert (option.name, option.choices, option.default) == ("style", ("solid", "risky"), "solid")
+    assert parse_ucci_option("option usemillisec type check") is not None
+    assert parse_ucci_option("option nonsense") is None
+
+
+# --- players -------------------------------------------------------------------------------------
+
+
+def test_a_random_player_plays_the_same_game_again(drops: Rules) -> None:
+    player, moves = RandomPlayer(seed=3), []
+    for _ in range(2):
+        game = Game(drops)
+        player.new_game(game)
+        while game.ply < 10:
+            game.push(player.play(game, turn(Allowance(nodes=1))).move)
+        moves.append(game.moves)
+    assert moves[0] == moves[1]
+
+
+LINE = "h3e3 h10g8 h1g3 i10h10 i1h1 g7g6 c4c5 b10c8"
+"""What the fake engine plays where it is not asked to find moves itself."""
+PROTOCOLS = ("uci", "ucci", "cyclone", "xboard", "xboard-old")
+
+
+@pytest.fixture(autouse=True)
+def known_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_LINE", LINE)
+
+
+def command(protocol: str, mode: str = "good", *words: str) -> list[str]:
+    return [sys.executable, str(FAKE), f"{protocol}:{mode}", *words]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_plays(tall: Rules, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = protocol == "xboard-old"
+    if old:
+        monkeypatch.setattr("variant_ai.core.arena.xboard_client.SILENCE", 0.1)
+    player = external_player(tall, protocol.removesuffix("-old"), command(protocol))
+    second_begins = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR b - - 0 1"
+    try:
+        player.start()
+        assert (player.name == "Fake Engine 1.0") != old
+        for fen in (None,) if old else (None, second_begins):
+            game = Game(tall, fen)
+            player.new_game(game)
+            game.push_uci(LINE.split()[game.side])
+            for ply in range(1, 6):
+                reply = player.play(game, turn(Allowance(depth=1), side=game.side))
+                assert (reply.score, reply.depth) == (ply, 1)
+                game.push(reply.move)
+    finally:
+        player.close()
+
+
+FAULTS = {
+    "dies": ("crash", "out of ideas"),
+    "hangs": ("hang", "hangs"),
+    "illegal": ("illegal move", "a1a1"),
+    "no-move": ("no move", "sees no move"),
+    "resigns": ("resignation", ""),
+    "late": ("time forfeit", "told to stop"),
+}
+WORDLESS = {("uci", "resigns"), ("xboard", "no-move")}
+"""What a protocol has no words for."""
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mode"),
+    [(p, m) for p in ("uci", "ucci", "xboard") for m in FAULTS if (p, m) not in WORDLESS],
+)
+def test_faults_have_their_reason(tall: Rules, protocol: str, mode: str) -> None:
+    reason, words = FAULTS[mode]
+    player = external_player(tall, protocol, command(protocol, mode))
+    game = Game(tall)
+    wait, grace = (0.3 if mode in ("hangs", "late") else 20), (0.3 if mode == "hangs" else 20)
+    waiting = Turn((PlayerClock(Allowance(movetime=1000)),) * 2, 0, wait, grace)
+    try:
+        player.start()
+        player.new_game(game)
+        with pytest.raises(Fault) as fault:
+            player.play(game, waiting)
+        assert fault.value.reason == reason
+        assert words in str(fault.value)
+    finally:
+        player.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [("claims-win", "false claim"), ("claims-draw", "false claim"), ("claims-loss", "resignation"),
+     ("calls-illegal", "false claim")],
+)  # fmt: skip
+def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
+    player = external_player(tall, "xboard", command("xboard", mode))
+    game = Game(tall)
+    try:
+        player.start()
+        player.new_game(game)
+        with pytest.raises(Fault) as fault:
+            player.play(game, turn(Allowance(depth=1)))
+        assert fault.value.reason == reason
+    finally:
+        player.close()
+
+
+def test_an_old_program_cannot_take_a_position(
+    tall: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("variant_ai.core.arena.xboard_client.SILENCE", 0.1)
+    player = external_player(tall, "xboard", command("xboard-old"))
+    game = Game(tall, Game.from_uci(tall, None, ["h3e3"]).fen())
+    try:
+        player.start()
+        player.new_game(game)
+        with pytest.raises(EngineError, match="lines of moves"):
+            player.play(game, turn(Allowance(depth=1), side=1))
+    finally:
+        player.close()
+
+
+def test_what_a_protocol_cannot_say_is_refused(tall: Rules) -> None:
+    xboard = external_player(tall, "xboard", ["x"])
+    assert "node limit" in xboard.refuse(Allowance(nodes=5))
+    assert "whole seconds" in xboard.refuse(Allowance(movetime=500))
+    assert xboard.refuse(Allowance(movetime=2000, depth=3)) == ""
+    ucci = external_player(tall, "ucci", ["x"])
+    assert "one limit" in ucci.refuse(Allowance(nodes=5, depth=3))
+    with pytest.raises(EngineError, match="unknown protocol"):
+        external_player(tall, "ucy", ["x"])
