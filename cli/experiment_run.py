@@ -1,0 +1,446 @@
+"""`variant-ai experiment run`: the arms of an experiment, one after the other, and their table."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common import (
+    EXIT_INTERRUPTED,
+    examples,
+    fail,
+    json_option,
+    note,
+    print_json,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from variant_ai.core.train.comparison import ArmRuns, Table
+    from variant_ai.core.train.experiment import Experiment
+
+OWN = ("run", "resume", "json", "seed", "variant", "help")
+"""Options of `train` that an experiment says in other words."""
+RECORD, REPORT, CURVES, MEASURED = "experiment.json", "report.md", "curves.png", "measured.json"
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai experiment run experiments/normalisation.yaml",
+        "# the commands that would be run",
+        "variant-ai experiment run experiments/normalisation.yaml --dry-run",
+        "# stores of the experiment that lie elsewhere",
+        "variant-ai experiment run experiments/heads.yaml --store masters=games/masters.store",
+    )
+)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--scale",
+    type=click.Choice(["small", "full"]),
+    default="small",
+    show_default=True,
+    help="small: minutes on two cores; full: as published, for a GPU.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of the runs and the report; runs/experiments/NAME-SCALE by default.",
+)
+@click.option(
+    "--store",
+    "stores",
+    multiple=True,
+    metavar="NAME=STORE",
+    help="Where a store of the experiment lies; stores/NAME.store beside the file by default.",
+)
+@click.option("--arm", "arms", multiple=True, metavar="ARM", help="Run this arm only, or these.")
+@click.option("--device", metavar="NAME", help="Device of all trainings (`variant-ai train`).")
+@click.option("--publish", is_flag=True, help="Put the report and its picture beside the file.")
+@click.option("--dry-run", is_flag=True, help="Print the commands and run nothing.")
+@json_option
+@click.pass_context
+def run(
+    context: click.Context,
+    /,
+    file: Path,
+    scale: str,
+    folder: Path | None,
+    stores: tuple[str, ...],
+    arms: tuple[str, ...],
+    device: str | None,
+    publish: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Run the arms of an experiment and compare them.
+
+    An arm is a `variant-ai train` with a few options of its own. A finished arm is not run again,
+    one that was stopped goes on: the same command finishes what Ctrl-C or a kill broke off.
+    """
+    from variant_ai.core.train.experiment import load_experiment
+    from variant_ai.specs.errors import UnknownNameError
+
+    experiment = load_experiment(file, _check_options)
+    if scale not in experiment.scales:
+        raise UnknownNameError(f"scale of {file}", scale, experiment.scales)
+    for arm in arms:
+        if arm not in experiment.arms:
+            raise UnknownNameError(f"arm of {file}", arm, experiment.arms)
+    target = folder or Path("runs") / "experiments" / f"{file.stem}-{scale}"
+    places = _places(experiment, file, stores)
+    planned = _plan(experiment, scale, places, target, device)
+    if dry_run:
+        for arm, runs in planned.items():
+            click.echo(f"# {arm}")
+            for _, words in runs:
+                click.echo(shlex.join(("variant-ai", *words)))
+        return
+    _require_stores(experiment, scale, places)
+    target.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        lock = stack.enter_context(_locked(target))
+        _keep_plan(target, planned)
+        done = []
+        for arm, runs in planned.items():
+            chosen = not arms or arm in arms
+            made, stopped = _run_arm(arm, runs, lock, run_missing=chosen)
+            done.append(made)
+            if stopped:
+                note(f"Stopped. The same command goes on in {target}.")
+                context.exit(EXIT_INTERRUPTED)
+        done = _measure(experiment, done, places, target, lock)
+    table = _report(experiment, file, scale, done, target, publish)
+    if as_json:
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        print_json({"folder": target, "scale": scale, "rows": rows})
+    else:
+        print_table(table.columns, table.rows, right=table.columns[1:])
+        click.echo(f"\nreport  {target / REPORT}")
+    failures = [f"{arm.arm}: {failure}" for arm in done for failure in arm.failures]
+    if failures:
+        fail(f"{len(failures)} of the runs failed ({failures[0]})")
+
+
+# --- what is to be done --------------------------------------------------------------------------
+
+
+def _train() -> click.Command:
+    from variant_ai.cli.train import command
+
+    return command
+
+
+def _parameters() -> dict[str, click.Parameter]:
+    """Options of `train` by their long names without dashes."""
+    return {
+        option.removeprefix("--"): parameter
+        for parameter in _train().params
+        for option in parameter.opts
+        if option.startswith("--") and option.removeprefix("--") not in OWN
+    }
+
+
+def _check_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What `train` would say against the options of an arm: option and message."""
+    from variant_ai.specs.errors import unknown
+
+    known = _parameters()
+    wrong = [
+        (name, unknown("option of variant-ai train", name, sorted(known)))
+        for name in options
+        if name not in known
+    ]
+    for name, value in options.items():
+        if name in known:
+            try:
+                _train().make_context(
+                    "train", _words({name: value}, known), resilient_parsing=False
+                )
+            except click.ClickException as error:
+                wrong.append((name, error.format_message()))
+    return wrong
+
+
+def _words(options: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> list[str]:
+    """Options as the words of a command line."""
+    words: list[str] = []
+    for name, value in options.items():
+        parameter = known[name]
+        if isinstance(parameter, click.Option) and parameter.is_flag:
+            words += [f"--{name}"] if value is True else []
+            continue
+        listed = value if isinstance(value, list) else [value]
+        if parameter.multiple:
+            for one in listed:
+                words += [f"--{name}", str(one)]
+        else:
+            words += [f"--{name}", *map(str, listed)]
+    return words
+
+
+def _places(experiment: Experiment, file: Path, given: Sequence[str]) -> dict[str, Path]:
+    """Where each store lies, there or not."""
+    from variant_ai.core.train.experiment import SAMPLE
+    from variant_ai.plugins import registry
+    from variant_ai.specs.errors import UnknownNameError
+
+    places = {name: file.parent / "stores" / f"{name}.store" for name in experiment.stores}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or not path:
+            raise click.UsageError(f"--store {text}: accepted is NAME=STORE")
+        if name not in places:
+            raise UnknownNameError("store of the experiment", name, places)
+        places[name] = Path(path)
+    entry = registry().entry_of(registry().variant(experiment.variant))
+    if entry is not None and entry.sample is not None:
+        places[SAMPLE] = entry.sample
+    return places
+
+
+def _require_stores(experiment: Experiment, scale: str, places: Mapping[str, Path]) -> None:
+    """Ends the command where a store is missing, and says how it is made."""
+    used: dict[str, None] = {}
+    for arm in experiment.arms:
+        options = experiment.arm_options(scale, arm)
+        for option in ("data", "validation"):
+            value = options.get(option, [])
+            used |= dict.fromkeys(value if isinstance(value, list) else [value])
+    used |= dict.fromkeys(experiment.measure.values())
+    for name in used:
+        if name not in places:
+            fail(f"{experiment.variant} comes without games of its own, which this scale needs")
+        if not places[name].is_file():
+            made = experiment.stores[name].replace("{store}", shlex.quote(str(places[name])))
+            fail(f"the store {name!r} is not at {places[name]}; make it ({made}), or name it with "
+                 f"--store {name}=STORE")  # fmt: skip
+
+
+Planned = list[tuple[Path, list[str]]]
+"""Run directories of an arm and the words after `variant-ai` that make each."""
+
+
+def _plan(
+    experiment: Experiment,
+    scale: str,
+    places: Mapping[str, Path],
+    target: Path,
+    device: str | None,
+) -> dict[str, Planned]:
+    """The runs of each arm."""
+    from variant_ai.core.train.experiment import arm_folder
+
+    known = _parameters()
+    seeds = experiment.scales[scale].seeds  # type: ignore[index]
+    planned: dict[str, Planned] = {}
+    for arm in experiment.arms:
+        options = experiment.arm_options(scale, arm)
+        for option in ("data", "validation"):
+            if option in options:
+                value = options[option]
+                listed = value if isinstance(value, list) else [value]
+                options[option] = [str(places.get(str(name), name)) for name in listed]
+        if device is not None:
+            options["device"] = device
+        words = ["train", "-V", experiment.variant, *_words(options, known)]
+        planned[arm] = [
+            (
+                folder := target / arm_folder(arm, seed if seeds > 1 else None),
+                [*words, "--seed", str(seed), "--run", str(folder)],
+            )
+            for seed in range(seeds)
+        ]
+    return planned
+
+
+def _keep_plan(target: Path, planned: Mapping[str, Planned]) -> None:
+    """Writes down how each run is made. Ends the command where one was made in another way."""
+    path = target / RECORD
+    now = {folder.name: words for runs in planned.values() for folder, words in runs}
+    try:
+        before = json.loads(path.read_text())["runs"]
+    except (OSError, ValueError, KeyError):
+        before = {}
+    for name, words in now.items():
+        if name in before and before[name] != words and (target / name).exists():
+            fail(
+                f"{target / name} was made with other options (variant-ai "
+                f"{shlex.join(before[name])}); delete it, or run into another folder with -o"
+            )
+    path.write_text(json.dumps({"runs": {**before, **now}}, indent=2, ensure_ascii=False) + "\n")
+
+
+@contextlib.contextmanager
+def _locked(target: Path) -> Any:
+    """Holds the folder alone; the open file that holds it, which arms inherit."""
+    from variant_ai.core.data.blocks import write_lock
+
+    with (target / ".lock").open("wb") as file, write_lock(file, target):
+        yield file
+
+
+# --- doing it ------------------------------------------------------------------------------------
+
+
+def _run_arm(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> tuple[ArmRuns, bool]:
+    """Runs what is missing of an arm; and whether it was stopped."""
+    from variant_ai.cli.experiment_child import run_child
+    from variant_ai.core.train.comparison import ArmRuns
+
+    finished: list[Path] = []
+    failures: list[str] = []
+    for folder, words in runs:
+        if not _is_finished(folder):
+            if not run_missing:
+                continue
+            note(f"{arm}: {folder.name}")
+            given = ["train", "--resume", str(folder)] if _has_begun(folder) else words
+            status, last = run_child(given, f"  {folder.name}", lock)
+            if status == EXIT_INTERRUPTED:
+                return ArmRuns(arm, tuple(finished), ()), True
+            if status != 0:
+                failures.append(last or f"exit status {status}")
+                continue
+        finished.append(folder)
+    commands = tuple(shlex.join(("variant-ai", *words)) for _, words in runs)
+    return ArmRuns(arm, tuple(finished), commands, tuple(failures)), False
+
+
+def _is_finished(folder: Path) -> bool:
+    """Whether a run went to its end: results are written then, without `train` before."""
+    from variant_ai.core.train.session import CARD
+
+    return (folder / CARD).is_file() and (folder / "results.json").is_file()
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether a run can be resumed; one that was killed before it could begins again."""
+    if (folder / "config.json").is_file():
+        return True
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    return False
+
+
+def _measure(
+    experiment: Experiment,
+    arms: Sequence[ArmRuns],
+    places: Mapping[str, Path],
+    target: Path,
+    lock: Any,
+) -> list[ArmRuns]:
+    """All nets on the stores of `measure`; what is known is not measured again."""
+    import dataclasses
+
+    from variant_ai.cli.experiment_child import child_json
+
+    path = target / MEASURED
+    known: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    for title, store in experiment.measure.items():
+        nets = [
+            str(folder)
+            for arm in arms
+            for folder in arm.folders
+            if str(folder) not in known.get(title, {})
+        ]
+        if not nets:
+            continue
+        note(f"measuring {len(nets)} nets on {title}")
+        more = [word for net in nets[1:] for word in ("--model", net)]
+        words = ["evaluate", nets[0], str(places[store]), *more, "-V", experiment.variant, "--json"]
+        said = child_json(words, lock)
+        known.setdefault(title, {}).update({net: said["nets"][net] for net in nets})
+        path.write_text(json.dumps(known))
+    return [
+        dataclasses.replace(
+            arm,
+            measured={
+                title: [nets[str(folder)] for folder in arm.folders if str(folder) in nets]
+                for title, nets in known.items()
+            },
+        )
+        for arm in arms
+    ]
+
+
+# --- telling it ----------------------------------------------------------------------------------
+
+
+def _report(
+    experiment: Experiment,
+    file: Path,
+    scale: str,
+    arms: Sequence[ArmRuns],
+    target: Path,
+    publish: bool,
+) -> Table:
+    """Writes the report and its picture; the table."""
+    from variant_ai.core.train.comparison import compare, draw_comparison
+
+    table = compare(arms, experiment.metrics, experiment.measure)
+    picture = draw_comparison(arms)
+    copies = [(target / REPORT, target / CURVES)]
+    if publish:
+        copies.append(
+            (file.with_name(f"{file.stem}.{scale}.md"), file.with_name(f"{file.stem}.{scale}.png"))
+        )
+    for page, drawn in copies:
+        if picture is not None:
+            drawn.write_bytes(picture)
+        name = None if picture is None else drawn.name
+        lines = _page(experiment, file, scale, arms, table, name)
+        page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return table
+
+
+def _page(
+    experiment: Experiment,
+    file: Path,
+    scale: str,
+    arms: Sequence[ArmRuns],
+    table: Table,
+    picture: str | None,
+) -> Iterable[str]:
+    from variant_ai.core.train.comparison import data_of, machine_of
+
+    sized = experiment.scales[scale]  # type: ignore[index]
+    yield f"# {experiment.title}: {scale} scale"
+    yield f"\n{experiment.question} ({experiment.source})"
+    if experiment.expected:
+        yield f"\nPublished: {experiment.expected}"
+    yield f"\nScale: {sized.about}."
+    if sized.seeds > 1:
+        yield f"Means and standard deviations of {sized.seeds} runs each, of different seeds."
+    yield f"\n{table.markdown()}"
+    if picture is not None:
+        yield f"\n![Learning curves of the arms]({picture})"
+    yield "\n## How it was made"
+    yield f"\n`variant-ai experiment run {file.name} --scale {scale}`, finished on "
+    yield f"{datetime.date.today().isoformat()}. Validation numbers are of held-back games."
+    yield ""
+    yield from (f"- machine: {line}" for line in machine_of(arms))
+    yield from (f"- data: {line}" for line in data_of(arms))
+    yield "\n```sh"
+    for arm in arms:
+        yield f"# {arm.arm}"
+        yield from (_without_places(command, file) for command in arm.commands)
+    yield "```"
+
+
+def _without_places(command: str, file: Path) -> str:
+    """A command without the folders of one machine: paths by their last part."""
+    words = shlex.split(command)
+    shown = [Path(word).name if "/" in word and "=" not in word else word for word in words]
+    cut = shown.index("--run") if "--run" in shown else len(shown)
+    return shlex.join(shown[:cut])

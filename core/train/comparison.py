@@ -1,0 +1,190 @@
+"""Finished runs side by side: a table, a picture and a page of Markdown."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RESULTS, CONFIG, ENVIRONMENT = "results.json", "config.json", "environment.json"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of a comparison."""
+
+    title: str
+    path: tuple[str, ...]
+    """Where the number stands in results.json."""
+    form: str
+    """`share` (shown in per cent), `loss`, `count`, or `minutes` of seconds."""
+
+    def of(self, results: Mapping[str, Any]) -> float | None:
+        """The number, None where the run has none."""
+        value: Any = results
+        for key in self.path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return float(value) if isinstance(value, int | float) else None
+
+    def show(self, values: Sequence[float]) -> str:
+        """One number, or mean and standard deviation of several; `-` of none."""
+        kept = [value for value in values if math.isfinite(value)]
+        if not kept:
+            return "-"
+        text = self._one(statistics.fmean(kept))
+        if len(kept) > 1:
+            text += f" ± {self._one(statistics.stdev(kept))}"
+        return f"{text} %" if self.form == "share" else text
+
+    def _one(self, value: float) -> str:
+        if self.form == "share":
+            return f"{100 * value:.2f}"
+        if self.form == "minutes":
+            return f"{value / 60:.1f}"
+        return f"{value:.4f}" if self.form == "loss" else f"{value:,.0f}"
+
+
+def _validation(title: str, name: str, form: str) -> Metric:
+    return Metric(title, ("validation", name), form)
+
+
+METRICS: dict[str, Metric] = {
+    "policy_accuracy": _validation("policy accuracy", "policy_accuracy", "share"),
+    "top5_accuracy": _validation("top-5 accuracy", "top5_accuracy", "share"),
+    "policy_loss": _validation("policy loss", "policy_loss", "loss"),
+    "value_accuracy_sign": _validation("value accuracy sign", "value_accuracy_sign", "share"),
+    "value_loss": _validation("value loss", "value_loss", "loss"),
+    "combined_loss": _validation("combined loss", "combined_loss", "loss"),
+    "unseen_policy_accuracy": Metric(
+        "policy accuracy, unseen moves", ("validation", "unseen", "policy_accuracy"), "share"
+    ),
+    "train_policy_accuracy": Metric(
+        "policy accuracy in training", ("train", "policy_accuracy"), "share"
+    ),
+    "train_policy_loss": Metric("policy loss in training", ("train", "policy_loss"), "loss"),
+    "train_value_loss": Metric("value loss in training", ("train", "value_loss"), "loss"),
+    "parameters": Metric("parameters", ("parameters",), "count"),
+    "flops": Metric("operations a position", ("flops",), "count"),
+    "steps": Metric("steps", ("steps",), "count"),
+    "positions": Metric("positions trained", ("positions",), "count"),
+    "minutes": Metric("minutes", ("seconds",), "minutes"),
+    "recoveries": Metric("returns to a checkpoint", ("recoveries",), "count"),
+}
+"""By the names that experiments call them by."""
+
+
+@dataclass(frozen=True)
+class ArmRuns:
+    """What came of an arm."""
+
+    arm: str
+    folders: tuple[Path, ...]
+    """Run directories of its finished runs, one for each seed."""
+    commands: tuple[str, ...]
+    """How each run was made."""
+    failures: tuple[str, ...] = ()
+    """Why runs of it failed, in words."""
+    measured: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Title of a store to what each run's net does there, as `evaluate` tells it."""
+
+    def results(self) -> list[dict[str, Any]]:
+        return [_json(folder / RESULTS) for folder in self.folders]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under column heads; the first column is the arm."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        heads = [" | ".join(self.columns), " | ".join(["---"] + ["---:"] * (len(self.columns) - 1))]
+        body = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in self.rows]
+        return "\n".join(f"| {line} |" for line in (*heads, *body))
+
+
+def compare(
+    arms: Sequence[ArmRuns], metrics: Sequence[str], measured_on: Iterable[str] = ()
+) -> Table:
+    """A row an arm: the metrics named, then policy accuracy and value sign on each store of
+    `measured_on`."""
+    chosen = [METRICS[name] for name in metrics]
+    further = [
+        (title, Metric(f"{METRICS[name].title} on {title}", (name,), "share"))
+        for title in measured_on
+        for name in ("policy_accuracy", "value_accuracy_sign")
+    ]
+    rows = []
+    for arm in arms:
+        results = arm.results()
+        cells = [metric.show(_known(metric, results)) for metric in chosen]
+        cells += [
+            metric.show(_known(metric, arm.measured.get(title, ()))) for title, metric in further
+        ]
+        if arm.failures:
+            cells[0] = f"{cells[0]} (failed: {'; '.join(arm.failures)})"
+        rows.append([arm.arm, *cells])
+    heads = ["arm", *(metric.title for metric in chosen), *(metric.title for _, metric in further)]
+    return Table(heads, rows)
+
+
+def _known(metric: Metric, results: Iterable[Mapping[str, Any]]) -> list[float]:
+    found = (metric.of(one) for one in results)
+    return [value for value in found if value is not None]
+
+
+def draw_comparison(arms: Sequence[ArmRuns]) -> bytes | None:
+    """The learning curves of each arm's first run in one picture, PNG; None where none has any."""
+    from variant_ai.core.train.figures.curves import compared_curves
+    from variant_ai.core.train.record import read_metrics
+
+    drawn = compared_curves({arm.arm: read_metrics(arm.folders[0]) for arm in arms if arm.folders})
+    return None if drawn is None else drawn.png
+
+
+def machine_of(arms: Sequence[ArmRuns]) -> list[str]:
+    """On what the runs were made, a line for each kind of machine and version."""
+    lines: dict[str, None] = {}
+    for folder in (folder for arm in arms for folder in arm.folders):
+        said, config = _json(folder / ENVIRONMENT), _json(folder / CONFIG)
+        cpu = said.get("cpu", {})
+        hardware = ", ".join(said.get("gpus") or [f"{cpu.get('cores')} cores of {cpu.get('name')}"])
+        packages = said.get("packages", {})
+        lines[
+            f"{hardware}; {config.get('device')} in {config.get('precision')}, "
+            f"{config.get('threads') or said.get('threads')} threads; Python {said.get('python')}, "
+            f"torch {packages.get('torch')}, variant-ai {packages.get('variant-ai')}"
+        ] = None
+    return list(lines)
+
+
+def data_of(arms: Sequence[ArmRuns]) -> list[str]:
+    """On what they were trained: a line for each set of stores, by file name and content hash."""
+    lines: dict[str, None] = {}
+    for folder in (folder for arm in arms for folder in arm.folders):
+        data = _json(folder / CONFIG).get("data", {})
+        paths = [*data.get("stores", ()), *data.get("validation_stores", ())]
+        names = [
+            f"{Path(path).name} ({digest[:12]})"
+            for path, digest in zip(paths, data.get("hashes", ()), strict=False)
+        ]
+        lines[
+            f"{', '.join(names)}: {data.get('train_games', 0):,} games and "
+            f"{data.get('train_positions', 0):,} positions to train, "
+            f"{data.get('validation_games', 0):,} and {data.get('validation_positions', 0):,} to "
+            f"validate, split {data.get('split')}"
+        ] = None
+    return list(lines)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        said = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -1,0 +1,189 @@
+"""Experiments as files: arms that differ in a few options of a training, at a small and a full scale.
+
+    experiment: 1
+    title: Weight of the value loss
+    source: paper 000, section 8
+    question: How much may the value be worth before the policy suffers?
+    variant: NAME
+    stores: {games: "variant-ai import games.pgn -V NAME -o {store}"}
+    options: {data: [games], batch: 256}             # of `variant-ai train`, without the dashes
+    scales:
+      small: {about: 2 cores and some minutes, options: {steps: 300}}
+      full: {about: a GPU, options: {epochs: 7}}
+    arms:
+      α = 0.01: {value-weight: 0.01}
+      α = 1: {value-weight: 1}
+    metrics: [policy_accuracy, value_loss]
+
+The options of an arm are those of the experiment, of the scale, of the arm, and of the arm at the
+scale (`scales.small.arms`), the later the stronger. What the options mean, core does not know:
+whoever loads a file says how they are checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from ruamel.yaml.comments import CommentedMap
+
+from variant_ai.core.train.comparison import METRICS
+from variant_ai.specs.errors import unknown
+from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
+
+SAMPLE = "sample"
+"""The store that comes with the variant, as a name of `stores`."""
+STORE = "{store}"
+"""Stands for the store's path in the command that makes it."""
+
+Single = bool | int | float | str
+Options = dict[str, Single | list[Single]]
+CheckOptions = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
+"""Options of an arm to what is wrong with them: option (`''`: with all) and message."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scale(_Model):
+    """How large an experiment is run."""
+
+    about: str
+    """For whom: the machine it is meant for and the time it takes there."""
+    options: Options = Field(default_factory=dict)
+    arms: dict[str, Options] = Field(default_factory=dict)
+    """Options of single arms at this scale."""
+    seeds: int = Field(default=1, ge=1, le=100)
+    """Runs of each arm, with the seeds 0, 1, …; tables show mean and standard deviation."""
+
+
+class Experiment(_Model):
+    """What is compared, on what, and by which measures."""
+
+    experiment: Literal[1]
+    title: str
+    source: str
+    """Paper, section, figure or table it repeats."""
+    question: str
+    expected: str = ""
+    """What the source found."""
+    variant: str
+    stores: dict[str, str] = Field(default_factory=dict)
+    """Name of a store to the command that makes it, with `{store}` for its path."""
+    options: Options = Field(default_factory=dict)
+    scales: dict[Literal["small", "full"], Scale] = Field(min_length=1)
+    arms: dict[str, Options] = Field(min_length=1)
+    metrics: list[str] = Field(min_length=1)
+    """Columns of the table, of `comparison.METRICS`."""
+    measure: dict[str, str] = Field(default_factory=dict)
+    """Title to a store of `stores` that all nets are measured on at the end."""
+
+    def arm_options(self, scale: str, arm: str) -> dict[str, Any]:
+        """All options of an arm, the strongest of each."""
+        merged: dict[str, Any] = {}
+        for _, layer in self._layers(scale, arm):
+            merged.update(layer)
+        return merged
+
+    def _layers(self, scale: str, arm: str) -> Iterator[tuple[tuple[str, ...], Options]]:
+        """Where options stand, weakest first."""
+        sized = self.scales[scale]  # type: ignore[index]
+        yield ("options",), self.options
+        yield ("scales", scale, "options"), sized.options
+        yield ("arms", arm), self.arms[arm]
+        yield ("scales", scale, "arms", arm), sized.arms.get(arm, {})
+
+    def place_of(self, scale: str, arm: str, option: str) -> tuple[str, ...]:
+        """Where the option that counts stands in the file."""
+        found: tuple[str, ...] = ("arms", arm)
+        for path, layer in self._layers(scale, arm):
+            if option in layer:
+                found = (*path, option)
+        return found
+
+
+def arm_folder(arm: str, seed: int | None = None) -> str:
+    """Name of an arm's run directory: letters, digits and dashes."""
+    name = re.sub(r"[^\w.]+", "-", arm.casefold()).strip("-") or "arm"
+    return name if seed is None else f"{name}-seed{seed}"
+
+
+def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
+    """Reads and checks a file. Raises SpecError: a line per mistake, each with its place."""
+    where = str(path)
+    tree = parse_yaml(
+        read_text(path, "an experiment"), where, "an experiment", "experiment, title, arms, …"
+    )
+    try:
+        loaded = Experiment.model_validate_json(json.dumps(plain(tree)))
+    except ValidationError as error:
+        lines = (
+            line_of(tree, where, yaml_path(tree, item["loc"]), _message(item))
+            for item in error.errors(include_url=False)
+        )
+        raise located_error(lines, where) from None
+    mistakes = [line_of(tree, where, at, said) for at, said in _mistakes(loaded, tree)]
+    if not mistakes:
+        mistakes = [
+            line_of(tree, where, loaded.place_of(scale, arm, option), said)
+            for scale in loaded.scales
+            for arm in loaded.arms
+            for option, said in check_options(loaded.arm_options(scale, arm))
+        ]
+    if mistakes:
+        raise located_error(mistakes, where)
+    return loaded
+
+
+def _mistakes(loaded: Experiment, tree: CommentedMap) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Where the parts of a file do not fit each other."""
+    for i, metric in enumerate(loaded.metrics):
+        if metric not in METRICS:
+            yield ("metrics", i), unknown("metric", metric, list(METRICS))
+    folders: dict[str, str] = {}
+    for arm in loaded.arms:
+        first = folders.setdefault(arm_folder(arm), arm)
+        if first != arm:
+            yield ("arms", arm), f"differs from {first!r} in no letter or digit"
+    for scale, sized in loaded.scales.items():
+        for arm in sized.arms:
+            if arm not in loaded.arms:
+                yield ("scales", scale, "arms", arm), unknown("arm", arm, list(loaded.arms))
+    known = [*loaded.stores, SAMPLE]
+    for name, command in loaded.stores.items():
+        if name == SAMPLE:
+            yield ("stores", name), "is the name of the store that comes with the variant"
+        if STORE not in command:
+            yield ("stores", name), f"the command has no {STORE}, where its path belongs"
+    for title, store in loaded.measure.items():
+        if store not in known:
+            yield ("measure", title), unknown("store", store, known)
+    for scale in loaded.scales:
+        for arm in loaded.arms:
+            options = loaded.arm_options(scale, arm)
+            for option in ("data", "validation"):
+                given = options.get(option, [])
+                for store in given if isinstance(given, list) else [given]:
+                    if store not in known:
+                        place = loaded.place_of(scale, arm, option)
+                        yield place, unknown("store", str(store), known)
+
+
+def _message(item: Any) -> str:
+    kind, given = item["type"], item["input"]
+    last = str(item["loc"][-1]) if item["loc"] else ""
+    if kind == "extra_forbidden":
+        model: type[BaseModel] = Scale if item["loc"][0] == "scales" else Experiment
+        return unknown("key", last, sorted(model.model_fields))
+    if kind == "missing":
+        return f"the key {last!r} is missing"
+    if kind == "literal_error":
+        said = last if last == "[key]" else repr(given)
+        return f"given {said}; accepted: {item['ctx']['expected']}"
+    message: str = item["msg"]
+    return message[0].lower() + message[1:]
