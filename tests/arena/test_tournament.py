@@ -1,0 +1,363 @@
+"""Matches: who plays whom, what is on disk when, how a match goes on, and when it stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arena_players import ToyPlayer, WaitingPlayer
+
+from variant_ai.core.arena.journal import GameEntry, Journal
+from variant_ai.core.arena.match_record import move_remark, score_text
+from variant_ai.core.arena.match_settings import MatchSettings, settings_of
+from variant_ai.core.arena.openings import Opening, drawn_from_store, line_openings, played_out
+from variant_ai.core.arena.pairings import meetings, opening_order, pairings
+from variant_ai.core.arena.player import Fault, Player
+from variant_ai.core.arena.tournament import MatchState, Tournament
+from variant_ai.core.data.importer import Importer
+from variant_ai.core.data.pgn import PgnReader
+from variant_ai.core.data.record import MATE, GameRecord
+from variant_ai.core.data.resolve import Resolver
+from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import SanNotation, core_notations
+from variant_ai.plugins import registry
+from variant_ai.specs import DataError
+from variant_ai.specs.errors import SettingError
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+
+
+@pytest.fixture(scope="module")
+def rules() -> Rules:
+    return make_rules(registry().variant("crazyhouse"))
+
+
+# --- pairings ------------------------------------------------------------------------------------
+
+
+def test_everybody_plays_every_opening_with_both_colours() -> None:
+    games = list(pairings(meetings(3, "round-robin"), 4, [7, 8, 9]))
+    assert len(games) == 12
+    assert [game.number for game in games] == list(range(12))
+    assert {(g.first, g.second, g.opening) for g in games} == {
+        (a, b, opening) for a in range(3) for b in range(3) if a != b for opening in (7, 8)
+    }
+    # a round is whole before the next begins
+    assert [game.round for game in games] == [0] * 6 + [1] * 6
+
+
+def test_a_longer_match_has_the_same_first_games() -> None:
+    pairs = meetings(2, "round-robin")
+    assert list(pairings(pairs, 9, [0, 1]))[:4] == list(pairings(pairs, 4, [0, 1]))
+    assert len(list(pairings(pairs, 3, [0]))) == 3
+
+
+def test_a_gauntlet() -> None:
+    assert meetings(4, "gauntlet", 1) == [(0, 1), (0, 2), (0, 3)]
+    assert meetings(4, "gauntlet", 2) == [(0, 2), (0, 3), (1, 2), (1, 3)]
+    for players, seeds in ((4, 4), (4, 0), (1, 1)):
+        with pytest.raises(SettingError):
+            meetings(players, "gauntlet", seeds)
+
+
+def test_openings_in_random_order() -> None:
+    assert opening_order(5, "sequential", 1) == [0, 1, 2, 3, 4]
+    mixed = opening_order(50, "random", 1)
+    assert sorted(mixed) == list(range(50)) and mixed != list(range(50))
+    assert mixed == opening_order(50, "random", 1) != opening_order(50, "random", 2)
+
+
+# --- the journal ---------------------------------------------------------------------------------
+
+
+def test_a_journal_is_read_again_without_its_torn_end(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        journal.append({"a": 1})
+        journal.append({"b": "ö"})
+        with pytest.raises(DataError, match="another process"):
+            Journal(path)
+    whole = path.read_bytes()
+    for cut in range(len(whole.splitlines(keepends=True)[0]), len(whole)):
+        path.write_bytes(whole[:cut])
+        with Journal(path) as journal:
+            assert journal.lines == [{"a": 1}]
+            journal.append({"c": 3})
+        assert path.read_bytes() == b'{"a":1}\n{"c":3}\n'
+    path.write_bytes(b"nonsense\n{}\n")
+    with pytest.raises(DataError, match="j:1: not a line"):
+        Journal(path)
+
+
+# --- remarks -------------------------------------------------------------------------------------
+
+
+def test_remarks_of_moves() -> None:
+    assert [score_text(s) for s in (49, -1250, 0, MATE - 4, 1 - MATE)] == [
+        "+0.49", "-12.50", "+0.00", "+M4", "-M1",
+    ]  # fmt: skip
+    entry = GameEntry(
+        0, 0, "a", "b", 0, None, ["x"] * 3, 1, "*", "", scores=[None, 49, None],
+        depths=[None, 28, 3], nodes=[None, 1, 2], times=[None, 118_400, 1_234],
+    )  # fmt: skip
+    assert [move_remark(entry, ply) for ply in range(3)] == ["book", "+0.49/28 118s", "1.23s"]
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def settings(**said: Any) -> MatchSettings:
+    base = {"variant": "crazyhouse", "players": ["a", "b"], "nodes": 1, "max_plies": 8}
+    return settings_of({**base, **said}, "match")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"nodes": None}, "nothing limits the moves of a"),
+        ({"players": ["a"]}, "players"),
+        ({"resign": "x"}, "MOVES:CENTIPAWNS"),
+        ({"draw": "1:2"}, "FIRST_MOVE"),
+        ({"sprt": [0, 5], "players": ["a", "b", "c"]}, "two players"),
+        ({"sprt": [5, 5]}, "less than"),
+        ({"clock": "1:2:3"}, "clock"),
+        ({"game": 3}, "did you mean 'games'"),
+        ({"openings": {"lins": []}}, "openings"),
+        ({"players": ["a", {"command": "b", "dept": 3}]}, "player 2.*did you mean 'depth'"),
+    ],
+)
+def test_settings_that_are_wrong(said: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SettingError, match=reason):
+        settings(**said)
+
+
+# --- matches -------------------------------------------------------------------------------------
+
+
+class Match:
+    """A match of toy players in a folder."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        folder: Path,
+        players: list[Player],
+        lines: tuple[Opening, ...] = (Opening(),),
+        **said: Any,
+    ) -> None:
+        self.entries: list[GameEntry] = []
+        self.tournament = Tournament(
+            settings(players=[player.name for player in players], **said),
+            rules,
+            lambda index: players[index],
+            lines,
+            folder,
+            SanNotation(),
+        )
+        self.stop_after = 0
+
+    def run(self) -> MatchState:
+        return self.tournament.run(self._on_game)
+
+    def _on_game(self, state: MatchState, entry: GameEntry) -> None:
+        self.entries.append(entry)
+        if len(self.entries) == self.stop_after:
+            self.tournament.stop()
+
+
+def toys(*names: str) -> list[Player]:
+    return [ToyPlayer(name, greatest=bool(i % 2)) for i, name in enumerate(names)]
+
+
+def records(path: Path, rules: Rules) -> list[GameRecord]:
+    found: list[GameRecord] = []
+
+    class Sink:
+        def add(self, record: GameRecord) -> None:
+            found.append(record)
+
+    Importer([PgnReader()], lambda: Resolver(rules, core_notations())).run([path], Sink())
+    return found
+
+
+def test_a_match_from_start_to_table(rules: Rules, tmp_path: Path) -> None:
+    match = Match(rules, tmp_path / "m", toys("a", "b", "c"), games=2, title="Three")
+    state = match.run()
+    assert (len(state.entries), state.wanted, state.stopped) == (6, 6, False)
+    assert {path.name for path in (tmp_path / "m").iterdir()} == {
+        "match.json", "games.jsonl", "games.pgn", "table.txt", "table.csv", "table.html",
+    }  # fmt: skip
+    assert (tmp_path / "m" / "table.txt").read_text().startswith("Three\n")
+    games = records(tmp_path / "m" / "games.pgn", rules)
+    assert [(g.white, g.black) for g in games] == [
+        ("a", "b"), ("b", "a"), ("a", "c"), ("c", "a"), ("b", "c"), ("c", "b"),
+    ]  # fmt: skip
+    for game, entry in zip(games, match.entries, strict=True):
+        assert game.plies == 8 and game.termination == "adjudicated: move limit"
+        assert game.scores == [0] * 8
+        assert Game.from_uci(rules, None, entry.moves).moves == game.moves
+    assert state.table().lines[0].extra["NPS"] == "1,000"
+
+
+def test_openings_are_played_with_both_colours(rules: Rules, tmp_path: Path) -> None:
+    lines = line_openings(["1.e4 e5 2. Nf3", "d2d4"], Resolver(rules, core_notations()))
+    entries = Match(rules, tmp_path / "m", toys("a", "b"), lines, games=4).run().entries
+    assert [entry.moves[:1] for entry in entries] == [["e2e4"]] * 2 + [["d2d4"]] * 2
+    assert [entry.first for entry in entries] == ["a", "b", "a", "b"]
+    assert entries[0].scores == [None] * 3 + [0] * 5
+    assert "{book}" in (tmp_path / "m" / "games.pgn").read_text()
+
+
+def test_a_stopped_match_goes_on(rules: Rules, tmp_path: Path) -> None:
+    whole = Match(rules, tmp_path / "whole", toys("a", "b"), games=6)
+    whole.run()
+    match = Match(rules, tmp_path / "m", toys("a", "b"), games=6)
+    match.stop_after = 2
+    state = match.run()
+    assert state.stopped and len(state.entries) == 2
+    # a kill between journal and PGN, and in the middle of a line
+    with (tmp_path / "m" / "games.jsonl").open("a") as journal:
+        journal.write('{"number": 2, "rou')
+    (tmp_path / "m" / "games.pgn").write_text("")
+    again = Match(rules, tmp_path / "m", toys("a", "b"), games=6, concurrency=2)
+    state = again.run()
+    assert not state.stopped and len(again.entries) == 4
+    by_number = sorted(state.entries, key=lambda entry: entry.number)
+    assert by_number == sorted(whole.entries, key=lambda entry: entry.number)
+    assert len(records(tmp_path / "m" / "games.pgn", rules)) == 6
+    # and once more there is nothing to do, but a longer match is the same match
+    assert len(Match(rules, tmp_path / "m", toys("a", "b"), games=6).run().entries) == 6
+    assert len(Match(rules, tmp_path / "m", toys("a", "b"), games=8).run().entries) == 8
+
+
+def test_another_match_is_not_mixed_in(rules: Rules, tmp_path: Path) -> None:
+    Match(rules, tmp_path / "m", toys("a", "b")).run()
+    with pytest.raises(SettingError, match="settings that differ: nodes"):
+        Match(rules, tmp_path / "m", toys("a", "b"), nodes=2).run()
+    with pytest.raises(SettingError, match="players"):
+        Match(rules, tmp_path / "m", toys("a", "c")).run()
+    (tmp_path / "m" / "match.json").unlink()
+    with pytest.raises(DataError, match=r"no match.json"):
+        Match(rules, tmp_path / "m", toys("a", "b")).run()
+
+
+def test_players_of_one_name_are_told_apart(rules: Rules, tmp_path: Path) -> None:
+    assert Match(rules, tmp_path / "m", toys("a", "a")).run().names == ("a (1)", "a (2)")
+
+
+def test_an_erring_player_loses_and_the_match_goes_on(rules: Rules, tmp_path: Path) -> None:
+    bad = ToyPlayer("bad", fault=Fault("crash", "bad died"), at=1)
+    state = Match(rules, tmp_path / "m", [ToyPlayer("good"), bad], games=10).run()
+    assert [entry.reason for entry in state.entries] == ["crash"] * 10
+    assert state.table().lines[0].name == "good"
+    assert state.table().lines[0].tally.text == "10-0-0"
+    assert "bad died" in (tmp_path / "m" / "games.pgn").read_text()
+
+
+def test_stop_does_not_wait_for_who_thinks(rules: Rules, tmp_path: Path) -> None:
+    waiting = WaitingPlayer("w")
+    match = Match(rules, tmp_path / "m", [ToyPlayer("a"), waiting], games=2)
+
+    def stop() -> None:
+        assert waiting.waiting.wait(30)
+        match.tournament.stop()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    state = match.run()
+    stopper.join()
+    assert state.stopped and state.entries == []
+
+
+def test_the_sequential_test_ends_a_match(rules: Rules, tmp_path: Path) -> None:
+    bad = ToyPlayer("bad", fault=Fault("crash", "x"), at=1)
+    state = Match(
+        rules, tmp_path / "m", [ToyPlayer("good"), bad], games=1000, sprt=[0, 100], max_plies=4
+    ).run()
+    assert state.sprt is not None and state.sprt.verdict == "H1"
+    assert len(state.entries) < 60 and not state.stopped
+    lost = Match(
+        rules, tmp_path / "n", [bad, ToyPlayer("good")], games=1000, sprt=[0, 100], max_plies=4
+    ).run()
+    assert lost.sprt is not None and lost.sprt.verdict == "H0"
+
+
+def test_limits_of_a_players_own(rules: Rules, tmp_path: Path) -> None:
+    a, b = ToyPlayer("a"), ToyPlayer("b")
+    match = Match(rules, tmp_path / "m", [a, b])
+    made = settings_of(
+        {**match.tournament.settings.model_dump(), "players": ["a", "b;depth=3"]}, "match"
+    )
+    Tournament(made, rules, lambda i: (a, b)[i], [Opening()], tmp_path / "m", SanNotation()).run(
+        lambda state, entry: None
+    )
+    assert {(t.allowance.nodes, t.allowance.depth) for t in a.turns} == {(1, None)}
+    assert {(t.allowance.nodes, t.allowance.depth) for t in b.turns} == {(None, 3)}
+
+
+# --- openings of games ---------------------------------------------------------------------------
+
+
+def test_lines_that_are_not_legal_are_named(rules: Rules) -> None:
+    with pytest.raises(DataError, match=r"opening 2 \('1.e4 e4'\)"):
+        line_openings(["1.e4 e5", "1.e4 e4"], Resolver(rules, core_notations()))
+
+
+def test_positions_drawn_from_a_store(rules: Rules, tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "s", rules.spec) as writer:
+        for first in range(10):
+            game = Game(rules)
+            while game.ply < 30:
+                moves = game.legal_moves()
+                game.push(int(moves[(first + 7 * game.ply) % len(moves)]))
+            writer.add(GameRecord(rules.spec.variant, list(game.moves), result="1-0"))
+    store = Store(tmp_path / "s", rules.spec)
+    drawn = drawn_from_store(store, rules, 8, (5, 12), seed=1)
+    assert drawn == drawn_from_store(store, rules, 8, (5, 12), seed=1)
+    assert drawn != drawn_from_store(store, rules, 8, (5, 12), seed=2)
+    assert all(5 <= len(opening.moves) <= 12 for opening in drawn)
+    assert len({played_out(rules, opening).fen() for opening in drawn}) == 8
+    with pytest.raises(DataError, match="11 are wanted"):
+        drawn_from_store(store, rules, 11, (5, 12), seed=1)
+
+
+# --- a kill --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_kill_loses_the_games_in_progress_alone(tmp_path: Path) -> None:
+    """SIGKILL while games end quickly, again and again: every finished game is there once."""
+    words = [
+        sys.executable, "-m", "variant_ai.cli.main", "match", "random;name=a", "random;name=b",
+        "-V", "crazyhouse", "--games", "400", "--max-plies", "6", "--concurrency", "2",
+        "-o", str(tmp_path / "m"),
+    ]  # fmt: skip
+    journal = tmp_path / "m" / "games.jsonl"
+    counts = []
+    for wanted in (3, 9):
+        process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if journal.exists() and journal.read_bytes().count(b"\n") >= wanted:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        counts.append(journal.read_bytes().count(b"\n"))
+    assert counts[0] >= 3 and counts[1] >= max(9, counts[0])
+    with Journal(journal) as opened:
+        numbers = [line["number"] for line in opened.lines]
+    assert len(set(numbers)) == len(numbers)
+    assert json.loads((tmp_path / "m" / "match.json").read_text())["names"] == ["a", "b"]
