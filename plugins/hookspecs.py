@@ -30,6 +30,7 @@ from variant_ai.specs.errors import PluginError
 
 if TYPE_CHECKING:
     from variant_ai.core.data.reader import GameReader
+    from variant_ai.core.inference import Evaluator, EvaluatorRequest
     from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.notation import Notation
 
@@ -138,7 +139,13 @@ class NetworkEntry(LazyEntry):
 @dataclass(frozen=True)
 class EvaluatorEntry(LazyEntry):
     """An evaluator of positions; the target is an `Evaluator` class as in
-    `variant_ai.core.inference`."""
+    `variant_ai.core.inference`, or a function: called with an `EvaluatorRequest` (variant, model,
+    batch, threads, device, precision) it gives an `Evaluator`."""
+
+    def make(self, request: EvaluatorRequest) -> Evaluator:
+        target: Any = self.load()
+        evaluator: Evaluator = target(request)
+        return evaluator
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,9 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
             choices += _onnx_choices(request, file)
             if openvino.available() and file.info.precision != "fp16":
                 choices += _openvino_choices(request)
-        if checkpoint is not None and request.precision in (None, "fp32", "bf16"):
+        # On the CPU torch has never won against the two libraries, and costs seconds to import.
+        contends = file is None or kind != "cpu"
+        if contends and checkpoint is not None and request.precision in (None, "fp32", "bf16"):
             choices += _torch_choices(request, device)
     if "," in request.device:  # all of them together, by one evaluator
         names = list(dict.fromkeys(choice.evaluator for choice in choices))

@@ -14,6 +14,7 @@ class UniformEvaluator(Evaluator):
     """Every move alike, every position even."""
 
     name = "uniform"
+    is_uniform = True
 
     def __init__(self, planes_shape: tuple[int, int, int], actions: int) -> None:
         self.planes_shape = planes_shape
@@ -29,6 +30,7 @@ class RandomEvaluator(UniformEvaluator):
     """Random values and logits, but always the same ones for the same planes and seed."""
 
     name = "random"
+    is_uniform = False
 
     def __init__(self, planes_shape: tuple[int, int, int], actions: int, seed: int = 0) -> None:
         super().__init__(planes_shape, actions)

@@ -100,6 +100,9 @@ class Evaluator(ABC):
     """Numbers it computes with: fp32, bf16, fp16 or int8."""
     threads: int | None = None
     """Of one evaluation; None: as the library has it."""
+    is_uniform: bool = False
+    """True where every answer is value 0 and equal logits whatever the planes: a search takes that
+    as said, and neither encodes positions for it nor asks."""
     notes: tuple[str, ...] = ()
     """What a user should be told about this evaluator, sentence by sentence."""
 
