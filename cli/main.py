@@ -63,6 +63,8 @@ COMMANDS = {
     "train": _own("train", "Train a network on the games of a store."),
     "lr-find": _own("lr_find", "Find how great a learning rate may be."),
     "evaluate": _own("evaluate", "Measure networks on the games of a store."),
+    "report": _own("report", "Draw a run's pictures and write its report."),
+    "show": _own("show", "Draw what a net sees, does and says of a position."),
     "export": _own("export", "Write a network as an ONNX file."),
     "nets": _own("nets", "List the networks that can be trained."),
     "doctor": _own("doctor", "Check this installation and say what to do."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from variant_ai.cli.common import examples
+from variant_ai.cli.mates import mates
 from variant_ai.cli.store_make import filter_, merge, split
 from variant_ai.cli.store_show import show
 from variant_ai.cli.store_text import export, verify
@@ -18,8 +19,8 @@ from variant_ai.cli.store_text import export, verify
     )
 )
 def command() -> None:
-    """Show, filter, merge, split, export or verify game stores."""
+    """Show, filter, merge, split, export or verify game stores, or find their mates in one."""
 
 
-for _subcommand in (show, filter_, merge, split, export, verify):
+for _subcommand in (show, filter_, merge, split, export, verify, mates):
     command.add_command(_subcommand)

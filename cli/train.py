@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SAMPLE_MINUTES = 3.0
 SAMPLE_EPOCHS = 8.0
-KEPT_ON_RESUME = ("resume", "variant", "as_json")
+KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
 """Options that go with --resume; the rest is the run's own."""
 
 
@@ -102,6 +102,12 @@ KEPT_ON_RESUME = ("resume", "variant", "as_json")
     metavar="DIR",
     help="Go on with the training of this run directory, as it was configured.",
 )
+@click.option(
+    "--report/--no-report",
+    default=True,
+    show_default=True,
+    help="End with an HTML report and its pictures (`variant-ai report` makes them later).",
+)
 @json_option
 @click.pass_context
 def command(
@@ -109,6 +115,7 @@ def command(
     /,
     resume: Path | None,
     folder: Path | None,
+    report: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -144,7 +151,7 @@ def command(
         if workers.first:
             _announce(prepared, target, workers)
         with _Progress(prepared.config, quiet=not workers.first).shown() as watching:
-            report = run_training(
+            done = run_training(
                 prepared,
                 target,
                 rules,
@@ -153,15 +160,16 @@ def command(
                 builders=builders,
                 say=watching.say,
                 workers=workers,
+                report=report,
             )
     if workers.first and as_json:
-        print_json({"run": str(report.folder), **report.results})
+        print_json({"run": str(done.folder), **done.results})
     elif workers.first:
-        _print(report)
-    if report.stopped:
-        done = report.results["steps"]
+        _print(done)
+    if done.stopped:
+        steps = done.results["steps"]
         if workers.first:
-            note(f"Stopped after {done:,} steps. Go on with: variant-ai train --resume {target}")
+            note(f"Stopped after {steps:,} steps. Go on with: variant-ai train --resume {target}")
         context.exit(EXIT_INTERRUPTED)
 
 
@@ -278,7 +286,7 @@ def _share(numbers: dict[str, Any], name: str = "policy_accuracy") -> str:
 
 def _print(report: RunReport) -> None:
     from variant_ai.core.train.report import result_rows
-    from variant_ai.core.train.session import CARD, CURVES, MODEL
+    from variant_ai.core.train.session import CARD, CURVES, MODEL, REPORT
 
     rows = result_rows(report.results)
     if rows:
@@ -287,7 +295,7 @@ def _print(report: RunReport) -> None:
         ("steps", f"{report.results['steps']:,}"),
         ("minutes", f"{report.results['seconds'] / 60:.1f}"),
     ]
-    for title, name in (("net", MODEL), ("curves", CURVES), ("card", CARD)):
+    for title, name in (("net", MODEL), ("curves", CURVES), ("card", CARD), ("report", REPORT)):
         if (report.folder / name).is_file():
             facts.append((title, report.folder / name))
     click.echo()

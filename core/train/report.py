@@ -9,7 +9,7 @@ from variant_ai.core.train.config import TrainConfig
 
 Row = tuple[str, str]
 
-_TITLES = {
+TITLES = {
     "policy_accuracy": "policy accuracy",
     "legal_accuracy": "policy accuracy among legal moves",
     "top5_accuracy": "top-5 accuracy",
@@ -36,7 +36,7 @@ def metric_rows(metrics: Mapping[str, Any]) -> list[Row]:
     """Name and value of each metric there is, in the order of the papers' tables."""
     return [
         (title, number(name, metrics[name]))
-        for name, title in _TITLES.items()
+        for name, title in TITLES.items()
         if name in metrics and metrics[name] is not None
     ]
 
@@ -45,13 +45,13 @@ def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The table printed at the end of a training: metric, training, validation."""
     train, validation = results.get("train") or {}, results.get("validation") or {}
     rows = []
-    for name, title in _TITLES.items():
+    for name, title in TITLES.items():
         if train.get(name) is not None or validation.get(name) is not None:
             rows.append((title, number(name, train.get(name)), number(name, validation.get(name))))
     unseen = validation.get("unseen") or {}
     if unseen:
         name = "policy_accuracy"
-        rows.append((f"{_TITLES[name]}, unseen moves", "", number(name, unseen[name])))
+        rows.append((f"{TITLES[name]}, unseen moves", "", number(name, unseen[name])))
     if results.get("baseline_accuracy") is not None:
         title = "baseline: most frequent legal move"
         rows.append((title, "", percent(results["baseline_accuracy"])))

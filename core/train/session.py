@@ -6,6 +6,8 @@ run/
   metrics.jsonl      the record                          curves.png     its picture
   results.json       metrics at the end, as printed      model.onnx     the net
   baseline.npy       how often each action was trained   README.md      what it is (model card)
+  report.html        all of it, with pictures, in a file that needs no network
+  pictures/          the report's pictures
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from variant_ai.core.train.baseline import action_counts, load_counts, save_coun
 from variant_ai.core.train.checkpoint import read_config
 from variant_ai.core.train.config import TrainConfig, require_spec
 from variant_ai.core.train.environment import describe_environment
-from variant_ai.core.train.evaluation import break_down, evaluate
+from variant_ai.core.train.evaluation import DETAILS, break_down, evaluate
 from variant_ai.core.train.figures import draw_curves
 from variant_ai.core.train.files import write_whole
+from variant_ai.core.train.gallery import REPORT, write_report
 from variant_ai.core.train.metrics import Scores
+from variant_ai.core.train.places import places_of
 from variant_ai.core.train.plan import Prepared, open_data
 from variant_ai.core.train.publish import publish
 from variant_ai.core.train.record import read_metrics
@@ -38,7 +42,15 @@ from variant_ai.core.train.workers import ALONE, Workers
 from variant_ai.specs.errors import DataError
 from variant_ai.specs.schema import VariantSpec
 
-__all__ = ["RunReport", "open_run", "require_empty", "require_spec", "run_spec", "run_training"]
+__all__ = [
+    "REPORT",
+    "RunReport",
+    "open_run",
+    "require_empty",
+    "require_spec",
+    "run_spec",
+    "run_training",
+]
 
 CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
 CURVES, MODEL, CARD = "curves.png", "model.onnx", "README.md"
@@ -66,10 +78,12 @@ def run_training(
     builders: Mapping[str, NetworkBuilder] | None = None,
     say: Callable[[str], None] = lambda text: None,
     workers: Workers = ALONE,
+    report: bool = False,
 ) -> RunReport:
     """Trains in `folder` and, if not stopped, measures and publishes the net.
 
-    `say` is told what goes on after the training. Of several processes the first alone writes,
+    `say` is told what goes on after the training. With `report` the run's report is written at
+    its end (some seconds). Of several processes the first alone writes,
     measures and publishes. Raises DataError where the folder holds another run, DivergedError,
     OSError.
     """
@@ -104,13 +118,20 @@ def run_training(
         _measure(results, prepared, trained.scores, folder, rules)
         say("exporting")
         metrics = {
-            "validation": {k: v for k, v in (results["validation"] or {}).items() if k != "by_ply"},
+            "validation": {
+                name: value
+                for name, value in (results["validation"] or {}).items()
+                if name not in DETAILS or name == "unseen"
+            },
             "baseline_accuracy": results["baseline_accuracy"],
         }
         difference = publish(config, trained.net, folder / MODEL, metrics, trained.state.step)
         results["onnx_difference"] = difference
         write_whole(folder / CARD, model_card(config, results))
     write_whole(folder / RESULTS, json.dumps(results, indent=2))
+    if report and not trained.stopped:
+        say("drawing the report")
+        write_report(folder, config, results, rules, prepared=prepared, net=trained.net)
     return RunReport(folder, results, trained.stopped)
 
 
@@ -204,6 +225,13 @@ def _measure(
     if slow:
         return
     seen = prepared.seen if limit is None else None
-    net = break_down(scores, baseline.ply, config.value_weight, seen=seen).as_dict()
-    results["validation"].update({name: net[name] for name in ("by_ply", "unseen")})
+    net = break_down(
+        scores,
+        baseline.ply,
+        config.value_weight,
+        side=baseline.side,
+        seen=seen,
+        places=places_of(source, prepared.validation_stores(), limit=limit),
+    ).as_dict()
+    results["validation"].update({name: net[name] for name in DETAILS})
     results["unseen_share"] = None if seen is None else float((~seen).mean())

@@ -37,6 +37,11 @@ class Prepared:
     seen: NDArray[np.bool_] | None = None
     """[N] of the validation's positions in stored order: met in training with the same move."""
 
+    def validation_stores(self) -> list[Store]:
+        """The stores that `validation` samples, opened, in its order."""
+        data = self.config.data
+        return [Store(path, self.encoder.spec) for path in data.validation_stores or data.stores]
+
 
 @dataclass(frozen=True)
 class OpenData:
