@@ -55,8 +55,21 @@ def njit(function: F) -> F:
 
     Every such function must see one signature only: the tests count.
     """
+    return _compiled(function)
+
+
+def borrowing(function: F) -> F:
+    """`njit` for functions that only borrow their arrays: they make none, and keep none.
+
+    Reference counts are left out. Where a function takes a dozen arrays, and calls others with all
+    of them, counting costs more than the work.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: F, **options: Any) -> F:
     with _lock, _numba_cache_folder(cache_folder(Path(function.__code__.co_filename))):
-        compile_: Any = numba.njit(nogil=True, error_model="numpy")
+        compile_: Any = numba.njit(nogil=True, error_model="numpy", **options)
         dispatcher: Any = compile_(function)
         if hasattr(dispatcher, "_cache"):  # a plain function with NUMBA_DISABLE_JIT
             dispatcher._cache = _ForgivingCache(dispatcher.py_func)

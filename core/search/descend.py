@@ -1,0 +1,305 @@
+"""One descent: from the root along the edges that selection picks, to whatever ends it.
+
+    LEAF        a position to evaluate; its path is under way until the evaluator has answered
+    COLLISION   the leaf is at the evaluator already; the path is under way until the batch is full
+    DONE        backed up: the game was over, proven, repeated or known through another path
+    FULL        no memory for a new node
+    ASK         a chase must be judged first; nothing has changed (of the path, `length` + 1 edges)
+    STUCK       every move left to the search is proven to lose
+
+Positions are not kept in the graph: the path's are played anew on the line, 30 ns a move, behind
+the game's positions up to the root, which repetition needs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
+from variant_ai.core.rules.ends import MOVE_COUNT, NO_END, end_of
+from variant_ai.core.rules.movegen import legal_moves_into
+from variant_ai.core.rules.play import play_into
+from variant_ai.core.search.backup import back_up, fly, prove
+from variant_ai.core.search.nodes import (
+    DRAWN,
+    END,
+    FRESH,
+    LOST,
+    MARKING,
+    OPEN,
+    UNPROVEN,
+    WAITING,
+    WON,
+    Arrays,
+    allocate_node,
+    open_edge,
+    repeat_of,
+)
+from variant_ai.core.search.repetition import (
+    ASK_FROM,
+    NO_CYCLE,
+    UNKNOWN,
+    check_verdict,
+    cycle_key,
+    cycle_start,
+    idle_verdict,
+    judged_place,
+)
+from variant_ai.core.search.select import NO_EDGE, select_edge
+from variant_ai.core.search.settings import CATCH_UP, Q_EPSILON
+from variant_ai.core.search.table import find, insert, node_key
+
+LEAF, COLLISION, DONE, FULL, ASK, STUCK = range(6)
+
+TRIP = np.dtype(
+    [
+        ("root_at", "i8"),  # index of the root in the line
+        ("root_end", "i8"),  # edges of the root that may be taken, in front
+        ("leaf", "i8"),  # node of a LEAF
+        ("length", "i8"),  # edges of the path
+        ("row", "i8"),  # ASK: row of the path
+        ("cycle", "i8"),  # ASK: index in the line where the cycle begins
+        ("cycle_end", "i8"),  # and where it ends
+    ]
+)
+
+
+class Trail(NamedTuple):
+    """What a descent walks on; one per tree."""
+
+    line: NDArray[np.void]
+    """POSITION: the game's positions up to the root, then the path's."""
+    past: NDArray[np.void]
+    """PAST, of the game."""
+    judged: NDArray[np.void]
+    """JUDGED."""
+    root_priors: NDArray[np.float32]
+    """See `select_edge`; empty where the root's own priors serve."""
+    no_priors: NDArray[np.float32]
+    """Empty."""
+    trip: NDArray[np.void]
+    """TRIP, shape (1,)."""
+    out: NDArray[np.void]
+    """Move lists of the generator."""
+    work: NDArray[np.void]
+    """Scratch of the generator."""
+
+
+@borrowing
+def make_node(t: Record, s: Record, g: Arrays, w: Trail, at: Number, key: Number) -> Number:
+    """A new node for position `at` of the line: FRESH, or END where the game is over there.
+
+    0 where memory is full. What a position shows by itself proves its node; the move count does
+    not, since it depends on how one got there.
+    """
+    n = legal_moves_into(t, w.line, at, w.out, w.work)
+    end = end_of(t, w.line, at, n, np.int64(w.work[0]["check"]))
+    kept = n if end == NO_END else np.int64(0)
+    node = allocate_node(g, kept)
+    if node == 0:
+        return node
+    record = g.nodes[node]
+    record["key"] = key
+    record["ply"] = np.int64(w.line[at]["ply"]) & 0x7FFF
+    if end == NO_END:
+        first = np.int64(record["moves"])
+        moves = w.out[0]["move"]
+        for k in range(n):
+            g.moves[first + k] = moves[k]
+    else:
+        winner = (np.int64(end) >> 3) - 1
+        finish(s, g, node, winner, np.int64(w.line[at]["side"]), np.int64(end) & 7 != MOVE_COUNT)
+    return node
+
+
+@borrowing
+def finish(s: Record, g: Arrays, node: Number, winner: Number, side: Number, proves: Truth) -> None:
+    """Make an END node; winner -1 for a draw."""
+    record = g.nodes[node]
+    record["state"] = END
+    record["visits"] = 1
+    proof = np.int64(DRAWN)
+    if winner >= 0:
+        proof = np.int64(WON) if winner == side else np.int64(LOST)
+    prove(g, node, proof, np.int64(0))
+    record["value"] = record["q"]
+    record["own_draw"] = record["draw"]
+    if not (proves and s[0]["solver"]):
+        record["proof"] = UNPROVEN
+
+
+@borrowing
+def link(g: Arrays, node: Number, edge: Number, child: Number) -> None:
+    """Let an edge lead to a node. A marking that has passed the parent must not miss the child."""
+    g.slots[np.int64(g.nodes[node]["slots"]) + edge]["child"] = child
+    state = g.state[0]
+    if state["phase"] == MARKING and g.nodes[child]["mark"] != state["mark"]:
+        g.nodes[child]["mark"] = state["mark"]
+        g.stack[state["stack"]] = child
+        state["stack"] += 1
+
+
+@borrowing
+def stops_at(g: Arrays, s: Record, slot: Number) -> Truth:
+    """Whether a visit goes no further than a child that other parents visited.
+
+    Catch-up: the child knows more than this edge has counted. Q_epsilon: the edge's mean is off.
+    """
+    edge = g.slots[slot]
+    child = g.nodes[np.int64(edge["child"])]
+    if child["state"] != OPEN:
+        return False
+    own = np.int64(edge["visits"])
+    if edge["repeat"] != 0:
+        own -= np.int64(g.repeats[np.int64(edge["repeat"])]["visits"])
+    if own == 0:
+        return True
+    if child["visits"] <= own:
+        return False
+    if s[0]["backup"] == CATCH_UP:
+        return True
+    if s[0]["backup"] == Q_EPSILON:
+        return abs(np.float64(g.edge_values[slot]) + np.float64(child["q"])) > s[0]["q_epsilon"]
+    return False
+
+
+@borrowing
+def correction(g: Arrays, s: Record, slot: Number) -> float:
+    """The value, for the child's mover, that brings an edge's mean to the child's Q."""
+    edge = g.slots[slot]
+    q = np.float64(g.nodes[np.int64(edge["child"])]["q"])
+    if s[0]["backup"] != Q_EPSILON or edge["visits"] == 0:
+        return q
+    mean = -np.float64(g.edge_values[slot])
+    return min(max(q + np.int64(edge["visits"]) * (q - mean), -1.0), 1.0)
+
+
+@borrowing
+def verdict_on_cycle(
+    t: Record, s: Record, g: Arrays, w: Trail, slot: Number, first: Number, at: Number, near: Truth
+) -> Number:
+    """Value of a closed cycle for the side to move at its end; UNKNOWN where a judge must be asked.
+
+    `near`: the edge belongs to the root, where the judge is asked at once.
+    """
+    value = check_verdict(t, s, w.line, first, at)
+    if value != UNKNOWN:
+        return value
+    if s[0]["chase_loses"]:
+        place = judged_place(w.judged, cycle_key(w.line, first, at))
+        if w.judged[place]["used"]:
+            return np.int64(w.judged[place]["value"])
+        repeat = np.int64(g.slots[slot]["repeat"])
+        if near or (repeat != 0 and g.repeats[repeat]["visits"] >= ASK_FROM):
+            return np.int64(UNKNOWN)
+    return idle_verdict(s, w.line, at)
+
+
+@borrowing
+def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
+    """Count a visit that closed a cycle worth `value` to the side to move at its end; False where
+    memory is full."""
+    entry = repeat_of(g, g.slots[slot])
+    if entry == 0:
+        return False
+    g.nodes[node]["uncertain"] = 1
+    repeat = g.repeats[entry]
+    repeat["visits"] += 1
+    if value == 0:
+        repeat["draws"] += 1.0
+    else:
+        # a verdict that came late holds for the visits before it as well
+        repeat["sum"] = -1.0 * value * np.int64(repeat["visits"])
+        repeat["draws"] = 0.0
+    return True
+
+
+@borrowing
+def descend(
+    t: Record, s: Record, g: Arrays, w: Trail, path: NDArray[np.int32], row: Number
+) -> Number:
+    """Walk one path into `path[row]`, int32 [rows, 2, depth]: nodes and the edges taken."""
+    trip = w.trip[0]
+    state = g.state[0]
+    at = np.int64(trip["root_at"])
+    node = np.int64(state["root"])
+    depth = np.int64(0)
+    flown = np.int64(0)
+    while True:
+        record = g.nodes[node]
+        where = record["state"]
+        trip["length"] = depth
+        if where == FRESH:
+            record["state"] = WAITING
+            trip["leaf"] = node
+            fly(g, path, row, depth, np.int64(1))
+            return np.int64(LEAF)
+        if where == WAITING:
+            fly(g, path, row, depth, np.int64(1))
+            state["collisions"] += 1
+            return np.int64(COLLISION)
+        if where == END or (record["proof"] != UNPROVEN and depth > 0):
+            back_up(
+                g, s, path, row, depth, np.float64(record["q"]), np.float64(record["draw"]), flown
+            )
+            state["terminals"] += 1
+            return np.int64(DONE)
+        if depth >= s[0]["max_depth"]:
+            back_up(
+                g, s, path, row, depth, np.float64(record["q"]), np.float64(record["draw"]), flown
+            )
+            state["cuts"] += 1
+            return np.int64(DONE)
+        if depth == 0:
+            edge = select_edge(g, s, node, w.root_priors, np.int64(trip["root_end"]))
+            if edge == NO_EDGE:
+                return np.int64(STUCK)
+        else:
+            edge = select_edge(g, s, node, w.no_priors, np.int64(record["count"]))
+            if edge == NO_EDGE:  # all proven to lose, yet one has closed a repetition
+                edge = np.int64(0)
+        if edge == np.int64(record["opened"]) and not open_edge(g, node):
+            return np.int64(FULL)
+        path[row, 0, depth] = node
+        path[row, 1, depth] = edge
+        slot = np.int64(record["slots"]) + edge
+        move = np.int64(g.moves[np.int64(record["moves"]) + edge])
+        play_into(t, w.line, at, w.line, at + 1, move)
+        at += 1
+        depth += 1
+        first = cycle_start(s, w.line, np.int64(trip["root_at"]), at, w.past)
+        if first != NO_CYCLE:
+            value = verdict_on_cycle(t, s, g, w, slot, first, at, depth == 1)
+            if value == UNKNOWN:
+                trip["row"] = row
+                trip["cycle"] = first
+                trip["cycle_end"] = at
+                return np.int64(ASK)
+            if not visit_cycle(g, node, slot, value):
+                return np.int64(FULL)
+            back_up(g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, flown)
+            state["terminals"] += 1
+            return np.int64(DONE)
+        child = np.int64(g.slots[slot]["child"])
+        if child == 0:
+            key = node_key(w.line, at, s[0]["read"])
+            if s[0]["transpositions"]:
+                child = find(g, key)
+            if child != 0:
+                state["merges"] += 1
+            else:
+                child = make_node(t, s, g, w, at, key)
+                if child == 0:
+                    return np.int64(FULL)
+                if s[0]["transpositions"]:
+                    insert(g, child, key)
+            link(g, node, edge, child)
+        if s[0]["transpositions"] and stops_at(g, s, slot):
+            value = correction(g, s, slot)
+            draw = np.float64(g.nodes[child]["draw"])
+            back_up(g, s, path, row, depth, value, draw, flown)
+            return np.int64(DONE)
+        node = child

@@ -1,0 +1,144 @@
+"""What a tree says of the root's moves: lines of play, values, the best move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from variant_ai.core.search.choice import choose, move_policy, pv_adjusted, ranking
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.report import Line, Report, centipawns
+from variant_ai.core.search.tree import Edges, Tree
+
+LONGEST = 200
+
+
+def order(edges: Edges, params: SearchParams) -> list[int]:
+    """Edges of a node, best first: proven ones, then by equation 5."""
+    policy = move_policy(edges.visits, edges.q, params)
+    return [int(e) for e in ranking(policy, edges.q, edges.priors, edges.mates)]
+
+
+def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[tuple[int, int]]:
+    """Moves and nodes (0 where there is none) that follow from an edge of the root.
+
+    It ends where nothing was visited, where the game ends, and where a position comes again.
+    """
+    rules = tree.rules
+    assert tree.game is not None
+    position = tree.game.position
+    fold = rules.spec.rules.repetition.fold
+    before: dict[int, int] = {}
+    for earlier in tree.game.positions:
+        key = int(earlier["key"][0])
+        before[key] = before.get(key, 0) + 1
+    seen: set[int] = set()
+    line: list[tuple[int, int]] = []
+    while len(line) < LONGEST:
+        move, child = int(edges.moves[edge]), int(edges.children[edge])
+        line.append((move, child))
+        position = rules.play(position, move)
+        key = int(position["key"][0])
+        if child == 0 or key in seen or before.get(key, 0) + 1 >= fold:
+            break
+        seen.add(key)
+        record = tree.arrays.nodes[child]
+        if int(record["count"]) == 0 or int(record["opened"]) == 0:
+            break
+        edges = tree.edges(child)
+        best = order(edges, params)[0]
+        if edges.visits[best] == 0 and edges.mates[best] == 0:
+            break
+        edge = best
+    return line
+
+
+def make_report(
+    tree: Tree,
+    params: SearchParams,
+    *,
+    multipv: int,
+    allowed: Sequence[int] | None,
+    knows_draws: bool,
+    seconds: float,
+    depth: int,
+    stopped_by: str = "",
+    rng: np.random.Generator | None = None,
+) -> Report:
+    """The state of a search. `allowed`: moves of the root that may be played, None for all; `rng`:
+    draws the final move, None for a report on the way."""
+    edges = tree.edges(tree.root)
+    kept = np.arange(len(edges.moves))
+    if allowed is not None:
+        kept = np.flatnonzero(np.isin(edges.moves, np.array(allowed, np.int32)))
+    if not len(kept):
+        return Report(best=None, seconds=seconds, stopped_by=stopped_by)
+    part = Edges(**{name: getattr(edges, name)[kept] for name in Edges.__dataclass_fields__})
+    if params.pv_values == "on":
+        part = _adjusted(tree, part, params)
+    ranked = order(part, params)
+    if rng is not None:
+        own_moves = tree.game.ply // 2 if tree.game else 0
+        best = choose(
+            part.visits,
+            part.q,
+            part.priors,
+            params,
+            mates=part.mates,
+            own_moves=own_moves,
+            rng=rng,
+        )
+        ranked.remove(best)
+        ranked.insert(0, best)
+    shown = ranked[: max(1, multipv)]
+    lines = []
+    for edge in shown:
+        pv = tuple(move for move, _ in line_of(tree, edge, part, params))
+        q, draw = float(part.q[edge]), float(part.draws[edge])
+        wdl = None
+        if knows_draws and part.visits[edge]:
+            draw = min(max(draw, 0.0), 1.0 - abs(q))
+            wdl = ((1.0 - draw + q) / 2, draw, (1.0 - draw - q) / 2)
+        mate = int(part.mates[edge])
+        lines.append(
+            Line(
+                move=int(part.moves[edge]),
+                pv=pv,
+                visits=int(part.visits[edge]),
+                prior=float(part.priors[edge]),
+                q=q,
+                wdl=wdl,
+                cp=centipawns(q),
+                mate=mate or None,
+            )
+        )
+    longest = max(len(line.pv) for line in lines)
+    return Report(
+        best=lines[0].move,
+        ponder=lines[0].pv[1] if len(lines[0].pv) > 1 else None,
+        lines=tuple(lines),
+        visits=tree.counter("visits"),
+        evaluations=tree.counter("evaluations"),
+        terminals=tree.counter("terminals"),
+        collisions=tree.counter("collisions"),
+        merges=tree.counter("merges"),
+        tree_nodes=tree.counter("node_count"),
+        depth=depth,
+        seldepth=longest,
+        seconds=seconds,
+        hashfull=tree.hashfull,
+        stopped_by=stopped_by,
+    )
+
+
+def _adjusted(tree: Tree, edges: Edges, params: SearchParams) -> Edges:
+    """Q lowered to the value down each move's line (000 eq. 6)."""
+    leaf = edges.q.copy()
+    for edge in np.flatnonzero(edges.visits).tolist():
+        nodes = [node for _, node in line_of(tree, edge, edges, params)[: params.pv_depth] if node]
+        if nodes:
+            value = float(tree.arrays.nodes[nodes[-1]]["q"])
+            leaf[edge] = value if len(nodes) % 2 == 0 else -value
+    values = {name: getattr(edges, name) for name in Edges.__dataclass_fields__}
+    return Edges(**{**values, "q": pv_adjusted(edges.q, leaf)})

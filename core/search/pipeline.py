@@ -1,0 +1,130 @@
+"""The evaluator's own thread: while the net works on one batch, the tree thread fills the next.
+
+Answers are taken in the order in which batches were given, so that the same seed gives the same
+tree. Nobody waits for a batch that is no longer wanted: a search that is told to stop leaves it to
+its thread and goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+
+
+@dataclass
+class Job:
+    """A batch at the evaluator."""
+
+    planes: NDArray[np.float32]
+    """[B, C, H, W]; nobody else may write to it until the job is done."""
+    answer: Evaluation | None = None
+    error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+    seconds: float = 0.0
+    """What the evaluator took."""
+
+
+class EvaluatorThread:
+    """Feeds one evaluator from a queue. `submit` from any thread."""
+
+    def __init__(self, evaluator: Evaluator, wake: threading.Condition) -> None:
+        """`wake` is notified whenever a job is done."""
+        self.evaluator = evaluator
+        self._wake = wake
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="evaluator", daemon=True)
+        self._thread.start()
+
+    def submit(self, planes: NDArray[np.float32]) -> Job:
+        job = Job(planes)
+        self._jobs.put(job)
+        return job
+
+    def close(self) -> None:
+        """No job may follow. Does not wait for the one at work."""
+        self._jobs.put(None)
+
+    def join(self, timeout: float | None = None) -> None:
+        self._thread.join(timeout)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            begun = time.perf_counter()
+            try:
+                job.answer = self.evaluator.evaluate(job.planes)
+            except BaseException as error:  # raised again in the tree thread
+                job.error = error
+            job.seconds = time.perf_counter() - begun
+            job.done.set()
+            with self._wake:
+                self._wake.notify_all()
+
+
+class Pipeline:
+    """Evaluators side by side, each with a thread, and the wait for them that `stop` cuts short."""
+
+    def __init__(self, evaluators: Sequence[Evaluator]) -> None:
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._threads = [EvaluatorThread(evaluator, self._wake) for evaluator in evaluators]
+        self._next = 0
+
+    @property
+    def depth(self) -> int:
+        """Batches that may be under way: one at each evaluator, and one waiting for it."""
+        return len(self._threads) + 1
+
+    def submit(self, planes: NDArray[np.float32]) -> Job:
+        """Give a batch to the next evaluator in turn."""
+        thread = self._threads[self._next]
+        self._next = (self._next + 1) % len(self._threads)
+        return thread.submit(planes)
+
+    def wait(self, job: Job, deadline: float | None) -> bool:
+        """Until the job is done (True), or `stop` or the deadline (`time.perf_counter`) came."""
+        with self._wake:
+            while not job.done.is_set():
+                if self._stopped:
+                    return False
+                left = None if deadline is None else deadline - time.perf_counter()
+                if left is not None and left <= 0:
+                    return False
+                self._wake.wait(left)
+        return True
+
+    def pause(self, seconds: float | None) -> None:
+        """Wait for `stop`, at most so long."""
+        with self._wake:
+            if not self._stopped:
+                self._wake.wait(seconds)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
+    def stop(self) -> None:
+        """Ends waits, now and until `start`. From any thread."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+
+    def start(self) -> None:
+        with self._wake:
+            self._stopped = False
+
+    def close(self) -> None:
+        self.stop()
+        for thread in self._threads:
+            thread.close()
+        for thread in self._threads:
+            with contextlib.suppress(RuntimeError):
+                thread.join(1.0)

@@ -1,0 +1,183 @@
+"""Priors: from the policy's logits to the sorted edges of a node.
+
+A prior is kept in 16 bits: 5 bits of exponent and 11 of mantissa, of a positive number up to 1.
+The relative error is at most 2**-12, and 0 means 2**-31, which no search tells from 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.kernels import action_of
+from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
+from variant_ai.core.rules.giving_check import checks_into
+from variant_ai.core.search.nodes import OPEN, Arrays
+
+_SHIFT = 12
+_OFFSET = 96 << 11
+
+EXPANDER = np.dtype(
+    [
+        ("p", "f8", (2048,)),  # probabilities of the legal moves
+        ("gives", "u1", (2048,)),  # 1 where the move gives check
+    ],
+    align=True,
+)
+
+
+@borrowing
+def encode_prior(p: float) -> Number:
+    """The code of a probability in [0, 1], rounded to the nearest."""
+    bits = np.int64(np.float32(p).view(np.uint32))
+    code = ((bits + (1 << (_SHIFT - 1))) >> _SHIFT) - _OFFSET
+    return min(max(code, 0), 31 << 11)
+
+
+@borrowing
+def decode_prior(code: Number) -> Number:
+    """The probability of a code, a float32."""
+    return np.uint32((np.int64(code) + _OFFSET) << _SHIFT).view(np.float32)
+
+
+def decode_priors(codes: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Probabilities of an array of codes."""
+    return ((codes.astype(np.uint32) + np.uint32(_OFFSET)) << np.uint32(_SHIFT)).view(np.float32)
+
+
+@borrowing
+def expand_node(
+    t: Record,
+    a: Record,
+    action_table: NDArray[np.int32],
+    s: Record,
+    g: Arrays,
+    node: Number,
+    p: Record,
+    i: Number,
+    logits: NDArray[np.float32],
+    j: Number,
+    value: float,
+    draw: float,
+    scratch: Record,
+    work: Record,
+    trial: Record,
+) -> Truth:
+    """Make an OPEN node of what the evaluator says of position i: `logits[j]`, value, draw rate.
+
+    False, with the node as it was, where that is not a number. `action_table` maps indices of the
+    policy map to logits (-1: the head has none, prior 0).
+    """
+    record = g.nodes[node]
+    n = np.int64(record["count"])
+    first = np.int64(record["moves"])
+    chances = scratch[0]["p"]
+    greatest = -np.inf
+    for k in range(n):
+        index = action_of(a, p, i, np.int64(g.moves[first + k]))
+        action = np.int64(-1)
+        if index >= 0:
+            action = np.int64(action_table[index])
+        logit = -np.inf
+        if action >= 0:
+            logit = np.float64(logits[j, action])
+        chances[k] = logit
+        greatest = max(greatest, logit)
+    if not math.isfinite(value) or not math.isfinite(draw):
+        return False
+    if not math.isfinite(greatest):
+        if greatest > 0 or n == 0:
+            return False
+        for k in range(n):  # no move has a logit: all alike
+            chances[k] = 0.0
+        greatest = 0.0
+    total = 0.0
+    for k in range(n):
+        chances[k] = math.exp((chances[k] - greatest) / s[0]["temperature"])
+        total += chances[k]
+    if not math.isfinite(total):
+        return False
+    for k in range(n):
+        chances[k] /= total
+    settle(t, s, g, node, p, i, scratch, work, trial)
+    record["value"] = min(max(value, -1.0), 1.0)
+    record["own_draw"] = min(max(draw, 0.0), 1.0)
+    record["q"] = record["value"]
+    record["draw"] = record["own_draw"]
+    record["visits"] = 1
+    record["state"] = OPEN
+    return True
+
+
+@borrowing
+def expand_uniform(
+    t: Record,
+    s: Record,
+    g: Arrays,
+    node: Number,
+    p: Record,
+    i: Number,
+    scratch: Record,
+    work: Record,
+    trial: Record,
+) -> None:
+    """`expand_node` for an evaluator that finds every move alike and every position even."""
+    record = g.nodes[node]
+    n = np.int64(record["count"])
+    chances = scratch[0]["p"]
+    if s[0]["enhance"] and n * s[0]["enhance_threshold"] > 1.0:
+        for k in range(n):
+            chances[k] = 1.0 / n
+        settle(t, s, g, node, p, i, scratch, work, trial)
+    else:
+        first = np.int64(record["moves"])
+        code = encode_prior(1.0 / n)
+        for k in range(n):
+            g.priors[first + k] = code
+    record["visits"] = 1
+    record["state"] = OPEN
+
+
+@borrowing
+def settle(
+    t: Record,
+    s: Record,
+    g: Arrays,
+    node: Number,
+    p: Record,
+    i: Number,
+    scratch: Record,
+    work: Record,
+    trial: Record,
+) -> None:
+    """Enhance checks (000 eq. 12), then write the node's priors and sort its edges by them."""
+    record = g.nodes[node]
+    n = np.int64(record["count"])
+    first = np.int64(record["moves"])
+    chances = scratch[0]["p"]
+    if s[0]["enhance"]:
+        gives = scratch[0]["gives"]
+        if checks_into(t, p, i, g.moves, first, n, work, trial, gives) > 0:
+            greatest = 0.0
+            for k in range(n):
+                greatest = max(greatest, chances[k])
+            total = 0.0
+            for k in range(n):
+                if gives[k] and chances[k] < s[0]["enhance_threshold"]:
+                    chances[k] += s[0]["enhance_factor"] * greatest
+                total += chances[k]
+            for k in range(n):
+                chances[k] /= total
+    # insertion sort, stable: equal priors stay in the order of the move generator
+    for k in range(n):
+        code = encode_prior(chances[k])
+        move = g.moves[first + k]
+        at = first + k
+        while at > first and np.int64(g.priors[at - 1]) < code:
+            g.priors[at] = g.priors[at - 1]
+            g.moves[at] = g.moves[at - 1]
+            at -= 1
+        g.priors[at] = code
+        g.moves[at] = move

@@ -1,0 +1,479 @@
+"""The search: a position with its history in, a move and what is known of it out.
+
+`Search` is what engines, analysis and matches use. `run` blocks; `stop` and `report` may be called
+from any other thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
+from variant_ai.core.search.descend import FULL, STUCK
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.lines import make_report
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.pipeline import Job, Pipeline
+from variant_ai.core.search.report import Report
+from variant_ai.core.search.tree import Tree
+from variant_ai.specs.errors import DataError, MoveError, VariantAIError
+from variant_ai.specs.schema import VariantSpec
+
+MOST = 1 << 62
+SLICE_SECONDS = 0.004
+"""How long the tree thread may hold the tree without looking up."""
+
+
+@dataclass
+class _Flight:
+    """A batch at an evaluator."""
+
+    batch: Batch
+    rows: int
+    job: Job
+
+
+@dataclass
+class Phases:
+    """Seconds that a search spent on what, of the tree thread unless it says otherwise."""
+
+    fill: float = 0.0
+    """Selection, rules and encoding: gathering leaves."""
+    complete: float = 0.0
+    """Priors, expansion and back-up."""
+    wait: float = 0.0
+    """For the evaluator."""
+    network: float = 0.0
+    """Of the evaluator's threads."""
+    batches: int = 0
+    """Batches evaluated."""
+    rows: int = 0
+    """Positions in them."""
+
+
+class Search:
+    """Searches one game after the other, with one evaluator or several.
+
+    All methods but `stop` and `report` belong to one thread.
+    """
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        evaluator: Evaluator | Sequence[Evaluator],
+        params: SearchParams | None = None,
+        *,
+        rules: Rules | None = None,
+    ) -> None:
+        """Several evaluators (of the same net) work side by side on the batches of one tree.
+
+        Raises DataError where the evaluator is of another shape than the spec's planes.
+        """
+        evaluators = [evaluator] if isinstance(evaluator, Evaluator) else list(evaluator)
+        if not evaluators:
+            raise VariantAIError("a search needs an evaluator")
+        first = evaluators[0]
+        self.spec = spec
+        self.params = params or SearchParams.of(spec)
+        self.rules = rules or _rules(spec)
+        self.encoder = Encoder(spec, "flat" if first.info.head == "flat" else "map")
+        for each in evaluators:
+            _check_shape(self.encoder, each)
+        self.uniform = bool(first.is_uniform)
+        self.phases = Phases()
+        self._pipeline = Pipeline(evaluators)
+        self._tree = _tree(self.encoder, self.rules, self.params)
+        self._rng = np.random.default_rng(self.params.seed)
+        self._lock = threading.RLock()
+        self._batches = [self._new_batch() for _ in range(self._pipeline.depth + 1)]
+        self._knows_draws = False
+        self._flights: deque[_Flight] = deque()
+        self._allowed: Sequence[int] | None = None
+        self._begun = 0.0
+        self._depth = 0
+        self._fresh = False
+        self.set_game(Game(self.rules))
+
+    def _new_batch(self) -> Batch:
+        planes = 0 if self.uniform else int(np.prod(self.encoder.shape))
+        return new_batch(self.params.batch_size, planes, self.params.max_depth)
+
+    # --- the position ----------------------------------------------------------------------------
+
+    def set_game(self, game: Game) -> None:
+        """Search from the game's last position. What is known of it from before is kept."""
+        with self._lock:
+            self._tree.set_game(game)
+            self._fresh = True
+
+    def advance(self, move: int) -> None:
+        """Play a legal move. Raises MoveError."""
+        game = self.game
+        if move not in game.legal_moves():
+            raise MoveError(f"move {move} is not legal (FEN {game.fen()})")
+        after = copied(game)
+        after.push(move)
+        self.set_game(after)
+
+    @property
+    def game(self) -> Game:
+        assert self._tree.game is not None
+        return self._tree.game
+
+    def clear(self) -> None:
+        """Forget everything, the state of the random numbers included."""
+        with self._lock:
+            game = self.game
+            self._tree.forget()
+            self._rng = np.random.default_rng(self.params.seed)
+            self._tree.set_game(game)
+
+    def close(self) -> None:
+        """Let the evaluators' threads go. They close their evaluators no more than they made them."""
+        self._pipeline.close()
+
+    def __enter__(self) -> Search:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # --- the search ------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End the present `run`. From any thread; does not wait."""
+        self._pipeline.stop()
+
+    def report(self, multipv: int = 1) -> Report:
+        """What the search knows by now. From any thread."""
+        with self._lock:
+            return self._report(multipv)
+
+    def run(
+        self,
+        limits: Limits,
+        *,
+        moves: Sequence[int] | None = None,
+        multipv: int = 1,
+        on_report: Callable[[Report], None] | None = None,
+        interval: float = 1.0,
+    ) -> Report:
+        """Search until a limit is met, `stop` is called, or nothing is left to find out.
+
+        moves: the root's moves to consider, all if None; those that are not legal are ignored, and
+        raise MoveError where none is left. on_report: called in this thread every `interval`
+        seconds. Raises DataError where the evaluator's answer is not a number.
+        """
+        self._begun = time.perf_counter()
+        self._depth = 0
+        self.phases = Phases()
+        self._pipeline.start()
+        tree, game = self._tree, self.game
+        with self._lock:
+            tree.begin()
+        outcome = game.outcome()
+        if outcome is not None:
+            return Report(best=None, seconds=self._seconds(), stopped_by="game over")
+        self._allowed = self._legal(moves)
+        deadline = None if limits.movetime is None else self._begun + limits.movetime
+        if limits.infinite:
+            deadline = None
+        reason = self._open_root(None if self.params.use_raw_network else deadline)
+        if not reason and self.params.use_raw_network:
+            reason = "raw network"
+        if not reason:
+            with self._lock:
+                tree.prepare_root(self._allowed, self._rng)
+            reason = self._search(limits, deadline, multipv, on_report, interval)
+        while limits.infinite and not self._pipeline.stopped:
+            self._pipeline.pause(None)
+            reason = "stop"
+        with self._lock:
+            return self._report(multipv, reason, self._rng)
+
+    def _legal(self, moves: Sequence[int] | None) -> list[int] | None:
+        if moves is None:
+            return None
+        legal = self.game.legal_moves()
+        allowed = [int(move) for move in legal if move in set(moves)]
+        if not allowed:
+            raise MoveError(f"none of the moves to search is legal (FEN {self.game.fen()})")
+        return allowed if len(allowed) < len(legal) else None
+
+    def _open_root(self, deadline: float | None) -> str:
+        """Have the root evaluated; why the search ends here, or an empty string."""
+        if self._tree.root_is_open:
+            return ""
+        batch = self._batches[0]
+        with self._lock:
+            rows, _ = self._tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
+        if not rows:
+            return ""
+        flight = _Flight(batch, rows, self._pipeline.submit(self._planes(batch, rows)))
+        if not self._pipeline.wait(flight.job, deadline):
+            self._give_up(flight)
+            return "stop" if self._pipeline.stopped else "movetime"
+        self._take(flight)
+        return ""
+
+    def _search(
+        self,
+        limits: Limits,
+        deadline: float | None,
+        multipv: int,
+        on_report: Callable[[Report], None] | None,
+        interval: float,
+    ) -> str:
+        """The loop of the tree thread; returns why it ended."""
+        if self.uniform:
+            step = self._uniform_step()
+        else:
+            step = self._step()
+        next_report = self._begun + interval
+        reason = ""
+        finished = ""
+        try:
+            while not reason:
+                reason = self._limit(limits, deadline) or finished
+                if reason:
+                    break
+                finished = step(self._left(limits), deadline)
+                with self._lock:
+                    self._tree.reclaim()
+                if on_report is not None and time.perf_counter() >= next_report:
+                    on_report(self.report(multipv))
+                    next_report = time.perf_counter() + interval
+        finally:
+            while self._flights:
+                self._give_up(self._flights.pop())
+        return reason
+
+    def _left(self, limits: Limits) -> int:
+        """Visits and evaluations that may still be begun."""
+        left = MOST
+        if not limits.infinite:
+            if limits.visits is not None:
+                left = limits.visits - self._tree.counter("visits")
+            if limits.evaluations is not None:
+                left = min(left, limits.evaluations - self._tree.counter("evaluations"))
+        return left
+
+    def _limit(self, limits: Limits, deadline: float | None) -> str:
+        """The limit that has been met, or an empty string."""
+        tree = self._tree
+        if self._pipeline.stopped:
+            return "stop"
+        if tree.solved:
+            return "solved"
+        if limits.infinite:
+            return ""
+        if limits.visits is not None and tree.counter("visits") >= limits.visits:
+            return "simulations"
+        if limits.evaluations is not None and tree.counter("evaluations") >= limits.evaluations:
+            return "evaluations"
+        if deadline is not None:
+            if time.perf_counter() >= deadline:
+                return "movetime"
+            legal = self.game.legal_moves() if self._allowed is None else self._allowed
+            if len(legal) == 1 and tree.counter("visits") > self.params.batch_size:
+                return "one move"
+        if limits.depth is not None or limits.mate is not None:
+            report = self.report()
+            if limits.depth is not None and report.seldepth >= limits.depth:
+                return "depth"
+            mate = report.lines[0].mate_in
+            if limits.mate is not None and mate is not None and 0 < mate <= limits.mate:
+                return "mate"
+        return ""
+
+    def _uniform_step(self) -> Callable[[int, float | None], str]:
+        """A slice of search without an evaluator, all compiled."""
+        enough = 256
+        batch = self._batches[0]
+
+        def step(left: int, deadline: float | None) -> str:
+            nonlocal enough
+            begun = time.perf_counter()
+            with self._lock:
+                _, outcome = self._tree.fill(batch, 0, self.params.batch_size, left, enough)
+            took = time.perf_counter() - begun
+            self.phases.fill += took
+            if took < SLICE_SECONDS / 2 and enough < 1 << 16:
+                enough *= 2
+            elif took > SLICE_SECONDS and enough > 64:
+                enough //= 2
+            return self._ending(outcome)
+
+        return step
+
+    def _step(self) -> Callable[[int, float | None], str]:
+        """Fill a batch and give it away, or wait for the oldest one and take its answer.
+
+        A batch that could not be filled is kept while the evaluator has another to work on: its
+        answer will open new leaves.
+        """
+        free = deque(self._batches)
+        rows = 0
+        ended = ""
+
+        def step(left: int, deadline: float | None) -> str:
+            nonlocal rows, ended
+            size = self.params.batch_size
+            batch = free[0]
+            most = left - rows - sum(flight.rows for flight in self._flights)
+            if len(self._flights) < self._pipeline.depth and rows < size and most > 0 and not ended:
+                begun = time.perf_counter()
+                with self._lock:
+                    rows, outcome = self._tree.fill(batch, rows, size, most)
+                self.phases.fill += time.perf_counter() - begun
+                if outcome != ENOUGH:
+                    ended = self._ending(outcome)
+            full = rows == size and len(self._flights) < self._pipeline.depth
+            if full or (rows and not self._flights):
+                job = self._pipeline.submit(self._planes(batch, rows))
+                self._flights.append(_Flight(free.popleft(), rows, job))
+                rows = 0
+                if len(self._flights) < self._pipeline.depth and most > size and not ended:
+                    return ""
+            if not self._flights:
+                return ended
+            begun = time.perf_counter()
+            arrived = self._pipeline.wait(self._flights[0].job, deadline)
+            self.phases.wait += time.perf_counter() - begun
+            if not arrived:
+                if rows:
+                    self._give_up_rows(batch, rows)
+                    rows = 0
+                return ""
+            flight = self._flights.popleft()
+            free.append(flight.batch)
+            self._take(flight)
+            return ended if not self._flights and not rows else ""
+
+        return step
+
+    def _ending(self, outcome: int) -> str:
+        """Why no more leaves can be had: `memory`, `solved`, or nothing."""
+        if outcome == STUCK:
+            return "solved"
+        if outcome == FULL:
+            if self._tree.reclaim():
+                self._tree.finish_reclaim()
+                return ""
+            return "memory"
+        return ""
+
+    def _planes(self, batch: Batch, rows: int) -> NDArray[np.float32]:
+        planes: NDArray[np.float32] = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+        return planes
+
+    def _take(self, flight: _Flight) -> None:
+        """Back up what the evaluator said."""
+        job, rows = flight.job, flight.rows
+        if job.error is not None:
+            self._give_up(flight)
+            raise job.error
+        assert job.answer is not None
+        answer = job.answer
+        begun = time.perf_counter()
+        with self._lock:
+            try:
+                _check_answer(answer, rows, self.encoder.actions)
+            except DataError:
+                self._give_up(flight)
+                raise
+            draws = None if answer.wdl is None else answer.wdl[:, 1]
+            self._knows_draws = draws is not None
+            self._tree.complete(flight.batch, 0, rows, answer.value, answer.policy, draws)
+        self.phases.complete += time.perf_counter() - begun
+        self.phases.network += job.seconds
+        self.phases.batches += 1
+        self.phases.rows += rows
+
+    def _give_up(self, flight: _Flight) -> None:
+        """Abandon a batch. Its planes may still be read, so a new one takes its place."""
+        with self._lock:
+            self._tree.abandon(flight.batch, 0, flight.rows)
+        self._batches = [
+            self._new_batch() if batch is flight.batch else batch for batch in self._batches
+        ]
+
+    def _give_up_rows(self, batch: Batch, rows: int) -> None:
+        with self._lock:
+            self._tree.abandon(batch, 0, rows)
+
+    # --- reports ---------------------------------------------------------------------------------
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._begun
+
+    def _report(
+        self, multipv: int, stopped_by: str = "", rng: np.random.Generator | None = None
+    ) -> Report:
+        tree = self._tree
+        visits = tree.counter("visits")
+        if visits:
+            self._depth = max(self._depth, round(tree.counter("depths") / visits), 1)
+        return make_report(
+            tree,
+            self.params,
+            multipv=multipv,
+            allowed=self._allowed,
+            knows_draws=self._knows_draws,
+            seconds=self._seconds(),
+            depth=self._depth,
+            stopped_by=stopped_by,
+            rng=rng,
+        )
+
+
+def copied(game: Game) -> Game:
+    """A game of its own with the same moves."""
+    copy = Game(game.rules, game.rules.fen(game.positions[0]))
+    for move in game.moves:
+        copy.push(move)
+    return copy
+
+
+def _rules(spec: VariantSpec) -> Rules:
+    from variant_ai.core.rules import make_rules
+
+    return make_rules(spec)
+
+
+def _tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
+    if not isinstance(rules, KernelRules):
+        raise VariantAIError(
+            f"variant {rules.spec.variant!r} runs on the rules engine {rules.name!r}, which the "
+            "search cannot use yet"
+        )
+    return Tree(encoder, rules, params)
+
+
+def _check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
+    if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
+        raise DataError(
+            f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
+            f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
+            f"{encoder.actions}"
+        )
+
+
+def _check_answer(answer: Evaluation, rows: int, actions: int) -> None:
+    if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
+        raise DataError(
+            f"the evaluator's answer to {rows} positions has values {answer.value.shape} and "
+            f"policy {answer.policy.shape}; ({rows},) and ({rows}, {actions}) are needed"
+        )

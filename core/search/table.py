@@ -1,0 +1,104 @@
+"""The transposition table: from a position's full key to its node.
+
+Two positions share a node where nothing that the network or the rules read differs: the position
+itself (pieces, hands, castling, en passant, checks left) and those counters that the spec's planes
+or rules look at. With the ply among them, ply rises along every edge and the graph has no cycle
+(000 9.2.5 asks for the move counter and the no-progress counter for the same reason).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.rules.cache import Number, Record, borrowing
+from variant_ai.core.search.nodes import SWEEPING, Arrays
+from variant_ai.specs.planes import input_planes
+from variant_ai.specs.schema import VariantSpec
+
+READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
+
+
+def counters_read(spec: VariantSpec) -> int:
+    """Bits of the counters that planes or rules of the spec look at."""
+    words = {plane.item for plane in input_planes(spec)}
+    rules = spec.rules
+    read = 0
+    if "move_number" in words:
+        read |= READS_PLY
+    if "halfmove" in words or rules.no_progress.plies != "none" or rules.counting != "none":
+        read |= READS_CLOCK
+    if rules.no_progress.plies != "none" and rules.no_progress.checks_counted != "all":
+        read |= READS_CHECKS
+    if "repetitions" in words:
+        read |= READS_REPETITIONS
+    return read
+
+
+@borrowing
+def node_key(p: Record, i: Number, read: Number) -> Number:
+    """Full key of position i, uint64: its own key and the counters in `read`."""
+    position = p[i]
+    packed = np.uint64(0)
+    if read & READS_PLY:
+        packed |= np.uint64(position["ply"]) & np.uint64(0xFFFF)
+    if read & READS_CLOCK:
+        packed |= (np.uint64(position["clock"]) & np.uint64(0xFFFF)) << np.uint64(16)
+        packed ^= (np.uint64(position["count_limit"]) & np.uint64(0xFF)) << np.uint64(54)
+    if read & READS_CHECKS:
+        packed |= (np.uint64(position["checks"][0]) & np.uint64(0x3FF)) << np.uint64(32)
+        packed |= (np.uint64(position["checks"][1]) & np.uint64(0x3FF)) << np.uint64(42)
+    if read & READS_REPETITIONS:
+        seen = min(np.int64(position["repetitions"]), np.int64(2))
+        packed |= np.uint64(seen) << np.uint64(52)
+    return position["key"] ^ mixed(packed)
+
+
+@borrowing
+def mixed(packed: Number) -> Number:
+    """splitmix64's finaliser; 0 stays 0."""
+    x = (packed ^ (packed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@borrowing
+def find(g: Arrays, key: Number) -> Number:
+    """The node of a key, 0 if there is none. Nodes that a sweep is about to free are none."""
+    state = g.state[0]
+    mask = np.uint64(g.heads.shape[0] - 1)
+    node = np.int64(g.heads[np.int64(key & mask)])
+    while node != 0:
+        record = g.nodes[node]
+        if record["key"] == key and not (
+            state["phase"] == SWEEPING and record["mark"] != state["mark"]
+        ):
+            return node
+        node = np.int64(record["next"])
+    return np.int64(0)
+
+
+@borrowing
+def insert(g: Arrays, node: Number, key: Number) -> None:
+    """Enter a node under its key."""
+    mask = np.uint64(g.heads.shape[0] - 1)
+    head = np.int64(key & mask)
+    g.nodes[node]["next"] = g.heads[head]
+    g.heads[head] = node
+
+
+@borrowing
+def remove(g: Arrays, node: Number) -> None:
+    """Take a node out of its chain, if it is in it."""
+    record = g.nodes[node]
+    mask = np.uint64(g.heads.shape[0] - 1)
+    head = np.int64(record["key"] & mask)
+    at = np.int64(g.heads[head])
+    if at == node:
+        g.heads[head] = record["next"]
+        return
+    while at != 0:
+        after = np.int64(g.nodes[at]["next"])
+        if after == node:
+            g.nodes[at]["next"] = record["next"]
+            return
+        at = after

@@ -1,0 +1,468 @@
+"""One graph and the game it belongs to: the face of the compiled search for Python.
+
+A tree belongs to one thread at a time; `Search` guards it with a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.rules.fairy import FairyRules
+from variant_ai.core.rules.game import CycleJudge, Game
+from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.movegen import new_moves, new_work
+from variant_ai.core.rules.notation import uci
+from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.verdicts import idle_winner
+from variant_ai.core.search.batch import Batch, Bench, abandon, complete, fill, new_batch, new_bench
+from variant_ai.core.search.descend import ASK, TRIP, Trail, make_node
+from variant_ai.core.search.nodes import (
+    DRAWN,
+    IDLE,
+    LOST,
+    OPEN,
+    SWEEPING,
+    UNPROVEN,
+    WON,
+    Arrays,
+    clear,
+    new_arrays,
+    reset_counters,
+)
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.priors import decode_priors
+from variant_ai.core.search.repetition import cycle_key, judged_place, new_judged, past_of
+from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
+from variant_ai.core.search.settings import compile_settings
+from variant_ai.core.search.table import find, insert, node_key
+from variant_ai.specs.errors import DataError
+
+_NOTHING = np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of a node, best prior first. Arrays of shape (n,)."""
+
+    moves: NDArray[np.int32]
+    priors: NDArray[np.float64]
+    visits: NDArray[np.int64]
+    q: NDArray[np.float64]
+    """For the side that moves; 0 without visits."""
+    draws: NDArray[np.float64]
+    mates: NDArray[np.int64]
+    """Plies to the end of a proven game: positive won, negative lost for the side that moves."""
+    drawn: NDArray[np.bool_]
+    """Proven draws."""
+    children: NDArray[np.int32]
+    """Nodes, 0 none."""
+    closes: NDArray[np.bool_]
+    """Edges most of whose visits closed a repetition."""
+
+
+class Tree:
+    """The graph of one game."""
+
+    def __init__(self, encoder: Encoder, rules: KernelRules, params: SearchParams) -> None:
+        self.rules = rules
+        self.encoder = encoder
+        self.params = params
+        self.settings = compile_settings(rules.spec, params)
+        self.arrays: Arrays = new_arrays(params.memory_mb << 20, params.backup != "catch-up")
+        self.root = 0
+        self.game: Game | None = None
+        self._judged = new_judged()
+        self._judge: CycleJudge | None = None
+        self._trail = self._new_trail(None)
+        self._bench: Bench = new_bench()
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Load or compile what a search calls only now and then: a minute's compilation must not
+        fall into the first game."""
+        batch = new_batch(1, 0, 1)
+        self.set_game(Game(self.rules))
+        self.fill(batch, 0, 1, 1)
+        self.abandon(batch, 0, 1)
+        self.fill(batch, 0, 1, 1)
+        logits = np.zeros((1, self.encoder.actions), np.float32)
+        self.complete(batch, 0, 1, np.zeros(1, np.float32), logits, None)
+        find(self.arrays, self._key(self._trail.line[:1].copy()))
+        begin_reclaim(self.arrays)
+        self.finish_reclaim()
+        cycle_key(self._trail.line, np.int64(0), np.int64(0))
+        judged_place(self._judged, np.uint64(0))
+        self.forget()
+
+    # --- the game --------------------------------------------------------------------------------
+
+    def set_game(self, game: Game) -> bool:
+        """Search from the game's last position. Returns whether what is known of it was kept."""
+        kept = self.root != 0 and self.params.reuse_tree and self._go_on(game)
+        if not kept:
+            clear(self.arrays)
+            self.root = 0
+            self._judged[:] = new_judged()
+        self.game = game
+        self._trail = self._new_trail(game)
+        if not kept:
+            self._plant()
+        elif self.params.deterministic:
+            self.finish_reclaim()
+        return kept
+
+    def forget(self) -> None:
+        """Drop the graph."""
+        clear(self.arrays)
+        self.root = 0
+        self.game = None
+
+    def _new_trail(self, game: Game | None) -> Trail:
+        positions: Sequence[Position] = game.positions if game else ()
+        line = np.zeros(len(positions) + self.params.max_depth + 2, POSITION)
+        for index, position in enumerate(positions):
+            line[index] = position[0]
+        trip = np.zeros(1, TRIP)
+        trip[0]["root_at"] = len(positions) - 1
+        keys = line["key"][: len(positions)].copy()
+        return Trail(
+            line=line,
+            past=past_of(keys),
+            judged=self._judged,
+            root_priors=_NOTHING,
+            no_priors=_NOTHING,
+            trip=trip,
+            out=new_moves(2),
+            work=new_work(),
+        )
+
+    def _key(self, position: Position) -> np.uint64:
+        key: int = node_key(position, 0, np.int64(self.settings[0]["read"]))
+        return np.uint64(key)
+
+    def _plant(self) -> None:
+        """The first node."""
+        trail = self._trail
+        at = np.int64(trail.trip[0]["root_at"])
+        key = self._key(trail.line[at : at + 1].copy())
+        node = make_node(self.rules.tables, self.settings, self.arrays, trail, at, key)
+        if self.settings[0]["transpositions"]:
+            insert(self.arrays, np.int64(node), key)
+        self._take_root(int(node))
+
+    def _take_root(self, node: int) -> None:
+        self.root = node
+        self.arrays.state[0]["root"] = node
+        self._trail.trip[0]["root_end"] = int(self.arrays.nodes[node]["count"])
+
+    def _go_on(self, game: Game) -> bool:
+        """Make the node of the game's last position the root, if there is one."""
+        assert self.game is not None
+        key = self._key(game.position)
+        g = self.arrays
+        if self.settings[0]["transpositions"]:
+            self._finish_sweep()
+            node = int(find(g, key))
+        else:
+            node = self._walk_to(game)
+        if node == 0 or g.nodes[node]["key"] != key:
+            return False
+        if int(g.nodes[node]["count"]) == 0:  # an end that the game does not see
+            return False
+        if node != self.root:
+            self._finish_sweep()
+            self.root = node
+            g.state[0]["root"] = node
+            begin_reclaim(g)
+            self._check_proof(game)
+        return True
+
+    def _walk_to(self, game: Game) -> int:
+        """Without a table: follow the moves played since."""
+        assert self.game is not None
+        old = self.game
+        if game.moves[: old.ply] != old.moves or not np.array_equal(
+            game.positions[0], old.positions[0]
+        ):
+            return 0
+        node = self.root
+        for move in game.moves[old.ply :]:
+            edges = self.edges(node)
+            places = np.flatnonzero(edges.moves == move)
+            node = int(edges.children[places[0]]) if len(places) else 0
+            if node == 0:
+                return 0
+        return node
+
+    def _check_proof(self, game: Game) -> None:
+        """A proof holds for every path; the game's own history may still cut the line short."""
+        g = self.arrays
+        if g.nodes[self.root]["proof"] == UNPROVEN:
+            return
+        line = Game(game.rules, game.rules.fen(game.positions[0]))
+        for move in game.moves:
+            line.push(move)
+        nodes = [self.root]
+        for move, child in self.proven_line(self.root):
+            line.push(move)
+            nodes.append(child)
+            outcome = line.outcome()
+            if outcome is not None:
+                if outcome.reason in ("repetition", "perpetual check", "perpetual chase"):
+                    break
+                return
+        else:
+            return
+        for node in nodes:
+            if int(g.nodes[node]["count"]):
+                g.nodes[node]["proof"] = UNPROVEN
+                g.nodes[node]["uncertain"] = 1
+
+    def proven_line(self, node: int) -> list[tuple[int, int]]:
+        """Moves and nodes of the shortest proven win or the longest defence from a proven node."""
+        line: list[tuple[int, int]] = []
+        while int(self.arrays.nodes[node]["count"]) and len(line) < 1000:
+            edges = self.edges(node)
+            if self.arrays.nodes[node]["proof"] == WON:
+                wins = np.flatnonzero(edges.mates > 0)
+                if not len(wins):
+                    break
+                best = int(wins[edges.mates[wins].argmin()])
+            elif self.arrays.nodes[node]["proof"] == LOST:
+                best = int(edges.mates.argmin())
+            else:
+                break
+            node = int(edges.children[best])
+            line.append((int(edges.moves[best]), node))
+        return line
+
+    # --- before a search -------------------------------------------------------------------------
+
+    @property
+    def root_is_open(self) -> bool:
+        """Whether the root has been evaluated."""
+        return bool(self.arrays.nodes[self.root]["state"] == OPEN)
+
+    def begin(self) -> None:
+        """Start the counts of a search."""
+        reset_counters(self.arrays)
+
+    def prepare_root(self, allowed: Sequence[int] | None, rng: np.random.Generator) -> None:
+        """Noise in the root's priors, and the moves the search may use (None: all).
+
+        The root must have been evaluated. Its untried edges are sorted anew, those left out last.
+        """
+        g, params = self.arrays, self.params
+        record = g.nodes[self.root]
+        n, opened, first = int(record["count"]), int(record["opened"]), int(record["moves"])
+        moves, codes = g.moves[first : first + n], g.priors[first : first + n]
+        order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
+        moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
+        priors = decode_priors(codes).astype(np.float64)
+        use = np.ones(n, bool) if allowed is None else np.isin(moves, np.array(allowed, np.int32))
+        self._trail.trip[0]["root_end"] = n
+        self._trail = self._trail._replace(root_priors=_NOTHING)
+        if params.noise_epsilon == 0 and use.all():
+            return
+        if params.noise_epsilon > 0:
+            count = int(use.sum())
+            noise = np.full(count, 1.0 / count)
+            if params.noise_style == "dirichlet":
+                noise = rng.dirichlet(np.full(count, params.noise_alpha))
+            priors[use] = (1.0 - params.noise_epsilon) * priors[use] + params.noise_epsilon * noise
+        priors[~use] = -1.0
+        order = opened + np.argsort(-priors[opened:], kind="stable")
+        moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
+        priors[opened:] = priors[order]
+        self._trail.trip[0]["root_end"] = opened + int((priors[opened:] >= 0).sum())
+        self._trail = self._trail._replace(root_priors=priors.astype(np.float32))
+
+    # --- the search ------------------------------------------------------------------------------
+
+    def fill(
+        self, batch: Batch, first: int, end: int, most: int, enough: int | None = None
+    ) -> tuple[int, int]:
+        """Gather leaves: (row behind the last, outcome), see `batch.fill`.
+
+        With `enough` the evaluator is a uniform one, and nothing is left to evaluate.
+        """
+        made = 0
+        while True:
+            before = int(self.arrays.state[0]["visits"])
+            result = fill(
+                self.rules.tables,
+                self.encoder.input_record,
+                self.settings,
+                self.arrays,
+                self._trail,
+                batch,
+                self._bench,
+                np.int64(first),
+                np.int64(end),
+                np.int64((enough or 0) - made),
+                np.int64(most - made),
+                np.int64(enough is not None),
+            )
+            row, outcome = int(result) >> 3, int(result) & 7
+            if outcome != ASK:
+                return row, outcome
+            self._ask(batch)
+            made += int(self.arrays.state[0]["visits"]) - before + max(row - first, 0)
+            first = row
+
+    def complete(
+        self,
+        batch: Batch,
+        first: int,
+        end: int,
+        values: NDArray[np.float32],
+        logits: NDArray[np.float32],
+        draws: NDArray[np.float32] | None,
+    ) -> None:
+        """Take the evaluator's answer for rows `first` to `end`.
+
+        Raises DataError where it is not a number; those rows are given up.
+        """
+        done = int(
+            complete(
+                self.rules.tables,
+                self.encoder.policy_record,
+                self.encoder.action_table,
+                self.settings,
+                self.arrays,
+                batch,
+                self._bench,
+                np.int64(first),
+                np.int64(end),
+                np.ascontiguousarray(values, np.float32),
+                np.ascontiguousarray(logits, np.float32),
+                _NOTHING if draws is None else np.ascontiguousarray(draws, np.float32),
+            )
+        )
+        if done != end:
+            fen = self.rules.fen(batch.positions[done : done + 1].copy())
+            self.abandon(batch, done, end)
+            raise DataError(
+                f"the net's answer is not a number (value {values[done]}) for the position {fen}"
+            )
+
+    def abandon(self, batch: Batch, first: int, end: int) -> None:
+        """Undo rows `first` to `end`."""
+        abandon(self.arrays, batch, np.int64(first), np.int64(end))
+
+    def _ask(self, batch: Batch) -> None:
+        """Have the chase of the cycle that a descent met judged, and keep the verdict."""
+        assert self.game is not None
+        trail, trip, g = self._trail, self._trail.trip[0], self.arrays
+        first, last, row = int(trip["cycle"]), int(trip["cycle_end"]), int(trip["row"])
+        moves = list(self.game.moves)
+        for depth in range(int(trip["length"]) + 1):
+            node, edge = batch.paths[row, :, depth].tolist()
+            moves.append(int(g.moves[int(g.nodes[node]["moves"]) + edge]))
+        spec, types = self.rules.spec, self.rules.types
+        cycle = [uci(types, spec.board.files, move) for move in moves[first:last]]
+        if first >= int(trip["root_at"]):  # the second occurrence: it goes round to the full fold
+            cycle *= spec.rules.repetition.fold - 1
+        if self._judge is None:
+            self._judge = FairyRules(spec)
+        fen = self.rules.fen(trail.line[first : first + 1].copy())
+        verdict = self._judge.judge_cycle(fen, cycle)
+        side = int(trail.line[last]["side"])
+        winner = idle_winner(spec, side)
+        if verdict is not None and verdict.reason == "perpetual chase":
+            winner = verdict.winner
+        if 2 * np.count_nonzero(self._judged["used"]) >= len(self._judged):
+            self._judged[:] = new_judged()
+        key = np.uint64(cycle_key(trail.line, np.int64(first), np.int64(last)))
+        place = int(judged_place(self._judged, key))
+        self._judged[place]["key"] = key
+        self._judged[place]["used"] = 1
+        self._judged[place]["value"] = 0 if winner is None else (1 if winner == side else -1)
+
+    # --- memory ----------------------------------------------------------------------------------
+
+    def reclaim(self, steps: int = SLICE) -> bool:
+        """Free a little of what cannot be reached any more; False when there is nothing left."""
+        if self.arrays.state[0]["phase"] == IDLE:
+            return False
+        return bool(reclaim(self.arrays, np.int64(steps)) != IDLE)
+
+    def finish_reclaim(self) -> None:
+        while self.reclaim(1 << 20):
+            pass
+
+    def _finish_sweep(self) -> None:
+        while self.arrays.state[0]["phase"] == SWEEPING:
+            reclaim(self.arrays, np.int64(1 << 20))
+
+    @property
+    def hashfull(self) -> int:
+        """Share of the memory in use, per mille."""
+        state = self.arrays.state[0]
+        return min(1000, int(state["bytes"]) * 1000 // max(1, int(state["byte_limit"])))
+
+    # --- what it knows ---------------------------------------------------------------------------
+
+    def edges(self, node: int) -> Edges:
+        """The edges of a node."""
+        g = self.arrays
+        record = g.nodes[node]
+        n, opened = int(record["count"]), int(record["opened"])
+        first, slot = int(record["moves"]), int(record["slots"])
+        slots = g.slots[slot : slot + opened]
+        visits = np.zeros(n, np.int64)
+        visits[:opened] = slots["visits"]
+        children = np.zeros(n, np.int32)
+        children[:opened] = slots["child"]
+        there = g.nodes[children]
+        known = children > 0
+        proof = np.where(known, there["proof"], UNPROVEN)
+        q = np.where(known, -there["q"].astype(np.float64), 0.0)
+        draws = np.where(known, there["draw"].astype(np.float64), 0.0)
+        repeats = np.zeros(n, np.int32)
+        repeats[:opened] = slots["repeat"]
+        closes = np.zeros(n, bool)
+        for e in np.flatnonzero(repeats).tolist():
+            entry = g.repeats[int(repeats[e])]
+            times = int(entry["visits"])
+            if visits[e]:
+                q[e] = ((visits[e] - times) * q[e] + float(entry["sum"])) / visits[e]
+                draws[e] = ((visits[e] - times) * draws[e] + float(entry["draws"])) / visits[e]
+            closes[e] = 2 * times >= visits[e]
+            proof[e] = UNPROVEN
+        if len(g.edge_values) > 1:
+            exact = proof != UNPROVEN
+            q[:opened] = np.where(exact[:opened], q[:opened], g.edge_values[slot : slot + opened])
+        q = np.where((visits > 0) | (proof != UNPROVEN), q, 0.0)
+        plies = there["distance"].astype(np.int64) + 1
+        mates = np.where(proof == LOST, plies, np.where(proof == WON, -plies, 0))
+        if record["state"] != OPEN:  # not evaluated yet
+            priors = np.full(n, 1.0 / max(n, 1), np.float32)
+        elif node == self.root and len(self._trail.root_priors) == n:
+            priors = self._trail.root_priors
+        else:
+            priors = decode_priors(g.priors[first : first + n])
+        return Edges(
+            moves=g.moves[first : first + n].copy(),
+            priors=np.maximum(priors.astype(np.float64), 0.0),
+            visits=visits,
+            q=q,
+            draws=draws,
+            mates=mates,
+            drawn=proof == DRAWN,
+            children=children,
+            closes=closes,
+        )
+
+    def counter(self, name: str) -> int:
+        """A counter of the present search: visits, evaluations, terminals, collisions, merges..."""
+        return int(self.arrays.state[0][name])
+
+    @property
+    def solved(self) -> bool:
+        return bool(self.arrays.nodes[self.root]["proof"] != UNPROVEN)
