@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.table import Table
     from variant_ai.core.engine.workshop import Searching, Workshop
     from variant_ai.core.inference import Evaluator
+    from variant_ai.core.rules.game import Game
     from variant_ai.core.search.clock import TimeManager
     from variant_ai.core.search.report import Report
     from variant_ai.specs.schema import VariantSpec
@@ -58,6 +59,7 @@ class Player:
         self._search: Searching | None = None
         self._search_settings: dict[str, Any] | None = None
         self._manager: TimeManager | None = None
+        self._is_warm = True
         self._frozen = False
 
     # --- what is in force ----------------------------------------------------------------------
@@ -109,13 +111,26 @@ class Player:
             self._drop_search()
             self._evaluator = self.workshop.evaluator(spec, settings[1], self._tell)
             self._evaluator_settings = settings
+            self._is_warm = False
         overrides = self.options.search_overrides(spec.search.u_divisor)
         if self._search is None or overrides != self._search_settings:
             self._drop_search()
             params = SearchParams.of(spec, **overrides)
             self._search = self.workshop.search(spec, self._evaluator, params, table.rules)
             self._search_settings = overrides
+        if not self._is_warm:
+            self._warm_up(self._search, table)
         return self._search
+
+    def _warm_up(self, search: Searching, table: Table) -> None:
+        """A first small search: compiled code is loaded and the net has run before a clock does."""
+        from variant_ai.core.rules.game import Game as NewGame
+        from variant_ai.core.search.limits import Limits
+
+        self._is_warm = True
+        search.set_game(NewGame(table.rules))
+        search.run(Limits(nodes=2 * self.options.number("Batch_Size")), on_report=None)
+        search.clear()
 
     def _timing(self) -> TimeManager:
         """The clock, with the options of the moment and what it remembers of the game."""
@@ -215,7 +230,7 @@ class Player:
             fixed_movetime=fixed / 1000 if fixed else None,
             overhead=self._overhead,
         )
-        search.set_game(game)
+        search.set_game(self._playable(game))
         report = Searcher(control).run(search, task, manager, on_report)
         best = report.best
         if best is None or best not in (allowed or playable):
@@ -231,6 +246,16 @@ class Player:
             report,
             next(info_of(game, report, wdl=False), None),
         )
+
+    def _playable(self, game: Game) -> Game:
+        """The game, or its position alone where a draw was not claimed: the client plays on."""
+        from variant_ai.core.rules.game import Game as NewGame
+
+        if game.outcome() is None:
+            return game
+        position = game.position.copy()
+        position["clock"] = 0
+        return NewGame(game.rules, game.rules.fen(position))
 
     def _allowed(
         self, go: Go, first_rank: int, playable: list[int], complain: Callable[[str], None]
