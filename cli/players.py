@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 
+NO_NET = "-"
+"""`net:-;evaluator=uniform`: a search without a network."""
+
+
 def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
     """A player, not yet started. Raises EngineError where its program does not exist."""
     from variant_ai.core.arena.external import external_player
@@ -49,7 +53,7 @@ def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
     params = SearchParams.of(rules.spec, **spec.search)
     evaluator = make_evaluator(
         rules.spec,
-        Path(spec.net),
+        None if spec.net == NO_NET else Path(spec.net),
         evaluator=spec.evaluator,
         batch=params.batch_size,
         threads=spec.threads,

@@ -34,7 +34,7 @@ def elo_of(score: float) -> float:
         return -math.inf
     if score >= 1.0:
         return math.inf
-    return -SCALE * math.log10(1.0 / score - 1.0)
+    return SCALE * math.log10(score / (1.0 - score))
 
 
 @dataclass(frozen=True)

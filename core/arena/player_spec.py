@@ -4,6 +4,7 @@
     xboard:sjeng;name=Sjeng;depth=4                    another protocol, limits of its own
     uci:sjaakii -uci;option.Hash=64;letters=also
     net:model.onnx;nodes=800;search.cpuct_init=2.2     a network with search settings
+    net:-;evaluator=uniform;nodes=800                  a search without a network
     random                                             any legal move
 
 The same words are the keys of a YAML file (`option.Hash=64` is `options: {Hash: 64}` there).
@@ -78,7 +79,8 @@ class PlayerSpec(Limits):
     @property
     def label(self) -> str:
         """What to call the player before it has said its name."""
-        return self.name or Path(self.net).stem or self.command or RANDOM
+        net = self.evaluator if self.net == "-" else Path(self.net).stem
+        return self.name or net or self.command or RANDOM
 
     @property
     def option_texts(self) -> dict[str, str]:

@@ -69,7 +69,7 @@ def test_a_long_game_is_a_draw(rules: Rules) -> None:
 def test_who_errs_loses(rules: Rules, side: int, at: int) -> None:
     players = [ToyPlayer("a"), ToyPlayer("b")]
     players[side].fault, players[side].at = Fault("illegal move", "b plays a1a1"), at
-    played = play(rules, *players)
+    played = play(rules, players[0], players[1])
     assert played.result == ("0-1", "1-0")[side]
     assert (played.reason, played.detail) == ("illegal move", "b plays a1a1")
     assert played.game.ply == 2 * at + side
