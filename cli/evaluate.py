@@ -20,10 +20,17 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
+from variant_ai.cli.mates import mates_option, read_or_find_mates
 from variant_ai.cli.networks import all_builders, calm_threads, device_option
 
 if TYPE_CHECKING:
-    from variant_ai.core.train.evaluation import Evaluation
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from variant_ai.core.data.sampler import Sampler
+    from variant_ai.core.data.store import Store
+    from variant_ai.core.train.evaluation import Evaluation, NetEvaluation
+    from variant_ai.core.train.metrics import Metrics
     from variant_ai.core.train.models import Model
     from variant_ai.specs.schema import VariantSpec
 
@@ -35,6 +42,8 @@ if TYPE_CHECKING:
         "variant-ai evaluate a.onnx games.store --model b.onnx --split year:2008",
         "# the run's own validation positions",
         "variant-ai evaluate runs/mine",
+        "# with a mate-in-one set, and pictures of calibration, plies and ratings",
+        "variant-ai evaluate a.onnx games.store --model b.onnx --mates 1000 --figures pictures",
     )
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -69,6 +78,13 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="At most so many positions, spread evenly."
 )
+@mates_option
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Also draw calibration, and accuracy by ply and by rating, as PNG.",
+)
 @click.option(
     "--batch",
     type=click.IntRange(min=1),
@@ -88,15 +104,19 @@ def command(
     side: str,
     trained_on: Path | None,
     limit: int | None,
+    mates: str | None,
+    figures: Path | None,
     batch: int,
     seed: int,
     device: str,
     as_json: bool,
 ) -> None:
-    """Measure nets on the games of a store: policy, value, by ply, and the baseline.
+    """Measure nets on the games of a store: policy, value, by ply and rating, and the baseline.
 
     MODEL is an ONNX file, a run directory or a checkpoint. The baseline plays, among the legal
-    moves, the one most frequent in training.
+    moves, the one most frequent in training. Several nets are measured on the same positions, and
+    each is compared with the first: intervals are of 95 %, and take games, not positions, as
+    independent of each other.
     """
     calm_threads()
     from variant_ai.core.train.device import choose_device
@@ -105,12 +125,17 @@ def command(
     spec = load_variant(variant or model_variant(model))
     where = choose_device(device)
     builders = all_builders()
-    models = [open_model(path, spec, where, builders=builders) for path in (model, *more)]
-    evaluations = _evaluate(models, spec, store, split, side, trained_on, limit, batch, seed)
+    paths = dict.fromkeys((model, *more))
+    models = [open_model(path, spec, where, builders=builders) for path in paths]
+    found = _evaluate(models, spec, store, split, side, trained_on, limit, batch, seed, mates)
+    drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:
-        print_json(_joined(models, evaluations))
+        said = _joined(models, found)
+        print_json(said | ({"pictures": drawn} if figures is not None else {}))
         return
-    _print(models, evaluations)
+    _print(models, found)
+    if figures is not None:
+        click.echo(f"\n{len(drawn)} pictures in {figures}: {', '.join(p.stem for p in drawn)}")
 
 
 def _evaluate(
@@ -123,36 +148,48 @@ def _evaluate(
     limit: int | None,
     batch: int,
     seed: int,
-) -> list[Evaluation]:
-    """One evaluation for each policy head there is: the same positions, numbered by that head."""
+    mates: str | None,
+) -> Evaluation:
+    """Every net on the same positions, each by the actions of its own policy head."""
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.evaluation import evaluate
+    from variant_ai.core.train.mates import measure_mates
+    from variant_ai.core.train.places import places_of
     from variant_ai.plugins import registry
 
     rules = registry().rules(spec)
-    evaluations = []
-    for head in sorted({model.head for model in models}, reverse=True):
-        encoder = Encoder(spec, head)
-        chosen = {str(model.path): model for model in models if model.head == head}
-        source, seen = _source(models[0], spec, encoder, rules, store, split, side, batch, seed)
-        counts = _counts(list(chosen.values()), spec, encoder, rules, trained_on)
-        total = source.positions if limit is None else min(limit, source.positions)
-        with progress() as bar:
-            advance = partial(bar.advance, bar.add_task("positions", total=total))
-            evaluations.append(
-                evaluate(
-                    {name: model.predictor for name, model in chosen.items()},
-                    source,
-                    encoder,
-                    rules=rules,
-                    counts=counts,
-                    seen=None if limit is not None else seen,
-                    limit=limit,
-                    value_weight=spec.training.value_weight,
-                    advance=advance,
-                )
+    encoders = {head: Encoder(spec, head) for head in {model.head for model in models}}
+    # Every action of the map that a move can have has a label, so the map can be translated.
+    encoder = encoders.get("map") or encoders["flat"]
+    tables = {
+        str(model.path): encoders[model.head].action_table
+        for model in models
+        if model.head != encoder.head
+    }
+    source, seen, stores = _source(models[0], spec, encoder, rules, store, split, side, batch, seed)
+    total = source.positions if limit is None else min(limit, source.positions)
+    counts = _counts(models, spec, encoder, rules, trained_on)
+    with progress() as bar:
+        found = evaluate(
+            {str(model.path): model.predictor for model in models},
+            source,
+            encoder,
+            actions=tables,
+            rules=rules,
+            counts=counts,
+            seen=None if limit is not None else seen,
+            places=places_of(source, stores, limit=limit),
+            limit=limit,
+            value_weight=spec.training.value_weight,
+            advance=partial(bar.advance, bar.add_task("positions", total=total)),
+        )
+    if mates is not None:
+        chosen = read_or_find_mates(mates, rules, source)
+        for model in models:
+            found.nets[str(model.path)].mates = measure_mates(
+                model.predictor, chosen, rules, encoders[model.head], batch=batch
             )
-    return evaluations
+    return found
 
 
 def _source(
@@ -165,8 +202,9 @@ def _source(
     side: str,
     batch: int,
     seed: int,
-) -> tuple[Any, Any]:
-    """The positions to measure on, and which of them were seen in the training, where known."""
+) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store]]:
+    """The positions to measure on, which of them were seen in the training, where known, and the
+    stores they come from."""
     from variant_ai.core.data.sampler import Sampler
     from variant_ai.core.data.split import split_games
     from variant_ai.core.data.store import Store
@@ -181,30 +219,20 @@ def _source(
         prepared = open_run(first.run, spec, rules)
         if prepared.validation is None:
             fail(f"{first.run} held no games back; name a store to measure on")
-        sampler = Sampler(
-            [Store(p, spec) for p in _stores(prepared)],
-            encoder,
-            batch=batch,
-            games=prepared.validation_games,
-            rules=rules,
-        )
-        return sampler, prepared.seen
+        stores = prepared.validation_stores()
+        held = prepared.validation_games
+        return Sampler(stores, encoder, batch=batch, games=held, rules=rules), prepared.seen, stores
     opened = Store(store, spec)
     plan = None if split is None else parse_split(split, seed)
     if plan is None:
-        return Sampler(opened, encoder, batch=batch, rules=rules), None
+        return Sampler(opened, encoder, batch=batch, seed=seed, rules=rules), None, [opened]
     sides = split_games(opened, plan)
     games = getattr(sides, side)
     if not len(games):
         fail(f"the split {split} of {store} puts no game on the side {side}")
     seen = None if side == "train" else seen_positions(opened, sides.train, games)
-    return Sampler(opened, encoder, batch=batch, games=games, rules=rules), seen
-
-
-def _stores(prepared: Any) -> tuple[str, ...]:
-    data = prepared.config.data
-    chosen: tuple[str, ...] = data.validation_stores or data.stores
-    return chosen
+    sampler = Sampler(opened, encoder, batch=batch, games=games, seed=seed, rules=rules)
+    return sampler, seen, [opened]
 
 
 def _counts(
@@ -219,7 +247,11 @@ def _counts(
         return action_counts(
             Sampler(Store(trained_on, spec), encoder, batch=1024, rules=rules), encoder.actions
         )
-    folders = [trained_on] if trained_on is not None else [model.run for model in models]
+    folders = (
+        [trained_on]
+        if trained_on is not None
+        else [model.run for model in models if model.head == encoder.head]
+    )
     for folder in folders:
         if folder is not None:
             counts = load_counts(folder, encoder.actions)
@@ -231,52 +263,108 @@ def _counts(
     return None
 
 
-def _joined(models: list[Model], evaluations: list[Evaluation]) -> dict[str, Any]:
-    said = evaluations[0].as_dict()
-    for evaluation in evaluations[1:]:
-        said["nets"] |= evaluation.as_dict()["nets"]
+def _joined(models: list[Model], found: Evaluation) -> dict[str, Any]:
+    said = found.as_dict()
     for model in models:
         said["nets"][str(model.path)]["title"] = model.title
     return said
 
 
-def _print(models: list[Model], evaluations: list[Evaluation]) -> None:
+def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
+    from variant_ai.core.train.figures import write_pictures
+    from variant_ai.core.train.figures.quality import quality_pictures
+
+    heads = _short([model.path for model in models])
+    nets = {
+        head: found.nets[str(model.path)].as_dict()
+        for head, model in zip(heads, models, strict=True)
+    }
+    return write_pictures(quality_pictures(nets), folder)
+
+
+def _print(models: list[Model], found: Evaluation) -> None:
     from variant_ai.core.train.report import metric_rows, percent
 
-    nets = {name: net for e in evaluations for name, net in e.nets.items()}
-    names = [str(model.path) for model in models]
-    click.echo(f"{evaluations[0].positions:,} positions")
+    nets = [found.nets[str(model.path)] for model in models]
+    games = "" if found.games is None else f" of {found.games:,} games"
+    click.echo(f"{found.positions:,} positions{games}")
     for model in models:
         click.echo(f"{model.path}: {model.title}")
     click.echo()
-    columns = [dict(metric_rows(nets[name].as_dict())) for name in names]
+    columns = [dict(metric_rows(net.as_dict())) for net in nets]
     rows: list[list[object]] = [
         [title, *(column.get(title, "-") for column in columns)] for title in columns[0]
     ]
-    for evaluation in evaluations:
-        if evaluation.unseen_share is not None:
-            title = f"policy accuracy, unseen moves ({percent(evaluation.unseen_share)})"
-            unseen = [nets[name].unseen for name in names]
-            rows.append([title, *(percent(m.policy_accuracy) if m else "-" for m in unseen)])
-            break
+    if found.unseen_share is not None:
+        title = f"policy accuracy, unseen moves ({percent(found.unseen_share)})"
+        rows.append(
+            [title, *(percent(n.unseen.policy_accuracy) if n.unseen else "-" for n in nets)]
+        )
+    errors = [net.calibration.expected_error if net.calibration else None for net in nets]
+    rows.append(["value calibration error", *("-" if e is None else f"{e:.4f}" for e in errors)])
+    if any(net.wdl for net in nets):
+        rows += [
+            [title, *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
+            for title, name in (("win-draw-loss log loss", "log_loss"), ("Brier score", "brier"))
+        ]
     heads = _short([model.path for model in models])
     print_table(["metric", *heads], rows, right=heads)
-    known = [e.baseline_accuracy for e in evaluations if e.baseline_accuracy is not None]
-    if known:
-        click.echo(f"\nbaseline, most frequent legal move: {percent(known[0])}")
-    if evaluations[0].legal_moves is not None:
-        click.echo(f"legal moves a position: {evaluations[0].legal_moves:.1f}")
+    if found.baseline_accuracy is not None:
+        click.echo(f"\nbaseline, most frequent legal move: {percent(found.baseline_accuracy)}")
+    if found.legal_moves is not None:
+        click.echo(f"legal moves a position: {found.legal_moves:.1f}")
+    _print_mates(nets, heads)
+    _print_differences(nets, heads)
+    _print_classes("policy accuracy at plies", [net.by_ply for net in nets], heads)
+    if len(nets[0].by_rating) > 1:
+        _print_classes("policy accuracy by rating", [net.by_rating for net in nets], heads)
+
+
+def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
+    from variant_ai.core.train.gallery import mate_rows
+
+    columns = [mate_rows(net.mates.as_dict()) for net in nets if net.mates]
+    if columns:
+        click.echo()
+        rows = [[row[0][0], *(cell for _, cell in row)] for row in zip(*columns, strict=True)]
+        print_table(["mate in one", *heads], rows, right=heads)
+
+
+def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
+    """Each net less the first, with intervals; `*` marks those that leave out zero."""
+    from variant_ai.core.train.report import TITLES, difference
+
+    if len(nets) < 2:
+        return
     click.echo()
-    classes = nets[names[0]].by_ply
+    rows = [
+        [
+            TITLES[name],
+            *(
+                difference(name, net.differences[name]) + (" *" if found.certain else "  ")
+                for net in nets[1:]
+                for found in [net.differences[name]]
+            ),
+        ]
+        for name in nets[1].differences
+    ]
+    print_table([f"less {heads[0]}", *heads[1:]], rows, right=heads[1:])
+    click.echo("95 % intervals over games; * where zero lies outside.")
+
+
+def _print_classes(title: str, classes: list[dict[str, Metrics]], heads: list[str]) -> None:
+    from variant_ai.core.train.report import percent
+
+    click.echo()
     print_table(
-        ["policy accuracy at plies", "positions", *heads],
+        [title, "positions", *heads],
         [
             [
-                title,
-                f"{classes[title].positions:,}",
-                *(percent(nets[name].by_ply[title].policy_accuracy) for name in names),
+                name,
+                f"{metrics.positions:,}",
+                *(percent(of_net[name].policy_accuracy) for of_net in classes),
             ]
-            for title in classes
+            for name, metrics in classes[0].items()
         ],
         right=["positions", *heads],
     )

@@ -17,7 +17,13 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.filters import filter_options, game_filter
 from variant_ai.cli.notations import notation_option
-from variant_ai.cli.stores import any_variant_option, open_store, rules_and_notation, store_argument
+from variant_ai.cli.stores import (
+    StorePath,
+    any_variant_option,
+    open_store,
+    rules_and_notation,
+    store_argument,
+)
 
 if TYPE_CHECKING:
     from variant_ai.core.data.stats import Count, Numbers, Statistics
@@ -31,6 +37,8 @@ BAR = 40
         "variant-ai stats games.store",
         "variant-ai stats games.store --min-rating 2000 --notation san",
         "variant-ai stats games.store --json",
+        "# the same as pictures, two sets beside each other",
+        "variant-ai stats games.store --figures pictures --beside others.store",
     )
 )
 @store_argument
@@ -48,6 +56,20 @@ BAR = 40
     show_default=True,
     help="How many first moves are listed.",
 )
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Also draw players, results, ratings, lengths and first moves as PNG.",
+)
+@click.option(
+    "--beside",
+    multiple=True,
+    type=StorePath(),
+    metavar="STORE",
+    help="Another store of the variant, under the same conditions, beside this one in the "
+    "pictures; may be given again.",
+)
 @notation_option()
 @any_variant_option
 @filter_options
@@ -56,6 +78,8 @@ def command(
     path: Path,
     top: int,
     moves: int,
+    figures: Path | None,
+    beside: tuple[Path, ...],
     notation: str,
     variant: str | None,
     as_json: bool,
@@ -70,6 +94,8 @@ def command(
 
     from variant_ai.core.data.stats import statistics
 
+    if beside and figures is None:
+        raise click.UsageError("--beside is for pictures; name their folder with --figures")
     conditions = game_filter(options)
     store = open_store(path, variant)
     rules, chosen = rules_and_notation(store, notation)
@@ -80,11 +106,28 @@ def command(
 
     games, dropped = store.select(conditions)
     found = statistics(store, games, top=top, moves=moves, write_move=write_move)
+    drawn: list[Path] = []
+    if figures is not None:
+        from variant_ai.core.train.figures import write_pictures
+        from variant_ai.core.train.figures.datasets import DataSet, dataset_pictures
+
+        sets = {path.stem: DataSet.of(store, games, found)}
+        for other in beside:
+            more = open_store(other)
+            more.require(store.spec)
+            chosen_games, _ = more.select(conditions)
+            which = statistics(more, chosen_games, top=top, moves=moves, write_move=write_move)
+            name = other.stem if other.stem not in sets else str(other)
+            sets[name] = DataSet.of(more, chosen_games, which)
+        drawn = write_pictures(dataset_pictures(sets, rules), figures)
     if as_json:
         said = {"path": str(path), "variant": store.info.variant}
-        print_json(said | found.as_dict() | {"left_out": dropped})
+        pictures = {"pictures": drawn} if figures is not None else {}
+        print_json(said | found.as_dict() | {"left_out": dropped} | pictures)
         return
     _print(found, f"{store.info.title}, {path}", sum(dropped.values()), str(conditions))
+    if figures is not None:
+        click.echo(f"\n{len(drawn)} pictures in {figures}: {', '.join(p.stem for p in drawn)}")
 
 
 def _print(found: Statistics, title: str, left_out: int, conditions: str) -> None:

@@ -26,6 +26,7 @@ from variant_ai.core.train.calibration import (
     wdl_quality,
 )
 from variant_ai.core.train.intervals import Interval, intervals, paired_differences
+from variant_ai.core.train.mates import MateMetrics
 from variant_ai.core.train.metrics import Metrics, Scores, score
 from variant_ai.core.train.places import Places, rating_classes
 from variant_ai.core.train.prediction import autocast, place
@@ -91,6 +92,8 @@ class NetEvaluation:
     """Of the value."""
     wdl: WdlQuality | None = None
     """Of nets that tell win, draw and loss."""
+    mates: MateMetrics | None = None
+    """On a mate-in-one set; added by who has one."""
     over_plies: list[dict[str, float | int | None]] = field(default_factory=list)
     """Metrics of every ten plies, with `first`, for curves over the game."""
 
@@ -106,6 +109,7 @@ class NetEvaluation:
             "unseen": self.unseen.as_dict() if self.unseen else None,
             "calibration": self.calibration.as_dict() if self.calibration else None,
             "wdl": self.wdl.as_dict() if self.wdl else None,
+            "mates": self.mates.as_dict() if self.mates else None,
             "over_plies": self.over_plies,
         }
 
@@ -157,6 +161,7 @@ def evaluate(
     source: Source,
     encoder: Encoder,
     *,
+    actions: Mapping[str, NDArray[np.int32]] | None = None,
     rules: Rules | None = None,
     counts: Counts | None = None,
     seen: NDArray[np.bool_] | None = None,
@@ -168,6 +173,8 @@ def evaluate(
     """Runs every predictor over the source's positions.
 
     Args:
+        actions: for nets whose policy head numbers actions otherwise than `encoder` (which is the
+            source's): their action for each of its actions, int32 [A].
         rules: gives the legal moves, for the baseline and accuracy among legal moves; None does
             without both.
         counts: of the training's actions, int64 [A], for the baseline.
@@ -186,8 +193,8 @@ def evaluate(
     at = 0
     baseline_hits = legal_moves = 0
     for samples in source.sweep(limit=limit):
-        action, outcome = torch.from_numpy(samples.action), torch.from_numpy(samples.value)
-        here = slice(at, at + len(action))
+        outcome = torch.from_numpy(samples.value)
+        here = slice(at, at + len(outcome))
         ply[here], side[here] = samples.positions["ply"], samples.positions["side"]
         legal = None if rules is None else legal_actions(rules, encoder, samples.positions)
         if legal is not None:
@@ -200,12 +207,15 @@ def evaluate(
                 rows[name] = _Row(Scores.room(n, wdl=said.wdl is not None))
             value, logits = torch.from_numpy(said.value), torch.from_numpy(said.policy)
             wdl = None if said.wdl is None else torch.from_numpy(said.wdl)
-            rows[name].scores.put(at, score(value, logits, action, outcome, wdl))
+            table = (actions or {}).get(name)
+            played = samples.action if table is None else table[samples.action].astype(np.int64)
+            own = torch.from_numpy(played)
+            rows[name].scores.put(at, score(value, logits, own, outcome, wdl))
             if legal is not None:
-                hits = best_legal(said.policy, legal) == samples.action
-                rows[name].legal_hits += int(hits.sum())
-        at += len(action)
-        advance(len(action))
+                choices = legal if table is None else [table[listed] for listed in legal]
+                rows[name].legal_hits += int((best_legal(said.policy, choices) == played).sum())
+        at += len(outcome)
+        advance(len(outcome))
     nets = {
         name: break_down(
             row.scores,
@@ -265,6 +275,7 @@ def break_down(
         {},
         value_calibration(scores),
         None if scores.wdl is None else wdl_quality(scores.wdl, scores.outcome),
+        None,
         over_plies(scores, ply, value_weight),
     )
 
