@@ -167,16 +167,9 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
 
 def model_places(files: dict[str, Path]) -> Callable[[str], Sequence[Path]]:
     """Where nets of a variant are looked for: the user's folder, beside the spec, in the package."""
-    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    own = Path(data).expanduser() / "variant-ai" / "models"
-    packaged = Path(__file__).resolve().parent.parent / "variants"
+    from variant_ai.core.engine.models import model_places as of_variant
 
-    def places(name: str) -> Sequence[Path]:
-        beside = files[name].with_suffix(".onnx") if name in files else None
-        found = [own / f"{name}.onnx", beside, packaged / name / "model.onnx"]
-        return [path for path in found if path is not None]
-
-    return places
+    return lambda name: of_variant(name, files.get(name))
 
 
 class _Source:

@@ -184,9 +184,14 @@ class Player:
             f"pocket {pocket} template {spec.fairy or 'fairy'} startpos {spec.rules.start}"
         )
 
-    def drawing(self) -> Iterator[str]:
+    def drawing(self, first_rank: int) -> Iterator[str]:
         """The position in lines of text."""
+        from variant_ai.core.draw.text import board_text
+
         game = self.table().game
+        last = game.moves[-1] if game.moves else None
+        board = board_text(self.spec(), game.position, last_move=last, first_rank=first_rank)
+        yield from board.splitlines()
         yield f"fen {game.fen()}"
         outcome = game.outcome()
         if outcome is not None:

@@ -268,8 +268,8 @@ class Session:
             case Probe():
                 self._probe(command)
             case Show():
-                for text in self.player.drawing():
-                    self._say(self._dialect.message(text))
+                lines = self.player.drawing(self._dialect.first_rank)
+                self._say(*(self._dialect.message(text) for text in lines))
             case Ignored():
                 self.workshop.warm()
 

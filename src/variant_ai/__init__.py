@@ -1,3 +1,77 @@
-"""variant-ai: strong neural engines for any chess variant a YAML spec can describe."""
+"""variant-ai: strong neural engines for any chess variant a YAML spec can describe.
+
+Names are imported when they are first used: `import variant_ai` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from variant_ai.api import Analysis, Engine, Position, Variation, load_variant
+    from variant_ai.core.data.record import GameRecord
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.choose import make_evaluator
+    from variant_ai.core.rules import make_rules
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.params import SearchParams
+    from variant_ai.core.search.report import Report
+    from variant_ai.core.search.search import Search
+    from variant_ai.plugins import registry
+    from variant_ai.specs.errors import VariantAIError
+    from variant_ai.specs.schema import VariantSpec
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "Analysis": "api",
+    "Encoder": "core.encoding",
+    "Engine": "api",
+    "Game": "core.rules.game",
+    "GameRecord": "core.data.record",
+    "Limits": "core.search.limits",
+    "Position": "api",
+    "Report": "core.search.report",
+    "Search": "core.search.search",
+    "SearchParams": "core.search.params",
+    "Variation": "api",
+    "VariantAIError": "specs.errors",
+    "VariantSpec": "specs.schema",
+    "load_variant": "api",
+    "make_evaluator": "core.inference.choose",
+    "make_rules": "core.rules",
+    "registry": "plugins",
+}
+
+__all__ = [
+    "Analysis",
+    "Encoder",
+    "Engine",
+    "Game",
+    "GameRecord",
+    "Limits",
+    "Position",
+    "Report",
+    "Search",
+    "SearchParams",
+    "VariantAIError",
+    "VariantSpec",
+    "Variation",
+    "__version__",
+    "load_variant",
+    "make_evaluator",
+    "make_rules",
+    "registry",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -276,7 +276,9 @@ def test_scores_that_clients_trust() -> None:
 
 def test_two_words_that_people_type() -> None:
     with hello() as client:
-        assert client.ask("d")[0].startswith("info string fen rnbqkbnr/pppppppp")
+        drawn = client.ask("d")
+        assert drawn[-1].startswith("info string fen rnbqkbnr/pppppppp")
+        assert any(line.startswith("info string 1 ") for line in drawn)
         client.send("debug on", "go nodes 4")
         assert any("stopped by simulations" in line for line in client.until("bestmove"))
 
