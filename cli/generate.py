@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +24,13 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
-from variant_ai.specs.errors import EngineError
+from variant_ai.specs.errors import DataError, EngineError
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.generate import GameGenerator
-    from variant_ai.core.arena.openings import Opening
-    from variant_ai.core.data.store_writer import StoreWriter
-    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.arena.generate import Dropped, GameGenerator
+    from variant_ai.core.arena.generated import GeneratedGames
+    from variant_ai.core.data.record import GameRecord
+    from variant_ai.core.data.store_writer import Mode
 
 
 @click.command(
@@ -64,6 +65,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--nodes", type=click.IntRange(min=1), default=500, show_default=True, help="Nodes per move."
+)
+@click.option(
+    "--node-jitter",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    show_default=True,
+    help="Share by which the nodes of each move vary; 0.1 is ± 10 %.",
 )
 @seed_option()
 @click.option(
@@ -140,6 +148,7 @@ def command(
     output: Path,
     games: int,
     nodes: int,
+    node_jitter: float,
     seed: int,
     random_plies: tuple[int, int],
     random_share: float,
@@ -157,8 +166,9 @@ def command(
     """Let a UCI engine play itself into a game store.
 
     Openings are drawn from the seed, the spec's rules end the games, scores are kept. An engine
-    that dies, hangs or plays an illegal move is restarted and its game dropped. Ctrl-C keeps the
-    finished games.
+    that dies, hangs or plays an illegal move is restarted and its game dropped, and so is a game
+    that was played before. Every finished game is kept in STORE.journal at once: after a Ctrl-C or
+    a kill the same command goes on, and Ctrl-C puts the finished games into the store as well.
     """
     if random_plies[0] > random_plies[1]:
         raise click.BadParameter("the least is more than the most", param_hint="--random-plies")
@@ -166,8 +176,11 @@ def command(
         raise click.UsageError("--append and --replace exclude each other")
     wanted = _named(options)
 
-    from variant_ai.core.arena.generate import GameGenerator, GenerateSettings
+    from variant_ai.cli.players import file_openings
+    from variant_ai.core.arena.generate import Dropped, GameGenerator, GenerateSettings
+    from variant_ai.core.arena.generated import GeneratedGames, journal_path
     from variant_ai.core.arena.uci_client import UciClient, engine_command
+    from variant_ai.core.data.store import Store
     from variant_ai.core.data.store_writer import StoreWriter
     from variant_ai.plugins import registry
 
@@ -177,6 +190,7 @@ def command(
     settings = GenerateSettings(
         games=games,
         nodes=nodes,
+        node_jitter=node_jitter,
         seed=seed,
         random_plies=random_plies,
         random_share=random_share,
@@ -185,7 +199,7 @@ def command(
         workers=workers,
     )
     if openings is not None:
-        read = _openings(openings, opening_plies, rules)
+        read = file_openings(openings, opening_plies, rules)
         settings = dataclasses.replace(settings, openings=read)
     soft = {"Threads": "1", "Hash": str(hash_mb)}
     generator = GameGenerator(
@@ -195,18 +209,42 @@ def command(
         engine_variant=spec.fairy or spec.variant,
     )
     name = generator.check_engine()
-    writer = StoreWriter(
-        output,
-        spec,
-        mode="append" if append else "replace" if replace else "new",
-        sources=[f"self-play of {name}, {nodes} nodes a move, seed {seed}"],
-    )
-    with writer:
-        report = _play(generator, writer, games)
-        if writer.games:
-            writer.close(dropped=report.dropped)
-        else:
-            writer.abort()
+    mode: Mode = "append" if append else "replace" if replace else "new"
+    if mode == "new" and output.exists() and not journal_path(output).exists():
+        raise DataError(f"{output} exists already; it may be replaced or appended to")
+    if append and output.exists():
+        Store(output, spec)  # of another variant: told now, not after the games
+    deciding = {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(settings)
+        if field.name not in ("games", "workers", "openings", "move_timeout")
+    }
+    deciding |= {
+        "random_plies": list(random_plies),
+        "engine": name,
+        "command": words,
+        "options": wanted,
+        "hash": hash_mb,
+        "openings": hashlib.blake2b(repr(settings.openings).encode(), digest_size=8).hexdigest(),
+        "append": append,
+    }
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with GeneratedGames(output, spec.variant, deciding) as journal:
+        if journal.resumed:
+            note(f"going on after {journal.resumed} games of {journal.path}")
+        report = _play(generator, journal, games)
+        sources = [f"self-play of {name}, {nodes} nodes a move, seed {seed}"]
+        if report.games:
+            if mode == "new" and output.exists():
+                mode = "replace"  # what an interrupted run of this command put there
+            with StoreWriter(output, spec, mode=mode, sources=sources) as writer:
+                for game in journal.games():
+                    if not isinstance(game, Dropped):
+                        writer.add(game)
+                writer.close(dropped=report.dropped)
+        # Games appended to a store are in it for good; those of a new one are written again.
+        if append or not (report.interrupted or report.failure) or not report.games:
+            journal.remove()
     _print(report, output, as_json)
     if report.interrupted:
         raise KeyboardInterrupt
@@ -226,41 +264,43 @@ class _Report:
     """Why the engine was given up."""
     interrupted: bool = False
 
+    def count(self, game: GameRecord | Dropped) -> None:
+        from variant_ai.core.arena.generate import Dropped
 
-def _play(generator: GameGenerator, writer: StoreWriter, wanted: int) -> _Report:
-    """Play until enough games are in the store, the engine is given up, or Ctrl-C."""
-    from variant_ai.core.arena.generate import Dropped
+        if isinstance(game, Dropped):
+            self.dropped[game.reason] += 1
+            return
+        self.games += 1
+        self.plies += game.plies
+        self.results[game.result] += 1
+        self.endings[game.termination] += 1
+
+
+def _play(generator: GameGenerator, journal: GeneratedGames, wanted: int) -> _Report:
+    """Play until enough games are in the journal, the engine is given up, or Ctrl-C."""
+    from variant_ai.core.arena.generate import STOPPED, Dropped
+    from variant_ai.core.data.record import GameRecord
 
     report = _Report()
-    with progress() as bar, contextlib.closing(generator.games()) as games:
-        task = bar.add_task("games", total=wanted)
+    before = list(journal.games())
+    for game in before:
+        report.count(game)
+    played = [game for game in before if isinstance(game, GameRecord)]
+    done = frozenset(journal.done)
+    with progress() as bar, contextlib.closing(generator.games(done, played)) as games:
+        task = bar.add_task("games", total=wanted, completed=report.games)
         try:
             for game in games:
-                if isinstance(game, Dropped):
-                    report.dropped[game.reason] += 1
-                    bar.update(task, note=f"{report.dropped.total()} dropped")
+                if isinstance(game, Dropped) and game.reason == STOPPED:
                     continue
-                writer.add(game)
-                report.games += 1
-                report.plies += game.plies
-                report.results[game.result] += 1
-                report.endings[game.termination] += 1
-                bar.advance(task)
+                journal.add(game)
+                report.count(game)
+                bar.update(task, completed=report.games, note=f"{report.dropped.total()} dropped")
         except KeyboardInterrupt:
             report.interrupted = True
         except EngineError as error:
             report.failure = str(error)
     return report
-
-
-def _openings(path: Path, plies: int, rules: Rules) -> tuple[Opening, ...]:
-    from variant_ai.cli.notations import make_resolver, readers
-    from variant_ai.core.arena.openings import POSITION_SUFFIXES, read_lines, read_positions
-
-    if path.suffix.lower() in POSITION_SUFFIXES:
-        return read_positions(path, rules)
-    spec = rules.spec
-    return read_lines(path, plies, list(readers(spec).values()), lambda: make_resolver(spec))
 
 
 def _print(report: _Report, output: Path, as_json: bool) -> None:

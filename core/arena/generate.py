@@ -8,15 +8,17 @@ same command gives the same games with any number of workers, as far as the engi
 
 from __future__ import annotations
 
+import hashlib
 import random
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from variant_ai.core.arena.openings import Opening
-from variant_ai.core.arena.uci_client import Answer, UciClient
-from variant_ai.core.data.record import MATE, GameRecord, Result
+from variant_ai.core.arena.external import score_of
+from variant_ai.core.arena.openings import Opening, played_out
+from variant_ai.core.arena.uci_client import UciClient
+from variant_ai.core.data.record import GameRecord, Result
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import UciNotation
@@ -26,6 +28,12 @@ MAX_FAILURES = 5
 """Games lost in a row to a failing engine before it is given up."""
 
 OPENING_TRIES = 100
+MAX_DUPLICATES = 100
+"""Games in a row that were played before, after which there is nothing new to play."""
+DUPLICATE, STOPPED = "duplicate", "stopped"
+"""Reasons to drop a game that are no fault of the engine."""
+RANDOM_MOVE = "random"
+"""What is said of a move that was drawn by lot after the opening."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,9 @@ class GenerateSettings:
     """Finished games wanted."""
     nodes: int
     """Nodes per move."""
+    node_jitter: float = 0.0
+    """Share by which the nodes of each move vary, drawn evenly from nodes · (1 ± node_jitter), in
+    [0, 1) (000 section 7: 1,000,000 ± 100,000 nodes)."""
     seed: int = 0
     random_plies: tuple[int, int] = (2, 8)
     """Least and most plies of the opening that are drawn among the legal moves."""
@@ -78,6 +89,7 @@ class GameGenerator:
         self._local = threading.local()
         self._engines: list[UciClient] = []
         self._openings_seen: set[str] = set()
+        self._played: set[bytes] = set()
 
     def stop(self) -> None:
         """End soon: games under way are dropped."""
@@ -97,44 +109,66 @@ class GameGenerator:
         finally:
             engine.close()
 
-    def games(self) -> Generator[GameRecord | Dropped, None, None]:
+    def games(
+        self, done: Collection[int] = (), played: Collection[GameRecord] = ()
+    ) -> Generator[GameRecord | Dropped, None, None]:
         """Finished and dropped games in the order of their numbers, until enough are finished.
 
-        Raises EngineError when the engine cannot be started or fails several games in a row.
+        done: numbers that an earlier run has dealt with, not played again; played: the games that
+        it finished. Raises EngineError when the engine cannot be started, fails several games in a
+        row, or plays nothing but games that were played before.
         """
         settings = self.settings
-        finished = failures = number = 0
+        self._played.update(map(_game_key, played))
+        finished, failures, duplicates, number = len(played), 0, 0, 0
         under_way: dict[int, Future[GameRecord | Dropped]] = {}
         pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="game")
         try:
-            next_out = 0
             while finished < settings.games:
                 while len(under_way) < min(2 * settings.workers, settings.games - finished):
+                    # Openings of games that are done count as seen: none is drawn twice.
                     game = self._opening(number)
-                    under_way[number] = pool.submit(self._play, number, game)
+                    if number not in done:
+                        under_way[number] = pool.submit(self._play, number, game)
                     number += 1
-                first = under_way[next_out]
+                first = min(under_way)
                 # With a timeout the main thread still hears Ctrl-C on every system.
-                while not first.done():
-                    wait([first], timeout=0.2, return_when=FIRST_COMPLETED)
-                del under_way[next_out]
-                next_out += 1
-                result = first.result()
+                while not under_way[first].done():
+                    wait([under_way[first]], timeout=0.2, return_when=FIRST_COMPLETED)
+                result = self._unlike(under_way.pop(first).result())
                 yield result
                 if isinstance(result, GameRecord):
-                    finished, failures = finished + 1, 0
-                    continue
-                failures += 1
+                    finished, failures, duplicates = finished + 1, 0, 0
+                elif result.reason == DUPLICATE:
+                    duplicates += 1
+                else:
+                    failures += 1
                 if failures >= MAX_FAILURES:
+                    assert isinstance(result, Dropped)
                     raise EngineError(
                         f"the engine failed in {failures} games in a row; the last time: "
                         f"{result.reason}"
+                    )
+                if duplicates >= MAX_DUPLICATES:
+                    raise EngineError(
+                        f"the last {duplicates} games were played before: give more random plies, "
+                        "more openings or a node jitter"
                     )
         finally:
             self.stop()
             pool.shutdown(cancel_futures=True)
             for engine in self._engines:
                 engine.close()
+
+    def _unlike(self, result: GameRecord | Dropped) -> GameRecord | Dropped:
+        """The result, a game that was played before as a dropped one."""
+        if isinstance(result, Dropped):
+            return result
+        key = _game_key(result)
+        if key in self._played:
+            return Dropped(result.number - 1, DUPLICATE)
+        self._played.add(key)
+        return result
 
     # --- one game ------------------------------------------------------------------------------
 
@@ -159,11 +193,11 @@ class GameGenerator:
         chance = random.Random(f"opening {settings.seed} {number}")
         opening = settings.openings[number % len(settings.openings)]
         least, most = settings.random_plies
-        game = self._begun(opening)
+        game = played_out(self.rules, opening)
         for attempt in range(OPENING_TRIES):
             # Where the short openings are used up, longer ones are drawn.
             plies = chance.randint(least, most + attempt // 10)
-            game = self._begun(opening)
+            game = played_out(self.rules, opening)
             while game.ply < len(opening.moves) + plies and game.outcome() is None:
                 game.push(_drawn(chance, game))
             key = game.fen()
@@ -172,19 +206,14 @@ class GameGenerator:
                 break
         return game
 
-    def _begun(self, opening: Opening) -> Game:
-        game = Game(self.rules, opening.fen)
-        for move in opening.moves:
-            game.push(move)
-        return game
-
     def _play(self, number: int, game: Game) -> GameRecord | Dropped:
         if self._stopped.is_set():
-            return Dropped(number, "stopped")
+            return Dropped(number, STOPPED)
         settings = self.settings
         chance = random.Random(f"game {settings.seed} {number}")
         engine = self._engine()
         scores: list[int | None] = [None] * game.ply
+        marked: dict[int, str] = {}
         opening_plies = game.ply
         try:
             self._ready(engine)
@@ -193,9 +222,10 @@ class GameGenerator:
             start = self.rules.fen(game.positions[0])
             while game.outcome() is None and game.ply < settings.max_plies:
                 if self._stopped.is_set():
-                    return Dropped(number, "stopped")
+                    return Dropped(number, STOPPED)
                 if settings.random_share and chance.random() < settings.random_share:
                     move = _drawn(chance, game)
+                    marked[game.ply] = RANDOM_MOVE
                     game.push(move)
                     scores.append(None)
                     texts.append(_UCI.write(self.rules, game.positions[-2], move))
@@ -203,7 +233,7 @@ class GameGenerator:
                 answer = engine.go(
                     start,
                     texts,
-                    limits={"nodes": settings.nodes},
+                    limits={"nodes": _jittered(chance, settings)},
                     timeout=settings.move_timeout,
                 )
                 if answer.move is None:
@@ -213,11 +243,11 @@ class GameGenerator:
                     )
                 game.push_uci(answer.move)
                 texts.append(answer.move)
-                scores.append(_score(answer))
+                scores.append(score_of(answer))
         except (EngineError, MoveError) as error:
             engine.kill()
             return Dropped(number, str(error))
-        return self._record(number, game, scores, engine, opening_plies)
+        return self._record(number, game, scores, engine, opening_plies, marked)
 
     def _record(
         self,
@@ -226,6 +256,7 @@ class GameGenerator:
         scores: list[int | None],
         engine: UciClient,
         opening_plies: int,
+        marked: dict[int, str],
     ) -> GameRecord:
         settings = self.settings
         outcome = game.outcome()
@@ -245,6 +276,7 @@ class GameGenerator:
             source=f"generate --seed {settings.seed}",
             number=number + 1,
             scores=scores,
+            comments=marked,
             tags={"RandomPlies": str(opening_plies - len(opening.moves))},
         )
 
@@ -255,12 +287,18 @@ def _drawn(chance: random.Random, game: Game) -> int:
     return chance.choice(moves)
 
 
-def _score(answer: Answer) -> int | None:
-    """Centipawns of the mover, mates as `GameRecord.scores` has them."""
-    if answer.mate is None:
-        return answer.score
-    # `mate 0` is said of a side that has been mated, which has no move to give a score to.
-    return MATE - answer.mate if answer.mate > 0 else -MATE - answer.mate
+def _jittered(chance: random.Random, settings: GenerateSettings) -> int:
+    """Nodes of one move. Nothing is drawn without jitter, so games stay as they were."""
+    if not settings.node_jitter:
+        return settings.nodes
+    reach = settings.node_jitter
+    return max(1, round(settings.nodes * chance.uniform(1 - reach, 1 + reach)))
+
+
+def _game_key(record: GameRecord) -> bytes:
+    """The same for games of the same start and moves."""
+    said = repr((record.start_fen, record.moves)).encode()
+    return hashlib.blake2b(said, digest_size=12).digest()
 
 
 _UCI = UciNotation()

@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -53,13 +54,24 @@ class GameEntry:
         return {"1-0": 1.0, "0-1": 0.0}.get(self.result, 0.5)
 
 
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a journal, one at a time."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
 class Journal:
     """A file of JSON lines that is appended to. A context manager."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises DataError where another process writes it, or a line before the last is no JSON
+    def __init__(self, path: Path, *, keep: bool = True) -> None:
+        """keep: hold lines that are added in memory too, in `lines`.
+
+        Raises DataError where another process writes it, or a line before the last is no JSON
         object."""
         self.path = path
+        self._keep = keep
         self._stack = contextlib.ExitStack()
         try:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -96,7 +108,8 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise DataError(f"cannot write {self.path}: {error.strerror or error}") from error
-        self.lines.append(said)
+        if self._keep:
+            self.lines.append(said)
 
     def _read(self) -> list[dict[str, Any]]:
         """The lines that are whole; what is cut off behind them is removed."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.arena.generate import MAX_FAILURES, Dropped, GameGenerator, GenerateSettings
+from variant_ai.core.arena.generated import GeneratedGames, journal_path
 from variant_ai.core.arena.openings import Opening, read_lines, read_positions
 from variant_ai.core.arena.uci_client import GAMES_FOLDERS, Answer, UciClient, engine_command
 from variant_ai.core.data.move_lists import MoveListReader
@@ -71,7 +72,13 @@ class ToyEngine(UciClient):
         self.games += 1
 
     def go(
-        self, fen: str, moves: Sequence[str] = (), *, limits: Mapping[str, int], timeout: float
+        self,
+        fen: str,
+        moves: Sequence[str] = (),
+        *,
+        limits: Mapping[str, int],
+        timeout: float,
+        grace: float = 0.0,
     ) -> Answer:
         assert self.up and limits["nodes"] > 0
         if self.wrong and (not self.at or self.games in self.at):
@@ -216,6 +223,77 @@ def test_the_check_names_the_engine_and_ends_it(one_rules: Rules) -> None:
     made = generator(one_rules, SHORT)
     assert made.check_engine() == "Toy 1.0"
     assert not any(engine.running for engine in made._engines)
+
+
+def test_nodes_vary_as_asked(one_rules: Rules) -> None:
+    asked: list[int] = []
+
+    class Counting(ToyEngine):
+        def go(
+            self,
+            fen: str,
+            moves: Sequence[str] = (),
+            *,
+            limits: Mapping[str, int],
+            timeout: float,
+            grace: float = 0.0,
+        ) -> Answer:
+            asked.append(limits["nodes"])
+            return super().go(fen, moves, limits=limits, timeout=timeout)
+
+    settings = replace(SHORT, nodes=1000, node_jitter=0.1, games=6)
+    made = GameGenerator(
+        one_rules, lambda: Counting(one_rules), settings, engine_variant=one_rules.spec.fairy
+    )
+    played(made)
+    assert all(900 <= nodes <= 1100 for nodes in asked)
+    assert min(asked) < 930 and max(asked) > 1070
+
+
+def test_moves_by_lot_are_marked(one_rules: Rules) -> None:
+    games, _ = played(generator(one_rules, replace(SHORT, random_share=0.5, games=4)))
+    marks = 0
+    for record in games:
+        assert record.scores is not None
+        opening = int(record.tags["RandomPlies"])
+        unscored = {ply for ply in range(opening, record.plies) if record.scores[ply] is None}
+        assert set(record.comments) == unscored
+        marks += len(unscored)
+    assert marks > 5
+
+
+def test_a_game_played_before_is_dropped(one_rules: Rules) -> None:
+    # one opening, nothing random behind it: longer openings lead into the same game
+    made = generator(one_rules, replace(SHORT, random_plies=(0, 0), games=3))
+    first = next(g for g in made.games() if isinstance(g, GameRecord))
+    again = generator(one_rules, replace(SHORT, random_plies=(0, 0), games=3))
+    results = list(again.games(done=(), played=[first]))
+    assert results[0] == Dropped(0, "duplicate")
+
+
+def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_path: Path) -> None:
+    settings = replace(SHORT, games=5)
+    whole, _ = played(generator(one_rules, settings))
+    store, said = tmp_path / "g.store", {"seed": 0}
+    with GeneratedGames(store, one_rules.spec.variant, said) as journal:
+        for record in (whole[0], whole[2]):
+            journal.add(record)
+        journal.add(Dropped(7, "engine died"))
+    with journal_path(store).open("ab") as torn:
+        torn.write(b'{"number": 3, "mov')
+    with pytest.raises(DataError, match="another command"):
+        GeneratedGames(store, one_rules.spec.variant, {"seed": 1})
+    with GeneratedGames(store, one_rules.spec.variant, said) as journal:
+        assert (journal.resumed, journal.done) == (3, {0, 2, 7})
+        before = [game for game in journal.games() if isinstance(game, GameRecord)]
+        assert before == [whole[0], whole[2]]
+        for game in generator(one_rules, settings).games(frozenset(journal.done), before):
+            journal.add(game)
+        after = list(journal.games())
+        assert [game for game in after if isinstance(game, GameRecord)] == whole
+        assert Dropped(7, "engine died") in after
+        journal.remove()
+    assert not journal_path(store).exists()
 
 
 # --- openings from a file ------------------------------------------------------------------------

@@ -145,3 +145,21 @@ def test_ctrl_c_keeps_the_finished_games(tmp_path: Path) -> None:
     assert "Traceback" not in stderr
     assert "games" in stdout
     assert len(Store(store)) == 2
+
+
+def test_the_same_command_goes_on_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    told(generate(whole, "--games", "4", "--json"))
+    with monkeypatch.context() as patch:
+        # as if the run had been killed before it could put its games into the store
+        patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
+        told(generate(broken, "--games", "2", "--json"))
+    broken.unlink()
+    other = generate(broken, "--games", "4", "--seed", "9")
+    assert other.exit_code == 1 and "another command" in other.stderr
+    assert told(generate(broken, "--games", "4", "--json"))["games"] == 4
+    one, two = Store(whole), Store(broken)
+    assert [one.game(i) for i in range(4)] == [two.game(i) for i in range(4)]
+    assert not (tmp_path / "broken.journal").exists()

@@ -1,0 +1,89 @@
+"""Generated games before they are in a store: a journal beside it that outlives a kill.
+
+The first line says what is generated; only the same command goes on with it. Every finished or
+dropped game is a line, written when it has ended. When the run ends the games are put into the
+store in the order of their numbers and the journal is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from variant_ai.core.arena.generate import Dropped
+from variant_ai.core.arena.journal import Journal, read_journal
+from variant_ai.core.data.record import GameRecord
+from variant_ai.specs.errors import DataError
+
+FIELDS = ("moves", "start_fen", "result", "white", "black", "event", "termination", "source")
+
+
+def journal_path(store: Path) -> Path:
+    return store.with_name(store.name + ".journal")
+
+
+class GeneratedGames:
+    """The journal of one store. A context manager; one process at a time."""
+
+    def __init__(self, store: Path, variant: str, settings: dict[str, Any]) -> None:
+        """Begin, or take up what an earlier run of the same settings left. Raises DataError where
+        the journal is of other settings, or in use."""
+        self.path = journal_path(store)
+        self.variant = variant
+        self._journal = Journal(self.path, keep=False)
+        lines, self._journal.lines = self._journal.lines, []
+        if not lines:
+            self._journal.append({"settings": settings})
+        elif lines[0].get("settings") != settings:
+            self._journal.close()
+            raise DataError(
+                f"{self.path} holds games that another command began for this store; run that one "
+                "again to go on, or remove the file to begin anew"
+            )
+        self.done = {int(line["number"]) for line in lines[1:]}
+        """Numbers of the games that have ended, from 0."""
+        self.resumed = len(self.done)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._journal.close()
+
+    def add(self, game: GameRecord | Dropped) -> None:
+        """Keep a game, for good when this returns. Raises DataError on a full disk."""
+        if isinstance(game, Dropped):
+            line: dict[str, Any] = {"number": game.number, "dropped": game.reason}
+        else:
+            line = {"number": game.number - 1}
+            line |= {name: getattr(game, name) for name in FIELDS}
+            line |= {"scores": game.scores, "tags": game.tags, "comments": game.comments}
+        self._journal.append(line)
+        self.done.add(line["number"])
+
+    def games(self) -> Iterator[GameRecord | Dropped]:
+        """What has ended so far, in the order of numbers."""
+        lines = sorted(list(read_journal(self.path))[1:], key=lambda line: int(line["number"]))
+        for line in lines:
+            if "dropped" in line:
+                yield Dropped(line["number"], line["dropped"])
+                continue
+            record = GameRecord(self.variant, **{name: line[name] for name in FIELDS})
+            record.number = line["number"] + 1
+            record.scores, record.tags = line["scores"], line["tags"]
+            record.comments = {int(ply): words for ply, words in line["comments"].items()}
+            yield record
+
+    def remove(self) -> None:
+        """The games are in the store."""
+        self._journal.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
