@@ -56,6 +56,8 @@ COMMANDS = {
     "import": _own("import_", "Read games from files into a game store."),
     "data": _own("data", "Fetch published games into game stores."),
     "engine": _own("engine", "Play for a GUI: UCI, UCCI and UCI-cyclone."),
+    "play": _own("play", "Play against the engine in the terminal."),
+    "serve": _own("serve", "Analyse positions for other programs, as JSON lines."),
     "generate": _own("generate", "Let a UCI engine play itself into a game store."),
     "match": _own("match", "Let engines and nets play matches, with tables and PGN."),
     "store": _own("store", "Show, filter, merge, split, export or verify game stores."),
