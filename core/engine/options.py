@@ -300,6 +300,21 @@ def _declared(option: Option) -> str:
     return f"string default {option.default or EMPTY}"
 
 
+def documented(option: Option) -> str:
+    """The option's row in docs/engine.md."""
+    if option.kind == "button":
+        takes, default = "", ""
+    elif option.kind == "check":
+        takes, default = "true, false", str(option.default).lower()
+    elif option.kind == "spin":
+        takes, default = f"{option.low} – {option.high}", str(option.default)
+    elif option.kind == "combo" and option.name != VARIANT:
+        takes, default = ", ".join(option.choices), str(option.default)
+    else:
+        takes, default = "", "" if option.name == VARIANT else str(option.default)
+    return f"| `{option.name}` | {option.kind} | {takes} | {default} | {option.about} |"
+
+
 class Strength(NamedTuple):
     """What limited strength comes to."""
 

@@ -1,0 +1,48 @@
+"""docs/engine.md tells every option and every command, as the program has them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.engine import uci
+from variant_ai.core.engine.options import UCCI_OPTIONS, OptionSet, documented
+from variant_ai.core.engine.service import ACTIONS, FIELDS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "engine.md"
+
+pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="needs the folder docs/ of the sources")
+
+
+def rows(text: str) -> set[str]:
+    return {
+        line
+        for line in text.splitlines()
+        if re.match(r"\| `[^`]+` \| (check|spin|combo|string|button) ", line)
+    }
+
+
+def test_every_option_is_told_and_none_that_is_not() -> None:
+    told = rows(PAGE.read_text(encoding="utf-8"))
+    there = {documented(o) for o in (*OptionSet(["a"], "a").uci, *UCCI_OPTIONS)}
+    assert told - there == set()
+    assert there - told == set()
+
+
+def test_every_command_is_told() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    source = Path(uci.__file__).read_text(encoding="utf-8")
+    words = set(uci._SIMPLE) | uci._GO_WORDS | set(re.findall(r'word == "(\w+)"', source))
+    assert {"isready", "position", "go", "setoption", "wtime"} <= words
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    told = {word for code in re.findall(r"`([^`]+)`", text) for word in code.split()}
+    assert words - told == set()
+
+
+def test_every_field_of_a_query_is_told() -> None:
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    for name in (*FIELDS, *ACTIONS):
+        assert f"`{name}`" in text or f'"{name}"' in text, name
