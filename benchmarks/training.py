@@ -4,14 +4,16 @@
     python benchmarks/training.py --net alphazero-8v-map --blocks 5 --channels 64 --store a.store
 
 With a store, the trainer's own loop (sampling, metrics, record) is compared with a bare loop over
-tensors that are already in memory. Wall time suffers where other programs use the cores; positions
-per processor second suffer less.
+tensors that are already in memory: they take turns, so that other programs slow down both alike.
+Wall time suffers where other programs use the cores; processor time suffers less. `--memory STEPS`
+shows that memory does not grow with the steps.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -20,12 +22,16 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from variant_ai.core.data.mixture import MixedSampler
+from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.nets.describe import describe
-from variant_ai.core.train.device import has_fast_bf16
+from variant_ai.core.train.assembly import make_optimiser
+from variant_ai.core.train.config import TrainConfig
+from variant_ai.core.train.device import choose_device, has_fast_bf16
 from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.prediction import autocast
+from variant_ai.core.train.prediction import autocast, place
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.plugins import registry
 from variant_ai.specs import VariantSpec
@@ -80,10 +86,94 @@ def bare_loop(
     )
 
 
-def trainer_loop(
-    spec: VariantSpec, config: NetConfig, store: Path, batch: int, seconds: float
-) -> float:
-    """Positions a second of the trainer itself, its record and metrics included."""
+class Bare:
+    """Steps over batches that stay in memory: what the trainer is held against. The net, the loss,
+    the clipping and the optimiser are the trainer's own."""
+
+    def __init__(self, config: TrainConfig, train: Sampler | MixedSampler, kept: int = 4) -> None:
+        self.config, self.device = config, choose_device(config.device)
+        torch.manual_seed(config.seed)
+        self.net = config.net.build()
+        place(self.net, self.device)
+        self.net.train()
+        self.optimiser = make_optimiser(self.net, config)
+        self.batches = []
+        for step in range(kept):
+            batch = train.batch(step)
+            planes = torch.from_numpy(batch.planes).to(self.device)
+            self.batches.append(
+                (
+                    planes.contiguous(memory_format=torch.channels_last).clone(),
+                    torch.from_numpy(batch.action).to(self.device).clone(),
+                    torch.from_numpy(batch.value).to(self.device).clone(),
+                )
+            )
+
+    def run(self, steps: int) -> None:
+        for step in range(steps):
+            planes, action, outcome = self.batches[step % len(self.batches)]
+            with autocast(self.device, self.config.precision):
+                value, logits = self.net(planes)
+            loss = functional.cross_entropy(logits, action)
+            loss = loss + self.config.value_weight * functional.mse_loss(value, outcome)
+            self.optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.config.clip)
+            self.optimiser.step()
+            if self.device.type == "cpu":
+                loss.item()
+        settle(self.device)
+
+
+def settle(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+class EnoughError(Exception):
+    """The turns were taken."""
+
+
+class Turns:
+    """Watches a trainer and lets the bare loop have every other turn, so that whatever else the
+    machine does slows down both alike."""
+
+    def __init__(self, bare: Bare, turns: int, steps: int) -> None:
+        self.bare, self.turns, self.steps = bare, turns, steps
+        self.trainer_took: list[tuple[float, float]] = []
+        self.bare_took: list[tuple[float, float]] = []
+        self.began = (0.0, 0.0)
+
+    @staticmethod
+    def now() -> tuple[float, float]:
+        return time.perf_counter(), time.process_time()
+
+    def stepped(self, step: int) -> None:
+        if step % self.steps:
+            return
+        settle(self.bare.device)
+        now = self.now()
+        if step > self.steps:  # the first turn warms up
+            self.trainer_took.append((now[0] - self.began[0], now[1] - self.began[1]))
+        before = self.now()
+        self.bare.run(self.steps)
+        after = self.now()
+        if step > self.steps:
+            self.bare_took.append((after[0] - before[0], after[1] - before[1]))
+        if len(self.bare_took) == self.turns:
+            raise EnoughError
+        self.began = self.now()
+
+    def recorded(self, kind: str, step: int, numbers: dict[str, Any]) -> None: ...
+
+    def validating(self, step: int) -> None: ...
+
+
+def against_bare(
+    spec: VariantSpec, config: NetConfig, store: Path, batch: int, turns: int, steps: int,
+    threads: int | None = None,
+) -> None:  # fmt: skip
+    """Prints how the trainer, its sampling, metrics and record included, does against the loop."""
     request = TrainRequest(
         spec=spec,
         stores=(store,),
@@ -92,34 +182,55 @@ def trainer_loop(
         size={key: value for key, value in config.size.items() if value is not None},
         batch=batch,
         steps=1_000_000,
+        threads=threads,
     )
     prepared = prepare(request, rules=registry().rules(spec))
+    quick = prepared.config.model_copy(update={"log_every": 20, "checkpoint_every": 1_000_000})
+    watching = Turns(Bare(quick, prepared.train), turns, steps)
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = Trainer(quick, prepared.train, None, Path(folder), observer=watching)
+        with contextlib.suppress(EnoughError):
+            trainer.run()
+    done = turns * steps * batch
+    wall, cpu = (
+        [sum(took[clock] for took in both) for both in (watching.trainer_took, watching.bare_took)]
+        for clock in (0, 1)
+    )
+    ratios = sorted(
+        b[0] / t[0] for t, b in zip(watching.trainer_took, watching.bare_took, strict=True)
+    )
+    print(
+        f"{config.title}: trainer {done / wall[0]:,.0f} positions/s, bare loop "
+        f"{done / wall[1]:,.0f}: {wall[1] / wall[0]:.3f} by wall time (median of {turns} turns "
+        f"{ratios[len(ratios) // 2]:.3f}), {cpu[1] / cpu[0]:.3f} by processor time"
+    )
 
-    class EnoughError(Exception):
-        pass
 
-    class Clock:
-        began = ended = 0.0
-        steps = 0
+def memory_of_steps(spec: VariantSpec, store: Path, steps: int) -> None:
+    """Prints the process's memory while a tiny net is trained for many steps."""
+    request = TrainRequest(
+        spec=spec, stores=(store,), net="alphazero-8v-map",
+        size={"blocks": 1, "channels": 4, "value_hidden": 8}, batch=64, steps=steps, threads=1,
+    )  # fmt: skip
+    prepared = prepare(request, rules=registry().rules(spec))
 
+    class Watch:
         def stepped(self, step: int) -> None:
-            if step == 3:
-                self.began = time.perf_counter()
-            elif step > 3 and time.perf_counter() - self.began > seconds:
-                self.steps, self.ended = step - 3, time.perf_counter()
-                raise EnoughError
+            if step % max(1, steps // 10) == 0:
+                pages = int(Path("/proc/self/statm").read_text().split()[1])
+                print(f"  step {step:>8,}: {pages * resource.getpagesize() / 2**20:,.1f} MiB")
 
         def recorded(self, kind: str, step: int, numbers: dict[str, Any]) -> None: ...
 
         def validating(self, step: int) -> None: ...
 
-    clock = Clock()
-    quick = prepared.config.model_copy(update={"log_every": 20, "checkpoint_every": 1_000_000})
+    quick = prepared.config.model_copy(
+        update={"validation_limit": 512, "final_limit": 512, "checkpoint_every": steps // 20}
+    )
+    games = prepared.config.data.train_games
+    print(f"memory over {steps:,} steps, a store of {games:,} games:")
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(quick, prepared.train, None, Path(folder), observer=clock)
-        with contextlib.suppress(EnoughError):
-            trainer.run()
-    return clock.steps * batch / (clock.ended - clock.began)
+        Trainer(quick, prepared.train, prepared.validation, Path(folder), observer=Watch()).run()
 
 
 def main() -> None:
@@ -132,8 +243,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--compile", action="store_true", help="also try torch.compile")
     parser.add_argument("--store", type=Path, help="compare the trainer with the bare loop")
+    parser.add_argument("--turns", type=int, default=10, help="of each of the two")
+    parser.add_argument("--steps", type=int, default=10, help="of a turn")
+    parser.add_argument("--threads", type=int, help="of torch; as many as cores by default")
+    parser.add_argument("--only", action="store_true", help="with --store: nothing else")
+    parser.add_argument("--memory", type=int, metavar="STEPS", help="with --store: watch memory")
     given = parser.parse_args()
     spec = registry().variant(given.variant)
+    if given.memory:
+        if given.store is None:
+            parser.error("--memory needs a --store to train on")
+        memory_of_steps(spec, given.store, given.memory)
+        return
     encoder = Encoder(spec)
     config = configure_net(
         given.net,
@@ -156,14 +277,15 @@ def main() -> None:
     }
     if given.compile:
         ways["bf16, channels last, compiled"] = {"compiled": True}
-    for title, way in ways.items():
+    for title, way in ({} if given.only else ways).items():
         wall, cpu = bare_loop(config, given.batch, given.seconds, **{"threads": many, **way})
         print(f"{title:32} {wall:8,.0f} positions/s {cpu:8,.0f} per processor second")
     if given.store:
-        torch.set_num_threads(many)
-        bare, _ = bare_loop(config, given.batch, given.seconds)
-        own = trainer_loop(spec, config, given.store, given.batch, given.seconds)
-        print(f"trainer {own:,.0f} positions/s, bare loop {bare:,.0f}: {own / bare:.2f}")
+        threads = given.threads or many
+        torch.set_num_threads(threads)
+        against_bare(
+            spec, config, given.store, given.batch, given.turns, given.steps, threads=threads
+        )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from variant_ai.core.data import replay
+from variant_ai.core.data.mixture import MixedSampler, share_out
 from variant_ai.core.data.sampler import Batch, Sampler
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.rules import make_rules
@@ -391,3 +392,63 @@ def test_compiled_functions_have_one_signature() -> None:
         assert len(function.signatures) <= 1, (function, function.signatures)
     assert replay.fill.signatures and replay.replay_games.signatures  # type: ignore[attr-defined]
     assert POSITION.itemsize == 192
+
+
+class TestMixture:
+    def parts(self, **options: object) -> list[Sampler]:
+        stores = [games_of("crazyhouse")[0], games_of("crazyhouse", 5, 20, 9)[0]]
+        return [Sampler(s, encoder_of("crazyhouse"), batch=8, seed=3, **options) for s in stores]
+
+    def test_batches_hold_the_parts_own_sequences(self) -> None:
+        parts = self.parts()
+        mixed = MixedSampler(parts, (3, 1), batch=8)
+        assert mixed.counts == (6, 2)
+        for step in (0, 5, 60):
+            batch = mixed.batch(step)
+            for part, count, at in zip(parts, mixed.counts, (0, 6), strict=True):
+                own = part.new_batch(count)
+                part.fill(own, step * count)
+                mine = batch.part(at, at + count)
+                assert mine.planes.tobytes() == own.planes.tobytes()
+                assert mine.action.tolist() == own.action.tolist()
+                assert mine.plies_left.tolist() == own.plies_left.tolist()
+
+    def test_processes_share_the_steps(self) -> None:
+        parts = self.parts()
+        alone = MixedSampler(parts, (3, 1), batch=8)
+        other = MixedSampler(parts, (3, 1), batch=8, rank=1, world=2)
+        assert other.batch(3).action.tolist() == alone.batch(7).action.tolist()
+
+    def test_a_sweep_is_every_position(self) -> None:
+        parts = self.parts()
+        mixed = MixedSampler(parts, (1, 9), batch=10)
+        swept = sum(len(batch) for batch in mixed.sweep())
+        assert swept == mixed.positions == sum(part.positions for part in parts)
+        assert mixed.steps_per_epoch == -(-mixed.positions // 10)
+
+    def test_a_share_of_nothing_is_refused(self) -> None:
+        with pytest.raises(DataError, match="holds no sample of a store"):
+            MixedSampler(self.parts(), (1000, 1), batch=8)
+
+
+@pytest.mark.parametrize(
+    ("total", "weights", "counts"),
+    [
+        (10, (1, 1), (5, 5)),
+        (10, (0.7, 0.3), (7, 3)),
+        (7, (1, 1, 1), (3, 2, 2)),
+        (3, (9, 1), (3, 0)),
+    ],
+)
+def test_shares_add_up(total: int, weights: tuple[float, ...], counts: tuple[int, ...]) -> None:
+    assert share_out(total, weights) == counts
+
+
+@pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])
+def test_plies_left_count_down_to_one(name: str) -> None:
+    store, _ = games_of(name)
+    batch = next(Sampler(store, encoder_of(name), batch=40).sweep())
+    ends = np.flatnonzero(batch.plies_left == 1)
+    assert len(ends)
+    within = np.diff(batch.plies_left)
+    assert set(within[np.setdiff1d(np.arange(39), ends)].tolist()) == {-1.0}

@@ -9,7 +9,8 @@ import pytest
 
 from variant_ai.core.train.plan import TrainRequest, parse_split, prepare
 from variant_ai.core.train.trainer import Trainer
-from variant_ai.specs import VariantSpec
+from variant_ai.core.train.workers import Workers
+from variant_ai.specs import VariantSpec, builtin_specs, load_spec
 from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
@@ -174,3 +175,99 @@ class TestWrongInput:
 
         with pytest.raises(VariantAIError, match="no left-right symmetry"):
             prepared(load_spec(builtin_specs()["crazyhouse"]), crazyhouse_store, mirror=True)
+
+
+class TestBeforeTheData:
+    """What is impossible whatever the data is said before a store is opened."""
+
+    @pytest.fixture(autouse=True)
+    def closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def opened(*_: object) -> None:
+            raise AssertionError("a store was opened")
+
+        monkeypatch.setattr("variant_ai.core.train.stores.Store", opened)
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            ({"net": "risev2-moble"}, "unknown net"),
+            ({"device": "gpu"}, "unknown device"),
+            ({"precision": "fp8"}, "unknown precision"),
+            ({"size": {"blocs": 3}}, "option of net"),
+            ({"size": {"blocks": 0}}, "blocks = 0"),
+            ({"head": "round"}, "unknown head"),
+            ({"split": "yaer:2008"}, "way to split"),
+            ({"batch": 16, "accumulate": 3}, "in 3 parts"),
+            ({"batch": 4, "accumulate": 4}, "two positions or more"),
+            ({"freeze": 2}, "a net to start from"),
+            ({"start_from": Path("nowhere")}, "nowhere is not there"),
+            ({"weights": (1.0, 2.0)}, "2 weights for 1 stores"),
+            ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
+        ],
+    )
+    def test_refused(
+        self, xiangqi: VariantSpec, store: Path, options: dict[str, object], said: str
+    ) -> None:
+        with pytest.raises(VariantAIError, match=said):
+            prepared(xiangqi, options.pop("stores", (store,))[0], steps=1, **options)  # type: ignore[index]
+
+    def test_minutes_of_several_processes(self, xiangqi: VariantSpec, store: Path) -> None:
+        request = TrainRequest(spec=xiangqi, stores=(store,), minutes=5)
+        with pytest.raises(VariantAIError, match="by measuring one process"):
+            prepare(request, workers=Workers(0, 2))
+
+    def test_mirroring_without_the_symmetry(self, store: Path) -> None:
+        spec = load_spec(builtin_specs()["crazyhouse"])
+        with pytest.raises(VariantAIError, match="no left-right symmetry"):
+            prepare(TrainRequest(spec=spec, stores=(store,), steps=1, mirror=True))
+
+    def test_no_compiler(
+        self, xiangqi: VariantSpec, store: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("shutil.which", lambda name: None)
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+        with pytest.raises(VariantAIError, match=r"needs a C\+\+ compiler"):
+            prepared(xiangqi, store, steps=1, compile=True)
+
+
+def test_move_numbers_are_forgotten_where_they_are_shown(xiangqi: VariantSpec, store: Path) -> None:
+    ready = prepared(xiangqi, store, steps=1, batch=256)
+    assert ready.config.data.forget_move_number == 0.1
+    restarted = sum((ready.train.batch(k).positions["ply"] < 2).sum() for k in range(8))
+    plain = prepared(xiangqi, store, steps=1, batch=256, forget_move_number=0.0)
+    assert plain.config.data.forget_move_number == 0
+    assert restarted > 1.5 * sum(
+        (plain.train.batch(k).positions["ply"] < 2).sum() for k in range(8)
+    )
+
+
+def test_stores_by_weight(xiangqi: VariantSpec, store: Path, other_store: Path) -> None:
+    request = TrainRequest(
+        spec=xiangqi, stores=(store, other_store), weights=(3, 1), split="none", size=TINY,
+        device="cpu", steps=1, batch=16,
+    )  # fmt: skip
+    ready = prepare(request)
+    assert ready.config.data.weights == (3, 1)
+    assert ready.train.counts == (12, 4)
+
+
+def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
+    first = prepared(xiangqi, store, steps=1, batch=16)
+    Trainer(first.config, first.train, None, tmp_path, tensorboard=False).run()
+    options = {"size": {}, "split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
+    request = TrainRequest(spec=xiangqi, stores=(store,), start_from=tmp_path, freeze=2, **options)
+    config = prepare(request).config
+    assert config.net == first.config.net
+    assert config.lr_max == pytest.approx(first.config.lr_max * 0.01 / 0.35)
+    assert config.start_from.endswith("step-00000001")
+    with pytest.raises(VariantAIError, match="keeps it: name no net"):
+        prepare(
+            TrainRequest(spec=xiangqi, stores=(store,), start_from=tmp_path, net="risev2-mobile")
+        )
+    with pytest.raises(VariantAIError, match="the net has 2, its stem and 1 more"):
+        prepare(
+            TrainRequest(spec=xiangqi, stores=(store,), start_from=tmp_path, freeze=3, **options)
+        )
+    crazyhouse = load_spec(builtin_specs()["crazyhouse"])
+    with pytest.raises(DataError, match="was trained for xiangqi, not for crazyhouse"):
+        prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=tmp_path))

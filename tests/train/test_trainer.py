@@ -154,6 +154,62 @@ def test_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
     assert numbers(whole) == numbers(cut)
 
 
+ENDLESS = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from synthetic import SyntheticSource, tiny_config
+from variant_ai.core.train.trainer import Trainer
+
+Trainer(
+    tiny_config(checkpoint_every=2, log_every=4, validate_every=6, steps=120), SyntheticSource(),
+    SyntheticSource(seed=9), Path(sys.argv[2]), tensorboard=False,
+).run(resume=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX matter")
+def test_kills_at_any_moment_change_nothing(tmp_path: Path) -> None:
+    """Checkpoints come every other step, so many a kill falls into the middle of writing one."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    changes = {"checkpoint_every": 2, "log_every": 4, "validate_every": 6, "steps": 120}
+    here, rng = os.fspath(Path(__file__).parent), np.random.default_rng(0)
+    kills = 0
+    for _ in range(3):
+        victim = subprocess.Popen([sys.executable, "-c", ENDLESS, here, os.fspath(cut)])
+        known = {c.path for c in list_checkpoints(cut / "checkpoints")}
+        deadline = time.monotonic() + 120
+        while victim.poll() is None and time.monotonic() < deadline:
+            if {c.path for c in list_checkpoints(cut / "checkpoints")} - known:
+                break
+            time.sleep(0.002)
+        time.sleep(float(rng.uniform(0, 0.05)))
+        victim.kill()
+        kills += victim.wait() == -signal.SIGKILL
+    assert kills
+    trained(cut, resume=True, **changes)
+    trained(whole, **changes)
+    assert_same_bits(whole / "checkpoints/step-00000120", cut / "checkpoints/step-00000120")
+    assert numbers(whole) == numbers(cut)
+    names = sorted(path.name for path in (cut / "checkpoints").iterdir())
+    assert names == ["step-00000118", "step-00000120"]
+
+
+def test_what_a_killed_writer_left_is_put_in_order(tmp_path: Path) -> None:
+    trained(tmp_path / "whole")
+    trained(tmp_path / "cut")
+    checkpoints = tmp_path / "cut/checkpoints"
+    newest = checkpoints / "step-00000040"
+    newest.rename(checkpoints / "step-00000040.old")  # about to be replaced
+    (checkpoints / "step-00000040.part").mkdir()
+    (checkpoints / "step-00000020.gone").mkdir()
+    again = SyntheticSource()
+    trained(tmp_path / "cut", again, resume=True)
+    assert again.served == []
+    assert sorted(p.name for p in checkpoints.iterdir()) == ["step-00000030", "step-00000040"]
+    assert numbers(tmp_path / "whole") == numbers(tmp_path / "cut")
+
+
 def test_ctrl_c_saves_and_goes_on_later(tmp_path: Path) -> None:
     class Interrupting:
         def stepped(self, step: int) -> None:

@@ -1,0 +1,172 @@
+"""A step in parts: one after the other, or by several processes; and the running mean of weights."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from synthetic import SyntheticSource, assert_same_bits, tiny_config
+from torch import nn
+
+from variant_ai.core.train.averages import Average, NormStatistics
+from variant_ai.core.train.checkpoint import find_checkpoint
+from variant_ai.core.train.record import read_metrics
+from variant_ai.core.train.trainer import Trainer
+from variant_ai.core.train.workers import Workers
+from variant_ai.specs.errors import VariantAIError
+
+PARTS = {"batch": 16, "micro_batches": 2, "steps": 12, "checkpoint_every": 6, "log_every": 4}
+"""Two parts of 8 positions."""
+
+
+def train(folder: Path, *, resume: bool = False, **changes: object):
+    config = tiny_config(**{**PARTS, **changes})
+    source = SyntheticSource(batch=config.batch // config.micro_batches)
+    check = SyntheticSource(seed=9)
+    return Trainer(config, source, check, folder, tensorboard=False).run(resume=resume)
+
+
+def record(folder: Path) -> list[dict]:
+    timed = ("seconds", "rate", "took")
+    return [{k: v for k, v in line.items() if k not in timed} for line in read_metrics(folder)]
+
+
+RANK = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from synthetic import SyntheticSource, tiny_config
+from test_parts import PARTS
+from variant_ai.core.train.trainer import Trainer
+from variant_ai.core.train.workers import open_workers
+
+class Share(SyntheticSource):
+    @property
+    def steps_per_epoch(self):
+        return super().steps_per_epoch // workers.world
+
+    def batches(self, first=0, last=None):
+        for step in range(first, last):
+            yield self.batch(step * workers.world + workers.rank)
+
+with open_workers() as workers:
+    extra = {"wdl": True, "plies_left": True} if "heads" in sys.argv[3:] else {}
+    from synthetic import tiny_net
+    config = tiny_config(**PARTS, net=tiny_net(**extra), validate_every=6)
+    trainer = Trainer(config, Share(batch=8), SyntheticSource(seed=9), Path(sys.argv[2]),
+                      tensorboard=False, workers=workers)
+    result = trainer.run(resume="resume" in sys.argv[3:])
+    assert result.validation is not None
+"""
+
+
+def free_port() -> str:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return str(listening.getsockname()[1])
+
+
+def two_processes(folder: Path, *words: str) -> None:
+    """As torchrun starts them."""
+    here = os.fspath(Path(__file__).parent)
+    port = free_port()
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, here, os.fspath(folder), *words],
+            env={
+                **os.environ,
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": "2",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": port,
+                "OMP_NUM_THREADS": "1",
+                "CUDA_VISIBLE_DEVICES": "",
+            },
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        errors = [child.communicate(timeout=1200)[1] for child in children]
+    finally:
+        for child in children:
+            child.kill()
+    assert [child.returncode for child in children] == [0, 0], "\n".join(errors)
+
+
+def test_two_processes_are_two_parts_of_one(tmp_path: Path) -> None:
+    from synthetic import tiny_net
+
+    two, one = tmp_path / "two", tmp_path / "one"
+    two_processes(two, "heads")
+    train(one, net=tiny_net(wdl=True, plies_left=True), validate_every=6)
+    name = "checkpoints/step-00000012"
+    assert_same_bits(two / name, one / name)
+    assert record(two) == record(one)
+    assert {"wdl_loss", "plies_error"} <= record(one)[0].keys()
+
+
+def test_running_statistics_are_the_mean_of_the_parts() -> None:
+    norm = nn.BatchNorm2d(2)
+    net = nn.Sequential(norm)
+    net.train()
+    halves = [torch.rand(4, 2, 3, 3), torch.rand(4, 2, 3, 3) + 1]
+    expected = torch.stack([half.mean((0, 2, 3)) for half in halves]).mean(0) * 0.1
+    statistics = NormStatistics(net)
+    for order in (halves, halves[::-1]):
+        norm.reset_running_stats()
+        statistics.begin()
+        for half in order:
+            net(half)
+            statistics.end_part()
+        statistics.end(2)
+        torch.testing.assert_close(norm.running_mean, expected)
+        assert norm.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize(("batch", "parts", "world"), [(16, 3, 1), (16, 2, 4), (16, 1, 2)])
+def test_parts_that_cannot_be_shared(batch: int, parts: int, world: int) -> None:
+    config = tiny_config(batch=batch, micro_batches=parts)
+    with pytest.raises(VariantAIError, match=r"equal parts|share the"):
+        Trainer(config, SyntheticSource(), None, Path(), workers=Workers(0, world))
+
+
+def test_running_mean_by_hand() -> None:
+    net = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(net.weight, 1.0)
+    average = Average(net, 0.5)
+    expected = 1.0
+    for step, value in enumerate([3.0, 5.0, -1.0], 1):
+        nn.init.constant_(net.weight, value)
+        average.update(step)
+        decay = min(0.5, step / (step + 9))
+        expected = decay * expected + (1 - decay) * value
+    assert average.net.weight.item() == pytest.approx(expected)
+
+
+def test_the_running_mean_is_kept_and_resumed(tmp_path: Path) -> None:
+    whole = train(tmp_path / "whole", ema=0.9)
+    train(tmp_path / "cut", ema=0.9, steps=12)
+    found = find_checkpoint(tmp_path / "whole")
+    last, mean = found.model(), found.average()
+    assert mean is not None
+    assert not all(torch.equal(last[name], mean[name]) for name in last)
+    for name, value in found.build().state_dict().items():
+        assert torch.equal(value, mean[name])
+        assert torch.equal(value, whole.net.state_dict()[name].contiguous())
+    # Cut behind step 6 and taken up again, the mean comes out the same.
+    for path in (tmp_path / "cut/checkpoints").glob("step-00000012*"):
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+    train(tmp_path / "cut", ema=0.9, resume=True)
+    again = find_checkpoint(tmp_path / "cut").average()
+    assert again is not None
+    assert all(torch.equal(again[name], mean[name]) for name in mean)
