@@ -51,11 +51,12 @@ def child_json(words: Sequence[str], lock: IO[bytes]) -> Any:
 
 
 def _started(words: Sequence[str], lock: IO[bytes], stdout: int) -> subprocess.Popen[str]:
+    """The command under way; who looks into the file of the lock finds its process there."""
     options: dict[str, Any] = {}
     if os.name == "posix":
         # A group of its own, so that the Ctrl-C of a terminal reaches it once, through us.
         options = {"start_new_session": True, "pass_fds": (lock.fileno(),)}
-    return subprocess.Popen(
+    child = subprocess.Popen(
         [*_COMMAND, *words],
         stdin=subprocess.DEVNULL,
         stdout=stdout,
@@ -65,3 +66,8 @@ def _started(words: Sequence[str], lock: IO[bytes], stdout: int) -> subprocess.P
         errors="replace",
         **options,
     )
+    lock.seek(0)
+    lock.truncate()
+    lock.write(f"{child.pid}\n".encode())
+    lock.flush()
+    return child

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from variant_ai.core.train.comparison import ArmRuns, Table
     from variant_ai.core.train.experiment import Experiment
 
-OWN = ("run", "resume", "json", "seed", "variant", "help")
-"""Options of `train` that an experiment says in other words."""
+OWN = ("run", "resume", "json", "seed", "variant", "time", "help")
+"""Options of commands that an experiment says in other words."""
+CONFIG, RESULTS = "config.json", "results.json"
 RECORD, REPORT, CURVES, MEASURED = "experiment.json", "report.md", "curves.png", "measured.json"
 
 
@@ -114,6 +115,9 @@ def run(
         done = []
         for arm, runs in planned.items():
             chosen = not arms or arm in arms
+            if experiment.command == "nets":
+                done.append(_time_net(arm, runs, lock, run_missing=chosen))
+                continue
             made, stopped = _run_arm(arm, runs, lock, run_missing=chosen)
             done.append(made)
             if stopped:
@@ -135,38 +139,37 @@ def run(
 # --- what is to be done --------------------------------------------------------------------------
 
 
-def _train() -> click.Command:
-    from variant_ai.cli.train import command
+def _command(name: str) -> click.Command:
+    from variant_ai.cli import nets, train
 
-    return command
+    return {"train": train.command, "nets": nets.command}[name]
 
 
-def _parameters() -> dict[str, click.Parameter]:
-    """Options of `train` by their long names without dashes."""
-    return {
+def _parameters(command: str) -> dict[str, click.Parameter]:
+    """Options of a command by their long names without dashes, and its arguments by theirs."""
+    found = {
         option.removeprefix("--"): parameter
-        for parameter in _train().params
+        for parameter in _command(command).params
         for option in parameter.opts
-        if option.startswith("--") and option.removeprefix("--") not in OWN
+        if option.startswith("--") or isinstance(parameter, click.Argument)
     }
+    return {name: parameter for name, parameter in found.items() if name not in OWN}
 
 
-def _check_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What `train` would say against the options of an arm: option and message."""
+def _check_options(command: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a command would say against the options of an arm: option and message."""
     from variant_ai.specs.errors import unknown
 
-    known = _parameters()
+    known = _parameters(command)
     wrong = [
-        (name, unknown("option of variant-ai train", name, sorted(known)))
+        (name, unknown(f"option of variant-ai {command}", name, sorted(known)))
         for name in options
         if name not in known
     ]
     for name, value in options.items():
         if name in known:
             try:
-                _train().make_context(
-                    "train", _words({name: value}, known), resilient_parsing=False
-                )
+                _command(command).make_context(command, _words({name: value}, known))
             except click.ClickException as error:
                 wrong.append((name, error.format_message()))
     return wrong
@@ -181,7 +184,9 @@ def _words(options: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> 
             words += [f"--{name}"] if value is True else []
             continue
         listed = value if isinstance(value, list) else [value]
-        if parameter.multiple:
+        if isinstance(parameter, click.Argument):
+            words += map(str, listed)
+        elif parameter.multiple:
             for one in listed:
                 words += [f"--{name}", str(one)]
         else:
@@ -241,7 +246,7 @@ def _plan(
     """The runs of each arm."""
     from variant_ai.core.train.experiment import arm_folder
 
-    known = _parameters()
+    known = _parameters(experiment.command)
     seeds = experiment.scales[scale].seeds  # type: ignore[index]
     planned: dict[str, Planned] = {}
     for arm in experiment.arms:
@@ -253,7 +258,10 @@ def _plan(
                 options[option] = [str(places.get(str(name), name)) for name in listed]
         if device is not None:
             options["device"] = device
-        words = ["train", "-V", experiment.variant, *_words(options, known)]
+        words = [experiment.command, "-V", experiment.variant, *_words(options, known)]
+        if experiment.command == "nets":
+            planned[arm] = [(target / arm_folder(arm), [*words, "--time"])]
+            continue
         planned[arm] = [
             (
                 folder := target / arm_folder(arm, seed if seeds > 1 else None),
@@ -286,7 +294,7 @@ def _locked(target: Path) -> Any:
     """Holds the folder alone; the open file that holds it, which arms inherit."""
     from variant_ai.core.data.blocks import write_lock
 
-    with (target / ".lock").open("wb") as file, write_lock(file, target):
+    with (target / ".lock").open("a+b") as file, write_lock(file, target):
         yield file
 
 
@@ -317,16 +325,38 @@ def _run_arm(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> tuple[
     return ArmRuns(arm, tuple(finished), commands, tuple(failures)), False
 
 
-def _is_finished(folder: Path) -> bool:
-    """Whether a run went to its end: results are written then, without `train` before."""
-    from variant_ai.core.train.session import CARD
+def _time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRuns:
+    """Measures a net, unless that was done."""
+    from variant_ai.cli.experiment_child import child_json
+    from variant_ai.core.train.comparison import ArmRuns
+    from variant_ai.core.train.environment import describe_environment
 
-    return (folder / CARD).is_file() and (folder / "results.json").is_file()
+    ((folder, words),) = runs
+    results = folder / RESULTS
+    if not results.is_file():
+        if not run_missing:
+            return ArmRuns(arm, (), ())
+        note(f"{arm}: {folder.name}")
+        (said,) = child_json([*words, "--json"], lock)
+        folder.mkdir(exist_ok=True)
+        (folder / "environment.json").write_text(json.dumps(describe_environment()))
+        results.write_text(json.dumps(said))
+    return ArmRuns(arm, (folder,), (shlex.join(("variant-ai", *words)),))
+
+
+def _is_finished(folder: Path) -> bool:
+    """Whether a run went to its last step and was measured: results are written at its end, or
+    where it was stopped."""
+    try:
+        steps = [json.loads((folder / name).read_text())["steps"] for name in (CONFIG, RESULTS)]
+    except (OSError, ValueError, KeyError):
+        return False
+    return bool(steps[0] == steps[1])
 
 
 def _has_begun(folder: Path) -> bool:
     """Whether a run can be resumed; one that was killed before it could begins again."""
-    if (folder / "config.json").is_file():
+    if (folder / CONFIG).is_file():
         return True
     if folder.is_dir():
         shutil.rmtree(folder)

@@ -21,7 +21,7 @@ class Metric:
     path: tuple[str, ...]
     """Where the number stands in results.json."""
     form: str
-    """`share` (shown in per cent), `loss`, `count`, or `minutes` of seconds."""
+    """`share` (shown in per cent), `loss`, `count`, `minutes` of seconds, or `milliseconds`."""
 
     def of(self, results: Mapping[str, Any]) -> float | None:
         """The number, None where the run has none."""
@@ -45,6 +45,8 @@ class Metric:
             return f"{100 * value:.2f}"
         if self.form == "minutes":
             return f"{value / 60:.1f}"
+        if self.form == "milliseconds":
+            return f"{value:.2f}"
         return f"{value:.4f}" if self.form == "loss" else f"{value:,.0f}"
 
 
@@ -73,6 +75,13 @@ METRICS: dict[str, Metric] = {
     "positions": Metric("positions trained", ("positions",), "count"),
     "minutes": Metric("minutes", ("seconds",), "minutes"),
     "recoveries": Metric("returns to a checkpoint", ("recoveries",), "count"),
+    "milliseconds": Metric("ms an evaluation", ("milliseconds",), "milliseconds"),
+    "median_milliseconds": Metric("median", ("median_milliseconds",), "milliseconds"),
+    "best_milliseconds": Metric("best", ("best_milliseconds",), "milliseconds"),
+    "processor_milliseconds": Metric(
+        "ms of processor time", ("processor_milliseconds",), "milliseconds"
+    ),
+    "positions_per_second": Metric("positions/s", ("positions_per_second",), "count"),
 }
 """By the names that experiments call them by."""
 
@@ -155,10 +164,11 @@ def machine_of(arms: Sequence[ArmRuns]) -> list[str]:
         cpu = said.get("cpu", {})
         hardware = ", ".join(said.get("gpus") or [f"{cpu.get('cores')} cores of {cpu.get('name')}"])
         packages = said.get("packages", {})
+        where = f"{config['device']} in {config['precision']}, " if "device" in config else ""
         lines[
-            f"{hardware}; {config.get('device')} in {config.get('precision')}, "
-            f"{config.get('threads') or said.get('threads')} threads; Python {said.get('python')}, "
-            f"torch {packages.get('torch')}, variant-ai {packages.get('variant-ai')}"
+            f"{hardware}; {where}{config.get('threads') or said.get('threads')} threads; "
+            f"Python {said.get('python')}, torch {packages.get('torch')}, onnxruntime "
+            f"{packages.get('onnxruntime')}, variant-ai {packages.get('variant-ai')}"
         ] = None
     return list(lines)
 
@@ -167,7 +177,9 @@ def data_of(arms: Sequence[ArmRuns]) -> list[str]:
     """On what they were trained: a line for each set of stores, by file name and content hash."""
     lines: dict[str, None] = {}
     for folder in (folder for arm in arms for folder in arm.folders):
-        data = _json(folder / CONFIG).get("data", {})
+        data = _json(folder / CONFIG).get("data")
+        if not data:
+            continue
         paths = [*data.get("stores", ()), *data.get("validation_stores", ())]
         names = [
             f"{Path(path).name} ({digest[:12]})"

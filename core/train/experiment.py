@@ -42,8 +42,8 @@ STORE = "{store}"
 
 Single = bool | int | float | str
 Options = dict[str, Single | list[Single]]
-CheckOptions = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
-"""Options of an arm to what is wrong with them: option (`''`: with all) and message."""
+CheckOptions = Callable[[str, Mapping[str, Any]], Iterable[tuple[str, str]]]
+"""Command and options of an arm to what is wrong with them: option and message."""
 
 
 class _Model(BaseModel):
@@ -73,6 +73,8 @@ class Experiment(_Model):
     expected: str = ""
     """What the source found."""
     variant: str
+    command: Literal["train", "nets"] = "train"
+    """What an arm is: a training, or the time that the evaluations of a net take."""
     stores: dict[str, str] = Field(default_factory=dict)
     """Name of a store to the command that makes it, with `{store}` for its path."""
     options: Options = Field(default_factory=dict)
@@ -133,7 +135,7 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
             line_of(tree, where, loaded.place_of(scale, arm, option), said)
             for scale in loaded.scales
             for arm in loaded.arms
-            for option, said in check_options(loaded.arm_options(scale, arm))
+            for option, said in check_options(loaded.command, loaded.arm_options(scale, arm))
         ]
     if mistakes:
         raise located_error(mistakes, where)
@@ -154,6 +156,8 @@ def _mistakes(loaded: Experiment, tree: CommentedMap) -> Iterator[tuple[tuple[An
         for arm in sized.arms:
             if arm not in loaded.arms:
                 yield ("scales", scale, "arms", arm), unknown("arm", arm, list(loaded.arms))
+        if loaded.command == "nets" and sized.seeds > 1:
+            yield ("scales", scale, "seeds"), "nets are measured without seeds"
     known = [*loaded.stores, SAMPLE]
     for name, command in loaded.stores.items():
         if name == SAMPLE:

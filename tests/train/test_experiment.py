@@ -32,7 +32,8 @@ measure: {others: sample}
 """
 
 
-def check(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+def check(command: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    assert command == "train"
     known = ("data", "batch", "steps", "blocks")
     return [(name, f"unknown option {name!r}") for name in options if name not in known]
 
@@ -61,7 +62,7 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
         ("experiment: 1", "experiment: 2", 1, 1, "accepted: 1"),
         ("minutes]", "minuts]", 14, 28, "did you mean 'minutes'?"),
         ("b: {blocks: 1,", "A: {blocks: 1,", 13, 3, "differs from 'a' in no letter or digit"),
-        ("arms: {b: {", "arms: {c: {", 9, 57, "unknown arm 'c'"),
+        ("arms: {b: {", "arms: {c: {", 9, 56, "unknown arm 'c'"),
         ("-o {store}", "-o there", 6, 10, "has no {store}"),
         ("data: [games]", "data: [gomes]", 7, 11, "did you mean 'games'?"),
         ("others: sample", "others: simple", 15, 11, "did you mean 'sample'?"),
@@ -147,5 +148,6 @@ def test_tables(tmp_path: Path) -> None:
 
 
 def test_every_metric_has_a_form() -> None:
-    assert {metric.form for metric in METRICS.values()} == {"share", "loss", "count", "minutes"}
+    forms = {"share", "loss", "count", "minutes", "milliseconds"}
+    assert {metric.form for metric in METRICS.values()} == forms
     assert len({metric.title for metric in METRICS.values()}) == len(METRICS)

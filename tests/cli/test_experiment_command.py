@@ -1,0 +1,247 @@
+"""`variant-ai experiment run` as a person uses it: to the end, again, and after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.rules import make_rules
+from variant_ai.specs import builtin_specs, load_spec
+
+TEXT = """\
+experiment: 1
+title: Value weights
+source: nowhere
+question: Which weight?
+expected: nothing
+variant: xiangqi
+stores: {games: "variant-ai import games.pgn -o {store}"}
+options:
+  data: [games]
+  split: game:0.25
+  blocks: 1
+  channels: 8
+  size: [value_hidden=8]
+  batch: 8
+  device: cpu
+  precision: fp32
+  threads: 1
+scales:
+  small: {about: seconds, options: {steps: 3}, arms: {heavy: {steps: 60}}}
+arms:
+  light: {value-weight: 0.01}
+  heavy: {value-weight: 1, lr: 0.01}
+metrics: [policy_loss, value_loss, steps]
+measure: {all games: games}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An experiment and its store."""
+    folder = tmp_path_factory.mktemp("experiments")
+    (folder / "stores").mkdir()
+    spec = load_spec(builtin_specs()["xiangqi"])
+    rules, rng = make_rules(spec), np.random.default_rng(0)
+    with StoreWriter(folder / "stores" / "games.store", spec) as writer:
+        for game in range(12):
+            position, moves = rules.position(), []
+            for _ in range(10):
+                legal = rules.legal_moves(position)
+                moves.append(int(legal[rng.integers(len(legal))]))
+                position = rules.play(position, moves[-1])
+            result = ("1-0", "0-1", "1/2-1/2")[game % 3]
+            writer.add(GameRecord(variant=spec.variant, moves=moves, result=result))
+    (folder / "weights.yaml").write_text(TEXT)
+    return folder
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(cli, ["experiment", "run", *map(str, words)])
+
+
+Child = Callable[[Sequence[str], str, Any], tuple[int, str]]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Arms that finish at once; what was run. An arm with `lr` fails until the list is cleared."""
+    asked: list[list[str]] = []
+    failing = [True]
+
+    def child(words: Sequence[str], prefix: str, lock: Any) -> tuple[int, str]:
+        asked.append(list(words))
+        if "--lr" in words and failing:
+            failing.clear()
+            return 1, "the loss is not a number at step 3"
+        folder = Path(words[words.index("--run") + 1])
+        folder.mkdir(exist_ok=True)
+        results = {"steps": 3, "validation": {"policy_loss": 2.0, "value_loss": 1.0}}
+        (folder / "results.json").write_text(json.dumps(results))
+        (folder / "config.json").write_text(json.dumps({"steps": 3}))
+        return 0, ""
+
+    monkeypatch.setattr("variant_ai.cli.experiment_child.run_child", child)
+    nothing = {"policy_accuracy": 0.5, "value_accuracy_sign": None}
+    monkeypatch.setattr(
+        "variant_ai.cli.experiment_child.child_json",
+        lambda words, lock: {"nets": dict.fromkeys(words, nothing)},
+    )
+    return asked
+
+
+def test_commands_are_shown_before_they_are_run(home: Path, tmp_path: Path) -> None:
+    result = call(home / "weights.yaml", "--dry-run", "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "# light"
+    assert lines[1].startswith("variant-ai train -V xiangqi --data ")
+    assert "--size value_hidden=8" in lines[1]
+    assert "--value-weight 1 " in lines[3]
+    assert "--steps 60 " in lines[3]
+    assert not (tmp_path / "out").exists()
+
+
+def test_finished_arms_are_not_run_again_and_failed_ones_are(
+    home: Path, tmp_path: Path, quick: list[list[str]]
+) -> None:
+    out = tmp_path / "out"
+    result = call(home / "weights.yaml", "-o", out)
+    assert result.exit_code == 1
+    assert "1 of the runs failed (heavy: the loss is not a number at step 3)" in result.stderr
+    assert "- (failed: the loss is not a number at step 3)" in (out / "report.md").read_text()
+    again = call(home / "weights.yaml", "-o", out, "--json")
+    assert again.exit_code == 0, again.output
+    assert [words[words.index("--run") + 1] for words in quick] == [
+        str(out / "light"),
+        str(out / "heavy"),
+        str(out / "heavy"),
+    ]
+    rows = json.loads(again.stdout)["rows"]
+    assert [row["policy accuracy on all games"] for row in rows] == ["50.00 %", "50.00 %"]
+
+
+def test_one_arm_alone(home: Path, tmp_path: Path, quick: list[list[str]]) -> None:
+    result = call(home / "weights.yaml", "-o", tmp_path / "out", "--arm", "light")
+    assert result.exit_code == 0, result.output
+    assert len(quick) == 1
+    assert "did you mean 'light'" in call(home / "weights.yaml", "--arm", "lihgt").stderr
+
+
+def test_arms_whose_options_changed_are_refused(
+    home: Path, tmp_path: Path, quick: list[list[str]]
+) -> None:
+    path = tmp_path / "changing.yaml"
+    path.write_text(TEXT)
+    words = ("--store", f"games={home / 'stores/games.store'}", "-o", tmp_path / "out")
+    call(path, *words)
+    assert call(path, *words).exit_code == 0
+    path.write_text(TEXT.replace("value-weight: 0.01", "value-weight: 0.5"))
+    result = call(path, *words)
+    assert result.exit_code == 1
+    assert "was made with other options" in result.stderr
+    assert "--value-weight 0.01" in result.stderr
+
+
+def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(TEXT)
+    store = f"games={home / 'stores/games.store'}"
+    call(path, "-o", tmp_path / "out", "--store", store, "--publish")
+    page = (tmp_path / "w.small.md").read_text()
+    assert page.startswith("# Value weights: small scale\n\nWhich weight? (nowhere)\n")
+    assert "| light | 2.0000 | 1.0000 | 3 |" in page
+    assert "variant-ai train -V xiangqi --data games.store --split game:0.25" in page
+    assert str(tmp_path) not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("blocks: 1", "bloks: 1"), "options.bloks: unknown option of variant-ai train 'bloks'"),
+        (("batch: 8", "batch: many"), "weights.yaml:14:3: options.batch: "),
+        (("lr: 0.01}", "lr: -1}"), "weights.yaml:22:28: arms.heavy.lr: "),
+        (("steps: 3}", "run: x}"), "unknown option of variant-ai train 'run'"),
+    ],
+)
+def test_options_are_checked_before_anything_is_run(
+    home: Path, tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    path = tmp_path / "weights.yaml"
+    assert change[0] in TEXT
+    path.write_text(TEXT.replace(*change))
+    result = call(path)
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_missing_stores_say_how_they_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "weights.yaml"
+    path.write_text(TEXT)
+    result = call(path, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "the store 'games' is not at" in result.stderr
+    assert "variant-ai import games.pgn -o " in result.stderr
+    assert not (tmp_path / "out").exists()
+    assert "accepted is NAME=STORE" in call(path, "--store", "games").stderr
+    assert "accepted: games" in call(path, "--store", "x=y").stderr
+    assert "scale" in call(path, "--scale", "full").stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX matter")
+def test_killed_experiment_goes_on(home: Path, tmp_path: Path) -> None:
+    """Killed in its second arm, with the training under way: the first arm is not run again, the
+    second goes on from its checkpoint."""
+    out = tmp_path / "out"
+    text = TEXT.replace("{steps: 60}", "{steps: 1200}")
+    path = tmp_path / "weights.yaml"
+    path.write_text(text)
+    words = ["experiment", "run", str(path), "-o", str(out)]
+    words += ["--store", f"games={home / 'stores/games.store'}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "variant_ai.cli.main", *words], stderr=subprocess.DEVNULL
+    )
+    checkpoints = out / "heavy" / "checkpoints"
+    while process.poll() is None:
+        if checkpoints.is_dir() and any(p.name >= "step-00000060" for p in checkpoints.iterdir()):
+            break
+        time.sleep(0.05)
+    assert process.poll() is None, "it ended before it could be killed"
+    refused = call(*words[2:])
+    assert refused.exit_code == 1
+    assert "is being written by another process" in refused.stderr
+    process.kill()
+    process.wait()
+    training = int((out / ".lock").read_text())
+    assert "is being written by another process" in call(*words[2:]).stderr, "its arm still trains"
+    os.kill(training, signal.SIGKILL)
+    time.sleep(0.2)
+    first = (out / "light" / "results.json").stat().st_mtime_ns
+    result = call(*words[2:], "--json")
+    assert result.exit_code == 0, result.output
+    assert (out / "light" / "results.json").stat().st_mtime_ns == first
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["steps"] for row in rows] == ["3", "1,200"]
+    assert all(row["policy accuracy on all games"].endswith(" %") for row in rows)
+    page = (out / "report.md").read_text()
+    assert "![Learning curves of the arms](curves.png)" in page
+    assert "games.store (" in page
+    assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    events = (out / "heavy" / "metrics.jsonl").read_text().splitlines()
+    steps = [json.loads(line)["step"] for line in events if '"kind": "train"' in line]
+    assert steps == sorted(set(steps)), "one curve, without what was done twice"
