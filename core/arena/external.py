@@ -22,11 +22,14 @@ from variant_ai.core.arena.xboard_client import XboardClient, level_lines
 from variant_ai.core.data.record import MATE
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import SanNotation
 from variant_ai.specs.errors import EngineError, MoveError
 
 HIGHEST = MATE - 1000
 """Centipawns above this are kept as this: what is above are mates."""
 GAME_RESULTS = ("1-0", "0-1", "1/2-1/2")
+
+_SAN = SanNotation()
 
 Client = TypeVar("Client", bound=EngineProcess)
 
@@ -77,7 +80,7 @@ class ExternalPlayer(Player, Generic[Client]):
         if answer.move is None:
             raise self._without_move(game, answer.claim)
         try:
-            move = self.coordinates.read(game, answer.move)
+            move = self._read(game, answer.move)
         except MoveError as error:
             raise Fault("illegal move", f"{self.name}: {error}") from error
         return Reply(
@@ -105,6 +108,10 @@ class ExternalPlayer(Player, Generic[Client]):
 
     @abstractmethod
     def _ask(self, game: Game, turn: Turn) -> Answer: ...
+
+    def _read(self, game: Game, text: str) -> int:
+        """The move of an answer. Raises MoveError."""
+        return self.coordinates.read(game, text)
 
     def _start(self, game: Game) -> str | None:
         """FEN of the game's first position with the engine's letters, None for the start."""
@@ -212,6 +219,13 @@ class XboardPlayer(ExternalPlayer[XboardClient]):
         if result == GAME_RESULTS[1 - game.side]:
             return Fault("resignation", f"{self.name} gives up: {claim}")
         return super()._without_move(game, claim)
+
+    def _read(self, game: Game, text: str) -> int:
+        """Some write castling as O-O, and those with `san=1` may write every move so."""
+        if self.client.features.get("san") == "1" or text[:3].upper() in ("O-O", "0-0"):
+            with suppress(MoveError):
+                return _SAN.read(game.rules, game.position, text)
+        return super()._read(game, text)
 
     def game_over(self, result: str, reason: str) -> None:
         if self.client.running and result in GAME_RESULTS:

@@ -64,7 +64,7 @@ class XboardClient(EngineProcess):
             said = dict(_features(line.text))
             self.features.update(said)
             for name in said:
-                self._send(f"accepted {name}")
+                self._send(f"{'rejected' if name == 'san' else 'accepted'} {name}")
             if said.get("done") == "0":
                 deadline = time.monotonic() + self.timeout
             elif said.get("done") == "1":

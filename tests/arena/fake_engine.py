@@ -199,7 +199,8 @@ def xboard() -> None:
             say("Chess")
             say('# feature myname="not this"')
             say('feature done=0 myname="Fake Engine 1.0" setboard=1 ping=1 usermove=1')
-            say('feature variants="xiangqi,normal" done=1')
+            san = " san=1" if MODE == "san" else ""
+            say(f'feature variants="xiangqi,normal"{san} done=1')
         elif word == "new":
             game.new()
             force = False

@@ -289,6 +289,20 @@ def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
         player.close()
 
 
+@pytest.mark.parametrize("mode", ["san", "castles"])
+def test_moves_in_san_are_read(drops: Rules, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_LINE", "O-O")
+    player = external_player(drops, "xboard", command("xboard", mode), variant="normal")
+    game = Game(drops, "4k3/8/8/8/8/8/8/4K2R[] w K - 0 1")
+    try:
+        player.start()
+        player.new_game(game)
+        reply = player.play(game, turn(Allowance(depth=1)))
+        assert Coordinates(drops).write(reply.move) == "e1g1"
+    finally:
+        player.close()
+
+
 def test_an_old_program_cannot_take_a_position(
     tall: Rules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
