@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ruamel.yaml.comments import CommentedMap
 
 from variant_ai.core.train.comparison import METRICS
-from variant_ai.specs.errors import unknown
+from variant_ai.specs.errors import SpecError, unknown
 from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
 
 SAMPLE = "sample"
@@ -121,6 +121,8 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
     tree = parse_yaml(
         read_text(path, "an experiment"), where, "an experiment", "experiment, title, arms, …"
     )
+    if "experiment" not in tree:
+        raise SpecError("has no `experiment: 1`: it is no experiment of trainings", where)
     try:
         loaded = Experiment.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:

@@ -85,6 +85,11 @@ def test_mistakes_are_told_by_their_place(
     assert said in lines[0]
 
 
+def test_files_of_something_else_are_told_in_a_word(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"two\.yaml: has no `experiment: 1`"):
+        loaded(tmp_path, "title: a match\nplayers: []\n")
+
+
 def test_folders_of_arms() -> None:
     assert arm_folder("RISEv2, 5 x 64") == "risev2-5-x-64"
     assert arm_folder("α = 0.01", 2) == "α-0.01-seed2"
