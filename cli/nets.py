@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         "variant-ai nets -V NAME --blocks 5 --channels 64",
         "# the options of one net, and its layers",
         "variant-ai nets risev2-mobile -V NAME",
+        "# how long they take",
+        "variant-ai nets -V NAME --time --measurements 50",
+        "variant-ai nets risev2-mobile -V NAME --time --evaluator onnx --evaluator openvino@bf16",
     )
 )
 @click.argument("net", required=False)
@@ -43,6 +46,38 @@ if TYPE_CHECKING:
 )
 @click.option("--head", metavar="map|flat", help="Only with this policy head.")
 @size_options
+@click.option("--time", "timed", is_flag=True, help="Measure how long an evaluation takes.")
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="--time: positions of an evaluation.",
+)
+@click.option(
+    "--warm-up",
+    type=click.IntRange(min=0),
+    default=30,
+    show_default=True,
+    help="--time: evaluations that are not measured.",
+)
+@click.option(
+    "--measurements",
+    type=click.IntRange(min=1),
+    default=300,
+    show_default=True,
+    help="--time: evaluations that are.",
+)
+@click.option(
+    "--evaluator",
+    "evaluators",
+    multiple=True,
+    default=("onnx",),
+    show_default=True,
+    metavar="NAME[@PRECISION]",
+    help="--time: what runs the nets (onnx, openvino, auto); may be given again.",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="--time: threads of an evaluation.")
 @json_option
 def command(
     net: str | None,
@@ -51,6 +86,12 @@ def command(
     blocks: int | None,
     channels: int | None,
     sizes: tuple[str, ...],
+    timed: bool,
+    batch: int,
+    warm_up: int,
+    measurements: int,
+    evaluators: tuple[str, ...],
+    threads: int | None,
     as_json: bool,
 ) -> None:
     """List the networks that can be trained; with -V their parameters and operations.
@@ -66,6 +107,22 @@ def command(
     builders = all_builders()
     size = net_size(blocks, channels, sizes)
     specs = [load_variant(name) for name in variants]
+    if timed:
+        from variant_ai.cli.nets_time import time_nets
+
+        time_nets(
+            [find_builder(net, builders)] if net is not None else list(builders.values()),
+            specs,
+            head,
+            size,
+            evaluators=evaluators,
+            batch=batch,
+            warm_up=warm_up,
+            measurements=measurements,
+            threads=threads,
+            as_json=as_json,
+        )
+        return
     if net is not None:
         _one(find_builder(net, builders), specs, head, size, as_json)
         return

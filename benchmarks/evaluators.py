@@ -1,0 +1,113 @@
+"""Evaluators times batch sizes for one net: positions a second, and ratios to onnxruntime fp32.
+
+    python benchmarks/evaluators.py --variant chess                      # 13 blocks, random weights
+    python benchmarks/evaluators.py --variant chess --blocks 5 --batches 8 16 64 --rounds 40
+    python benchmarks/evaluators.py --variant chess --threads 1
+
+int8 is calibrated on random planes: its speed does not depend on them, its accuracy is what
+`variant-ai export --precision int8` prints for a trained net. The contenders take turns, evaluation
+by evaluation, so that other programs slow all of them alike. Ratios are given by the median of the
+wall clock, by the best time, and by processor time, which loads of the machine move least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import Evaluator, make_evaluator
+from variant_ai.core.inference import openvino as ov
+from variant_ai.core.inference.measure import interleaved
+from variant_ai.core.inference.model_file import beside_name
+from variant_ai.core.nets import build_net, quantise
+from variant_ai.core.nets.export import export_onnx, write_metadata
+from variant_ai.plugins import registry
+from variant_ai.specs import VariantSpec, encoding_hash
+
+CONTENDERS = ("onnx@fp32", "onnx@int8", "openvino@fp32", "openvino@bf16", "openvino@int8")
+
+
+def write_models(spec: VariantSpec, blocks: int | None, path: Path, spare: int) -> None:
+    """The net in fp32 at `path` and in int8 beside it."""
+    encoder = Encoder(spec)
+    planes, height, width = encoder.shape
+    torch.manual_seed(0)
+    net = build_net(
+        "risev2-mobile" if blocks != 5 else "risev2-mobile-small",
+        planes=planes,
+        board=(height, width),
+        policy_planes=encoder.policy_shape[0],
+        **({} if blocks is None else {"blocks": blocks}),
+    )
+    metadata = {"variant": spec.variant, "encoding_hash": encoding_hash(spec), "net": "random"}
+    export_onnx(net, path, metadata)
+    rng = np.random.default_rng(0)
+    planes_ = [(rng.random((16, *encoder.shape)) < 0.1).astype(np.float32) for _ in range(2)]
+    model = quantise.load(path)
+    exclude = [name for _, names in quantise.SPARING[:spare] for name in names(model)]
+    reduced = quantise.quantise(model, planes_, exclude=exclude)
+    write_metadata(reduced, {**metadata, "precision": "int8"})
+    quantise.save(reduced, beside_name(path, "int8"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--variant", default="chess")
+    parser.add_argument("--blocks", type=int, help="of RISEv2 mobile; 13 by default")
+    parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 64])
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--spare", type=int, default=0, help="levels of int8 left in fp32")
+    parser.add_argument("--evaluators", nargs="+", default=list(CONTENDERS))
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    spec = registry().variant(given.variant)
+    names = [n for n in given.evaluators if ov.available() or not n.startswith("openvino")]
+    names = [n for n in names if n != "openvino@bf16" or ov.has_bf16()]
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "net.onnx"
+        write_models(spec, given.blocks, path, given.spare)
+        for batch in given.batches:
+            made: dict[str, Evaluator] = {
+                name: make_evaluator(
+                    spec, path, evaluator=name, batch=batch, threads=given.threads, say=print
+                )
+                for name in names
+            }
+            timings = interleaved(made, batch, warm_up=3, rounds=given.rounds)
+            first = timings[names[0]]
+            for name, timing in timings.items():
+                rows.append(
+                    {
+                        "batch": batch,
+                        "evaluator": name,
+                        "positions_per_second": round(timing.rate, 1),
+                        "per_processor_second": round(timing.processor_rate, 1),
+                        "ratio_median": round(first.median / timing.median, 2),
+                        "ratio_best": round(first.best / timing.best, 2),
+                        "ratio_processor": round(first.processor / timing.processor, 2),
+                    }
+                )
+            for evaluator in made.values():
+                evaluator.close()
+    if given.json:
+        print(json.dumps(rows, indent=2))
+        return
+    print("batch  evaluator       positions/s   /CPU s   × median  × best  × CPU time")
+    for row in rows:
+        print(
+            f"{row['batch']:5}  {row['evaluator']:14} {row['positions_per_second']:12,.0f} "
+            f"{row['per_processor_second']:8,.0f} {row['ratio_median']:10.2f} "
+            f"{row['ratio_best']:7.2f} {row['ratio_processor']:11.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Evaluators by name: the fastest, kept; plugins; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from variant_ai.core.inference import (
+    EvaluatorRequest,
+    UniformEvaluator,
+    auto,
+    make_evaluator,
+    measure,
+)
+from variant_ai.core.inference.model_file import find_model_file, read_model_file
+from variant_ai.specs import DataError, UnknownNameError, VariantAIError, builtin_specs, load_spec
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Measurements that `auto` made; the last contender wins each."""
+    seen: list[list[str]] = []
+
+    def interleaved(evaluators, batch, **how):  # type: ignore[no-untyped-def]
+        seen.append(list(evaluators))
+        return {
+            name: measure.Timing(batch, *[1.0 / (i + 1)] * 4) for i, name in enumerate(evaluators)
+        }
+
+    monkeypatch.setattr(auto, "interleaved", interleaved)
+    monkeypatch.setattr(auto, "cores", lambda: 2)
+    # A second library is slow to load and changes nothing here.
+    monkeypatch.setattr("variant_ai.core.inference.openvino.available", lambda: False)
+    return seen
+
+
+def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    said: list[str] = []
+
+    def made():  # type: ignore[no-untyped-def]
+        return make_evaluator(small.spec, small.onnx, batch=4, say=said.append)
+
+    first = made()
+    assert measured == [
+        [
+            "onnx, 2 threads",
+            "onnx, 2 threads that do not spin",
+            "onnx, 1 thread",
+            "onnx, 2 sessions of 1 thread",
+        ]
+    ]
+    assert first.describe() == "2 x (onnx fp32, 1 thread)"
+    assert "positions/s" in said[0] and "4 ways" in said[0]
+    second = made()
+    assert len(measured) == 1
+    assert second.describe() == first.describe()
+    assert "measured 20" in said[-1]
+    assert first.precision == "fp32"
+    # another batch, another net, other cores: measured anew
+    make_evaluator(small.spec, small.onnx, batch=8)
+    monkeypatch.setattr(auto, "cores", lambda: 1)
+    assert make_evaluator(small.spec, small.onnx, batch=4).describe() == "onnx fp32, 1 thread"
+    assert len(measured) == 2  # one core leaves one contender and nothing to measure
+
+
+def test_a_damaged_choice_is_made_again(small, measured) -> None:  # type: ignore[no-untyped-def]
+    make_evaluator(small.spec, small.onnx)
+    folder = auto.cache_folder("evaluators")
+    assert folder is not None
+    (kept,) = folder.glob("*.json")
+    kept.write_text("{")
+    make_evaluator(small.spec, small.onnx)
+    assert len(measured) == 2
+    said = json.loads(kept.read_text())
+    said["choice"]["evaluator"] = "none-such"
+    kept.write_text(json.dumps(said))
+    make_evaluator(small.spec, small.onnx)
+    assert len(measured) == 3
+
+
+def test_auto_takes_a_run_directory(small, measured) -> None:  # type: ignore[no-untyped-def]
+    assert make_evaluator(small.spec, small.run).name == "onnx"
+    checkpoint = small.run / "checkpoints" / "step-00000007"
+    assert make_evaluator(small.spec, checkpoint).name == "torch"
+
+
+def test_plugins_add_evaluators(small) -> None:  # type: ignore[no-untyped-def]
+    class Maker:
+        def make(self, request: EvaluatorRequest) -> UniformEvaluator:
+            assert request.model == Path("x.mine") and request.batch == 5
+            return UniformEvaluator((1, 2, 3), 4)
+
+    made = make_evaluator(
+        small.spec, Path("x.mine"), evaluator="mine", batch=5, plugins={"mine": Maker()}
+    )
+    assert made.actions == 4
+    with pytest.raises(UnknownNameError, match=r"accepted: .*mine"):
+        make_evaluator(small.spec, None, evaluator="mein", plugins={"mine": Maker()})
+
+
+def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[no-untyped-def]
+    from variant_ai.plugins import EvaluatorEntry
+
+    entry = EvaluatorEntry("mine", "variant_ai.core.inference.choose:make_uniform")
+    made = make_evaluator(small.spec, None, evaluator="mine", plugins={"mine": entry})
+    assert isinstance(made, UniformEvaluator)
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "message"),
+    [
+        ("onxx", "did you mean 'onnx'"),
+        ("onnx@int7", "unknown precision 'int7'"),
+        ("onnx@bf16", "accepted: fp16, fp32, int8"),
+        ("onnx@int8", "variant-ai export .* --precision int8 -o .*model-int8.onnx"),
+        ("check:onnx", "check runs two"),
+        ("torch", "take the evaluator onnx or openvino"),
+    ],
+)
+def test_refusals(small, evaluator: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(VariantAIError, match=message):
+        make_evaluator(small.spec, small.onnx, evaluator=evaluator)
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "onnx", "openvino", "torch"])
+def test_a_net_is_needed(small, evaluator: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(VariantAIError, match="no model was given"):
+        make_evaluator(small.spec, None, evaluator=evaluator)
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "onnx", "torch"])
+def test_nets_of_other_variants_are_refused(small, evaluator: str) -> None:  # type: ignore[no-untyped-def]
+    other = load_spec(builtin_specs()["crazyhouse"])
+    model = small.run if evaluator == "torch" else small.onnx
+    with pytest.raises(DataError, match="a net for minixiangqi, not for crazyhouse"):
+        make_evaluator(other, model, evaluator=evaluator)
+
+
+def test_nets_of_another_encoder_are_refused(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    model = onnx.load(str(small.onnx))
+    for entry in model.metadata_props:
+        if entry.key == "variant_ai.encoder_version":
+            entry.value = "99"
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    with pytest.raises(DataError, match="version 99 of the encoder"):
+        make_evaluator(small.spec, tmp_path / "m.onnx", evaluator="onnx")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.9, 0.99999])
+def test_cut_off_files(small, tmp_path: Path, share: float) -> None:  # type: ignore[no-untyped-def]
+    content = small.onnx.read_bytes()
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(DataError, match="cut off after"):
+        make_evaluator(small.spec, path)
+
+
+def test_other_files(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "text.onnx"
+    path.write_text("not a model\n" * 30)
+    with pytest.raises(DataError, match="is not a usable ONNX model"):
+        make_evaluator(small.spec, path)
+    with pytest.raises(DataError, match="no such model file"):
+        make_evaluator(small.spec, tmp_path / "none.onnx")
+    with pytest.raises(DataError, match=r"has no model\.onnx; write one with"):
+        make_evaluator(small.spec, tmp_path, evaluator="onnx")
+
+
+def test_metadata_is_what_onnx_reads(small) -> None:  # type: ignore[no-untyped-def]
+    from variant_ai.core.nets.export import read_metadata
+
+    assert read_model_file(small.onnx).metadata == read_metadata(small.onnx)
+    assert find_model_file(small.run).path == small.onnx
+
+
+@pytest.mark.parametrize("evaluator", ["onnx", "openvino"])
+def test_answers_that_are_no_numbers(small, tmp_path: Path, evaluator: str) -> None:  # type: ignore[no-untyped-def]
+    if evaluator == "openvino":
+        pytest.importorskip("openvino")
+    model = onnx.load(str(small.onnx))
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.ndim == 4:
+            tensor.CopyFrom(numpy_helper.from_array(np.full_like(array, np.nan), tensor.name))
+            break
+    path = tmp_path / "nan.onnx"
+    onnx.save(model, str(path))
+    made = make_evaluator(small.spec, path, evaluator=evaluator)
+    with pytest.raises(DataError, match=r"nan\.onnx: .*no number .* for 3 of 3 positions"):
+        made.evaluate(small.planes[:3])

@@ -1,0 +1,139 @@
+"""int8 and fp16 files: they stay near the fp32 net, keep its metadata, and know when they are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from variant_ai.core.inference import OnnxEvaluator, make_evaluator
+from variant_ai.core.inference.known_answers import METADATA_KEY, KnownAnswers, softmax
+from variant_ai.core.inference.model_file import read_model_file
+from variant_ai.core.nets import quantise
+from variant_ai.core.nets.export import write_metadata
+from variant_ai.core.train.agreement import Sample
+from variant_ai.core.train.reduce import write_fp16, write_int8
+from variant_ai.specs import DataError
+
+
+@pytest.fixture(scope="module")
+def samples(small) -> list[Sample]:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(8)
+    actions = OnnxEvaluator(small.onnx).actions
+    return [
+        Sample(
+            (rng.random((32, *small.planes.shape[1:])) < 0.2).astype(np.float32),
+            rng.integers(0, actions, 32),
+            [rng.choice(actions, 12, replace=False) for _ in range(32)],
+        )
+        for _ in range(4)
+    ]
+
+
+@pytest.fixture(scope="module")
+def int8(small, samples, tmp_path_factory: pytest.TempPathFactory) -> Path:  # type: ignore[no-untyped-def]
+    path = tmp_path_factory.mktemp("int8") / "small-int8.onnx"
+    reduced = write_int8(small.onnx, path, small.spec, samples[:2], samples[2:], spare=0)
+    assert reduced.agreement is not None
+    assert reduced.agreement.positions == 64
+    assert 0 < reduced.agreement.value_mean < 0.05
+    assert reduced.agreement.same_first_decided > 0.9
+    return path
+
+
+def test_int8_is_near_and_says_what_it_is(small, int8: Path) -> None:  # type: ignore[no-untyped-def]
+    own, other = read_model_file(small.onnx).metadata, read_model_file(int8).metadata
+    assert own.items() <= {**other, "precision": "fp32"}.items()
+    assert other["precision"] == "int8"
+    kinds = {node.op_type for node in onnx.load(str(int8)).graph.node}
+    assert {"QuantizeLinear", "DequantizeLinear"} <= kinds
+    evaluator = make_evaluator(small.spec, int8, evaluator="onnx")
+    assert evaluator.precision == "int8"
+    said = evaluator.evaluate(small.planes)
+    exact = OnnxEvaluator(small.onnx).evaluate(small.planes)
+    assert np.abs(said.value - exact.value).max() < 0.1
+    assert np.abs(softmax(said.policy) - softmax(exact.policy)).sum(1).max() < 0.3
+    assert said.wdl is not None and said.plies_left is not None
+
+
+def test_openvino_runs_int8(small, int8: Path) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("openvino")
+    evaluator = make_evaluator(small.spec, int8, evaluator="openvino", batch=4)
+    exact = OnnxEvaluator(int8).evaluate(small.planes)
+    assert np.abs(evaluator.evaluate(small.planes).value - exact.value).max() < 0.1
+
+
+@pytest.mark.parametrize("evaluator", ["onnx", "openvino"])
+def test_a_processor_that_is_wrong_computes_in_fp32(  # type: ignore[no-untyped-def]
+    small, int8: Path, tmp_path: Path, evaluator: str
+) -> None:
+    if evaluator == "openvino":
+        pytest.importorskip("openvino")
+    file = read_model_file(int8)
+    known = KnownAnswers.decode(file.metadata[METADATA_KEY], int8)
+    # Answers that this processor does not give, as one that saturates does not give the right ones.
+    wrong = KnownAnswers(known.planes, -np.sign(known.value), known.policy, known.tolerance)
+    model = onnx.load(str(int8))
+    write_metadata(model, {**file.metadata, METADATA_KEY: wrong.encode()})
+    path = tmp_path / "wrong.onnx"
+    quantise.save(model, path)
+    said: list[str] = []
+    made = make_evaluator(small.spec, path, evaluator=evaluator, say=said.append)
+    assert made.precision == "fp32"
+    assert "computes int8 wrongly" in said[-1] and "fp32 instead" in said[-1]
+    # Only the weights are still rounded: nearer to the fp32 net than int8 is.
+    exact = OnnxEvaluator(small.onnx).evaluate(small.planes)
+    off = np.abs(made.evaluate(small.planes).policy - exact.policy).mean()
+    assert off < np.abs(OnnxEvaluator(int8).evaluate(small.planes).policy - exact.policy).mean()
+
+
+def test_known_answers_survive_their_text(small) -> None:  # type: ignore[no-untyped-def]
+    policy = softmax(OnnxEvaluator(small.onnx).evaluate(small.planes).policy)
+    known = KnownAnswers(small.planes, np.linspace(-1, 1, 11, dtype=np.float32), policy, 0.1)
+    again = KnownAnswers.decode(known.encode(), "x.onnx")
+    np.testing.assert_array_equal(again.planes, known.planes)
+    np.testing.assert_allclose(again.policy, policy, atol=1e-3)
+    with pytest.raises(DataError, match=r"x\.onnx: its known answers are damaged"):
+        KnownAnswers.decode(known.encode()[:-40] + '"}', "x.onnx")
+
+
+def test_sparing_leaves_layers_in_fp32(small, samples) -> None:  # type: ignore[no-untyped-def]
+    model = quantise.load(small.onnx)
+    planes = [sample.planes for sample in samples]
+    whole = quantise.quantise(model, planes)
+    some = quantise.quantise(model, planes, exclude=quantise.last_layers(model))
+
+    def of_weights(m: onnx.ModelProto) -> int:
+        names = {t.name for t in m.graph.initializer}
+        return sum(n.op_type == "DequantizeLinear" and n.input[0] in names for n in m.graph.node)
+
+    assert of_weights(whole) - of_weights(some) == 1  # the policy's last layer, without a bias
+    assert len(quantise.sums(model)) == 2  # one for each block
+
+
+def test_fp16(small, samples, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "small-fp16.onnx"
+    reduced = write_fp16(small.onnx, path, small.spec, samples)
+    assert reduced.agreement is not None and reduced.agreement.good
+    assert 0 < reduced.agreement.policy_mean < 0.01
+    half = [t for t in onnx.load(str(path)).graph.initializer if t.data_type == TensorProto.FLOAT16]
+    assert len(half) > 10
+    assert make_evaluator(small.spec, path, evaluator="onnx").precision == "fp16"
+
+
+def test_only_fp32_is_reduced(small, int8: Path, samples, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(DataError, match="is an int8 file; give the fp32 one"):
+        write_int8(int8, tmp_path / "x.onnx", small.spec, samples, samples)
+    with pytest.raises(DataError, match="is not a usable ONNX model"):
+        quantise.load(__file__)
+
+
+def test_int8_is_found_beside_the_fp32_file(small, int8: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    plain, beside = tmp_path / "net.onnx", tmp_path / "net-int8.onnx"
+    plain.write_bytes(small.onnx.read_bytes())
+    beside.write_bytes(int8.read_bytes())
+    assert make_evaluator(small.spec, plain, evaluator="onnx@int8").info.source == str(beside)
+    assert make_evaluator(small.spec, beside, evaluator="onnx@fp32").info.source == str(plain)
