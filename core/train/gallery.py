@@ -153,10 +153,15 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     tables = []
     top = measured.get("top") or {}
     if top:
-        rows = [(f"among the first {k}", percent(share)) for k, share in top.items()]
-        tables.append(Table("Where the move played stands", ("", "positions"), rows))
+        rows = [
+            ("first choice" if k == "1" else f"among the first {k}", percent(share))
+            for k, share in top.items()
+        ]
+        tables.append(Table("", ("move played", "positions"), rows))
     for key, title in (("by_ply", "plies"), ("by_rating", "mover's rating")):
         classes = measured.get(key) or {}
+        if not any(name[0].isdigit() for name in classes):
+            continue  # nobody has a rating
         rows = [
             (
                 name,
@@ -181,7 +186,10 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     mates = measured.get("mates")
     if mates:
         tables.append(Table("Mate in one", ("", ""), mate_rows(mates)))
-    return Chapter("Quality on held-back games", tables=tables, pictures=pictures)
+    bins = (measured.get("calibration") or {}).get("bins") or []
+    counted = sum(found["positions"] for found in bins)
+    text = f"Intervals, calibration and curves are of {counted:,} positions." if counted else ""
+    return Chapter("Quality on held-back games", text, tables=tables, pictures=pictures)
 
 
 def mate_rows(mates: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -60,12 +60,12 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
             axis.annotate(
                 f"{last[name] * scale:.2f}",
                 (last["step"], last[name] * scale),
-                xytext=(-4, 8),
+                xytext=(6, 0),
                 textcoords="offset points",
-                ha="right",
+                ha="left",
+                va="center",
                 color=VERMILION,
                 fontsize=9,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             )
         axis.set_ylabel(label)
         axis.margins(y=0.12)
@@ -75,9 +75,10 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
     axes[2][0].set_ylabel("learning rate")
     _curve(axes[2][1], train, "momentum", 1, color=BLUE, linewidth=1.5)
     axes[2][1].set_ylabel("momentum")
+    last_step = max((e["step"] for e in kept), default=1)
     for axis in axes.flat:
         tidy(axis)
-        axis.set_xlim(left=0)
+        axis.set_xlim(0, 1.1 * last_step)  # room for the last value
     for axis in axes[2]:
         axis.set_xlabel("step")
         axis.set_ylim(bottom=0 if axis is axes[2][0] else None)
@@ -95,8 +96,8 @@ def last_steps(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
         LAST_SHARE,
         "last-steps",
         "The last steps",
-        f"The last {LAST_SHARE:.0%} of the steps. Dashed lines are training, solid lines with "
-        "points the held-back games.",
+        f"The last {LAST_SHARE:.0%} of each run's steps. Dashed lines are training, solid lines "
+        "with points the held-back games.",
     )
 
 
@@ -104,7 +105,7 @@ def compared_curves(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
     """Figures 2 and 10: several runs in one picture, by name."""
     return _several(
         runs,
-        1.0,
+        1,
         "compared-curves",
         "Learning curves of several runs",
         "Dashed lines are training, solid lines with points the held-back games.",
@@ -120,8 +121,10 @@ def _several(
     handles: dict[str, Any] = {}
     for number, (run, events) in enumerate(runs.items()):
         kept = without_undone(events)
-        first = (1 - share) * max((e["step"] for e in kept), default=0)
-        late = [e for e in kept if e["step"] >= first]
+        last = max((e["step"] for e in kept), default=0)
+        late = [e for e in kept if e["step"] >= (1 - share) * last]
+        if share < 1:  # runs may differ in length, and would lie far apart
+            late = [{**e, "step": 100 * e["step"] / last} for e in late]
         train = [e for e in late if e["kind"] == "train"]
         validation = [e for e in late if e["kind"] in ("validation", "final")]
         style = series(number)
@@ -140,7 +143,7 @@ def _several(
         tidy(axis)
         axis.margins(y=0.1)
     for axis in axes[1]:
-        axis.set_xlabel("step")
+        axis.set_xlabel("step" if share == 1 else "steps done, %")
     handles["training"] = Line2D([], [], color=GREY, linestyle=(0, (4, 2)), linewidth=1)
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center",

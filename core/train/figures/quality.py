@@ -22,7 +22,7 @@ from variant_ai.core.train.figures.canvas import (
 
 Measured = Mapping[str, Any]
 """A net's evaluation as JSON."""
-LEAST = 20
+LEAST = 50
 """Positions below which a bin is not drawn: its mean says nothing."""
 
 
@@ -89,7 +89,10 @@ def wdl_picture(nets: Mapping[str, Measured]) -> Picture | None:
 
 def plies_picture(nets: Mapping[str, Measured]) -> Picture | None:
     """Accuracies and losses over the course of a game (paper 000, section 8)."""
-    known = {name: net["over_plies"] for name, net in nets.items() if net.get("over_plies")}
+    known = {}
+    for name, net in nets.items():
+        points = net.get("over_plies") or []
+        known[name] = [point for point in points if point["positions"] >= LEAST] or points
     return _panels(
         known,
         "first",

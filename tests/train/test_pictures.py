@@ -1,0 +1,166 @@
+"""Pictures of every variant, and reports that open without a network."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from base64 import b64encode
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from random_games import random_store
+
+from variant_ai.core.data.store import Store
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import UniformEvaluator
+from variant_ai.core.nets import build_net
+from variant_ai.core.rules import make_rules
+from variant_ai.core.train.activations import activations
+from variant_ai.core.train.figures import canvas
+from variant_ai.core.train.figures.curves import compared_curves, last_steps, learning_curves
+from variant_ai.core.train.figures.datasets import DataSet, dataset_pictures
+from variant_ai.core.train.figures.maps import features_picture
+from variant_ai.core.train.figures.planes import planes_picture
+from variant_ai.core.train.figures.quality import quality_pictures
+from variant_ai.core.train.gallery import activation_pictures, policy_of
+from variant_ai.core.train.html import Chapter, Table, page
+from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.specs.errors import VariantAIError
+
+OUTSIDE = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
+"""What a page may not have: anything that is fetched."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canvas, "DPI", 30)
+
+
+def pixels(shown: canvas.Picture) -> np.ndarray:
+    image = np.asarray(Image.open(io.BytesIO(shown.png)).convert("RGB"))
+    assert image.std() > 5, "an empty picture"
+    return image
+
+
+@pytest.mark.parametrize("name", sorted(builtin_specs()))
+def test_every_variant_has_pictures(name: str) -> None:
+    spec = load_spec(builtin_specs()[name])
+    rules, encoder = make_rules(spec), Encoder(spec)
+    position = rules.play(rules.position(), int(rules.legal_moves(rules.position())[0]))
+    shown = planes_picture(encoder, rules, position)
+    assert f"{encoder.shape[0]} planes" in shown.caption
+    assert rules.fen(position) in shown.caption
+    pixels(shown)
+    uniform = UniformEvaluator(encoder.shape, encoder.actions)
+    pixels(policy_of(uniform.evaluate, encoder, rules, position))
+
+
+@pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])
+def test_data_sets_beside_each_other(name: str, tmp_path: Path) -> None:
+    spec = load_spec(builtin_specs()[name])
+    sets = {
+        label: DataSet.of(Store(random_store(tmp_path / label, spec, 6, 12, seed), spec))
+        for seed, label in enumerate(("one", "$other 名"))
+    }
+    found = {shown.name: shown for shown in dataset_pictures(sets, make_rules(spec))}
+    # Random games have no players, ratings, time controls or endings: no empty pictures of those.
+    assert set(found) == {"results", "lengths", "years", "first-moves"}
+    for shown in found.values():
+        pixels(shown)
+
+
+def test_inside_of_a_net(xiangqi: VariantSpec) -> None:
+    encoder, rules = Encoder(xiangqi), make_rules(xiangqi)
+    planes, height, width = encoder.shape
+    torch.manual_seed(0)
+    net = build_net(
+        "risev2-mobile", planes=planes, board=(height, width),
+        policy_planes=encoder.policy_shape[0], blocks=1, channels=8, value_hidden=8,
+    )  # fmt: skip
+    seen = encoder.planes(rules.position())
+    found = activations(net, seen)
+    assert found.stem.shape == found.tower.shape == (8, height, width)
+    with torch.inference_mode():
+        value, _ = net.eval()(torch.from_numpy(seen))
+        stem = net.stem(torch.from_numpy(seen))[0].numpy()
+    assert found.value == pytest.approx(float(value[0]))
+    assert np.allclose(found.stem, stem)
+    shown = activation_pictures(net, encoder, rules, rules.position())
+    assert [p.name for p in shown] == ["maps-first", "maps-last", "heads"]
+    for one in shown:
+        pixels(one)
+    with pytest.raises(VariantAIError, match="no part 'stem'"):
+        activations(torch.nn.Identity(), seen)
+
+
+def test_maps_stand_as_the_mover_sees_them() -> None:
+    """The greatest value, on the mover's first rank, is below, and channel 1 right of channel 0."""
+    maps = np.zeros((2, 4, 4), np.float32)
+    maps[0, 0, 0] = maps[1, 3, 3] = 1
+    bright = pixels(features_picture(maps, "maps", "Maps")).astype(int)[:, :, :2].sum(2) > 400
+    image = bright & (pixels(features_picture(maps, "maps", "Maps"))[:, :, 2] < 120)
+    rows, columns = np.nonzero(image)
+    middle = image.shape[1] / 2
+    assert rows[columns < middle].mean() > rows[columns > middle].mean()
+
+
+def test_text_that_can_be_shown() -> None:
+    assert canvas.printable("$5") == r"\$5"
+    assert canvas.printable("abcdef", 4) == "abc…"
+    assert canvas.printable("\U000e0001x") == "?x"
+
+
+def test_curves_of_one_run_and_of_several() -> None:
+    events = [
+        {"kind": "train", "step": 10 * k, "policy_loss": 3 - k / 10, "lr": 0.1, "momentum": 0.9}
+        for k in range(1, 9)
+    ]
+    pixels(learning_curves(events, "a run"))
+    pixels(learning_curves([], "a run that has not begun"))
+    pixels(compared_curves({"a": events, "b": events}))
+    pixels(last_steps({"a": events}))
+    assert last_steps({"nothing": []}) is None
+
+
+def test_quality_has_no_empty_pictures() -> None:
+    assert quality_pictures({"net": {"policy_accuracy": 0.5}}) == []
+    metrics = {"positions": 99, "policy_accuracy": 0.5, "policy_loss": 1.0, "value_loss": 1.0}
+    found = quality_pictures({"net": {"by_rating": {"no rating": metrics}}})
+    assert found == []
+    found = quality_pictures({"net": {"by_rating": {"1400-1499": metrics, "no rating": metrics}}})
+    assert [p.name for p in found] == ["by-rating"]
+
+
+def test_a_page_needs_nothing_but_itself() -> None:
+    shown = canvas.Picture("p", "A <title>", 'says "so"', b"\x89PNG")
+    text = page(
+        "Title & more",
+        "<b>",
+        [Chapter("One", "text", [Table("t", ("a", "b"), [("<x>", "1")])], [shown], [("f", "{}")])],
+    )
+    assert "<b>" not in text and "&lt;x&gt;" in text and "A &lt;title&gt;" in text
+    assert 'alt="says &quot;so&quot;"' in text
+    assert f'src="data:image/png;base64,{b64encode(shown.png).decode()}"' in text
+    assert not OUTSIDE.search(text)
+
+
+def test_json_of_an_evaluation_is_json() -> None:
+    from variant_ai.core.train.evaluation import DETAILS, break_down
+    from variant_ai.core.train.metrics import Scores
+
+    n = 40
+    made = Scores(
+        np.full(n, -1, "f4"), np.arange(n) % 7, np.linspace(-1, 1, n, dtype="f4"),
+        np.zeros(n, "f4"),
+    )  # fmt: skip
+    found = break_down(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
+    said = json.loads(json.dumps(found, allow_nan=False))
+    assert set(DETAILS) <= set(said)
+    assert said["intervals"]["value_accuracy_sign"]["mean"] is None
+    assert said["top"]["1"] == pytest.approx(6 / 40)
+    assert [point["first"] for point in said["over_plies"]] == [0, 10, 20, 30]
+    pixels(quality_pictures({"net": said})[0])
