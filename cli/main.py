@@ -60,6 +60,7 @@ COMMANDS = {
     "serve": _own("serve", "Analyse positions for other programs, as JSON lines."),
     "generate": _own("generate", "Let a UCI engine play itself into a game store."),
     "match": _own("match", "Let engines and nets play matches, with tables and PGN."),
+    "solve": _own("solve", "Let an engine or a net solve puzzles."),
     "store": _own("store", "Show, filter, merge, split, export or verify game stores."),
     "stats": _own("stats", "Describe the games of a store."),
     "train": _own("train", "Train a network on the games of a store."),

@@ -1,0 +1,121 @@
+"""`variant-ai match` and `solve` from outside."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.arena.process import GAMES_FOLDERS
+
+FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
+LINE = "h3e3 h10g8 h1g3 i10h10 i1h1 g7g6 c4c5 b10c8"
+QUICK = ["-V", "xiangqi", "--nodes", "1", "--max-plies", "6"]
+
+
+@pytest.fixture(autouse=True)
+def known_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_LINE", LINE)
+
+
+def engine(mode: str = "good", *words: str) -> str:
+    return shlex.join([sys.executable, str(FAKE), mode, *words])
+
+
+def match(folder: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["match", *words, *QUICK, "-o", str(folder)])
+
+
+def test_a_match_with_faults_goes_on_and_says_why(tmp_path: Path) -> None:
+    done = match(
+        tmp_path / "m",
+        f"{engine()};name=good",
+        f"{engine('dies')};name=bad",
+        "--games",
+        "4",
+        "--json",
+    )
+    assert done.exit_code == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["reasons"] == {"crash": 4} and said["complete"] is True
+    assert [player["name"] for player in said["players"]] == ["good", "bad"]
+    assert said["players"][0]["against"] == {"bad": "4-0-0"}
+    again = match(
+        tmp_path / "m", f"{engine()};name=good", f"{engine('dies')};name=bad", "--games", "4"
+    )
+    assert again.exit_code == 0 and "good against bad: 4-0-0" in again.stdout
+    assert "game 5" not in again.stderr
+
+
+def test_a_match_from_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "m.yaml"
+    config.write_text(
+        "variant: xiangqi\ntitle: Two\nnodes: 5\ngames: 2\nmax_plies: 4\n"
+        "players: [random;name=a, {name: b, random: true}]\n"
+        "openings: {lines: [h3e3 h10g8]}\n"
+    )
+    words = ["match", "--config", str(config), "-o", str(tmp_path / "m")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Two\n")
+    assert (tmp_path / "m" / "games.pgn").read_text().count("{book}") == 4
+    other = CliRunner().invoke(cli, [*words, "--nodes", "6"])
+    assert other.exit_code == 1 and "nodes" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("random",), "players"),
+        (("no-such-engine", "random"), "not a program"),
+        (("random", "net:no-such.onnx"), "no-such.onnx"),
+        (("xboard:sjeng-of-nowhere", "random"), "not a program"),
+        (("random", "random;sede=3"), "unknown key"),
+    ],
+)
+def test_wrong_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], reason: str) -> None:
+    done = match(tmp_path / "m", *words)
+    assert done.exit_code == 1
+    assert reason in done.stderr and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_puzzles(tmp_path: Path) -> None:
+    suite = tmp_path / "s.jsonl"
+    suite.write_text('{"fen": "3k5/9/9/9/9/9/9/9/4R4/4K4 w - - 0 1", "pv": "e2d2"}\n')
+    words = ["solve", f"{engine()}", str(suite), "-V", "xiangqi", "--nodes", "1", "--nodes", "2"]
+    for line, share in (("e2d2", 1), ("e2e3", 0)):
+        runner = CliRunner(env={"FAKE_LINE": line})
+        done = runner.invoke(cli, [*words, "--json"])
+        assert done.exit_code == 0, done.stderr
+        assert [run["share"] for run in json.loads(done.stdout)["runs"]] == [share] * 2
+
+
+def have(program: str) -> bool:
+    return bool(shutil.which(program)) or any(Path(f, program).exists() for f in GAMES_FOLDERS)
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(not have("fairy-stockfish"), reason="fairy-stockfish is not installed")
+@pytest.mark.parametrize(
+    ("variant", "program", "player"),
+    [
+        ("xiangqi", "hoixiangqi", "xboard:hoixiangqi --xboard;depth=1"),
+        ("crazyhouse", "sjeng", "xboard:sjeng;depth=1"),
+    ],
+)
+def test_real_programs(tmp_path: Path, variant: str, program: str, player: str) -> None:
+    if not have(program):
+        pytest.skip(f"{program} is not installed")
+    words = ["match", "fairy-stockfish;option.Hash=1", player, "-V", variant, "--nodes", "40"]
+    words += ["--games", "2", "--max-plies", "20", "-o", str(tmp_path / "m"), "--json"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.stderr
+    reasons = json.loads(done.stdout)["reasons"]
+    assert set(reasons) <= {"adjudicated: move limit", "checkmate"}
