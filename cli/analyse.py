@@ -181,6 +181,8 @@ def _game(rules: Rules, fen: str, moves: str) -> Game:
     """The game to look at. Fails where it is over."""
     from variant_ai.core.rules.game import Game
 
+    if "/" not in fen and Path(fen).suffix:
+        fail(f"{fen}: there is no such file, and it is no FEN")
     game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
     outcome = game.outcome()
     if outcome is not None:

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
+    default=15.0,
     show_default=True,
     help="Time for the search, without --simulations.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(1, 100),
-    default=5,
+    default=3,
     show_default=True,
     help="Turns in which evaluator and search are timed.",
 )

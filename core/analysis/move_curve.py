@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,6 +41,10 @@ FIXED: dict[str, Any] = {
     "deterministic": True,
 }
 """Of the experiment (000, section 10.2), unless the user says otherwise."""
+
+
+STYLES = ("-", "--", "-", "-.", ":")
+"""Of the curves: some lie upon each other."""
 
 
 class Searching(Protocol):
@@ -144,9 +149,9 @@ def draw(curves: Sequence[MoveCurve], title: str, path: Path) -> None:
 
     figure = Figure(figsize=(9, 7), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    for curve in curves:
-        above.plot(curve.simulations, curve.visits, label=curve.name, linewidth=1.6)
-        below.plot(curve.simulations, curve.q, label=curve.name, linewidth=1.6)
+    for curve, style in zip(curves, cycle(STYLES), strict=False):
+        for axes, values in ((above, curve.visits), (below, curve.q)):
+            axes.plot(curve.simulations, values, style, label=curve.name, linewidth=1.6)
     above.set_ylabel("visits of the move")
     below.set_ylabel("Q of the move")
     below.set_xlabel("simulations")

@@ -1,15 +1,17 @@
 """Where the time of a search goes.
 
 The evaluator's own rate and the search are timed in turns, so that whatever else the machine does
-falls on both. The tree's own work is timed with an evaluator that answers at once, and split by
-what its parts cost alone on positions like those it visits:
+falls on both. The search knows how long it gathered leaves, how long it waited for the evaluator
+and how long it took in the answers; the first of these is split by what its parts cost alone, on
+positions like those it visits:
 
+    select     what is left of gathering leaves
     rules      legal moves and end of the game of every new node, a move played for every edge of
                every path
     encode     planes of every position evaluated
-    select     what is left of the descents
     back-up    priors of new nodes, and values carried up
     network    waiting for the evaluator
+    other      bookkeeping in between
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.kernels import encode_into
-from variant_ai.core.inference.baseline import UniformEvaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.inference.measure import random_planes
 from variant_ai.core.rules.cache import Number, Record, njit
@@ -33,43 +34,31 @@ from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.play import play_into
 from variant_ai.core.rules.position import POSITION, Position
-from variant_ai.core.search.batch import new_batch
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import UNPROVEN
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.report import Report
-from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree import Tree
+from variant_ai.core.search.search import Phases, Search
 
 SAMPLES = 512
+PROFILED = 20_000
+"""Simulations of the profile of a search whose evaluator is free."""
 
 
-@dataclass
-class Worked:
-    """What an evaluator did while it was watched."""
+class Instant(Evaluator):
+    """Every move alike, every position even, at no cost; a search cannot tell it from a net."""
 
-    batches: int = 0
-    positions: int = 0
-    seconds: float = 0.0
+    name = "instant"
 
-
-class Watched(Evaluator):
-    """An evaluator that counts and times what it is asked."""
-
-    def __init__(self, inner: Evaluator) -> None:
-        self.inner = inner
-        self.name, self.info = inner.name, inner.info
-        self.planes_shape, self.actions = inner.planes_shape, inner.actions
-        self.precision, self.threads, self.notes = inner.precision, inner.threads, inner.notes
-        self.worked = Worked()
+    def __init__(self, like: Evaluator) -> None:
+        self.info = like.info
+        self.planes_shape, self.actions = like.planes_shape, like.actions
+        self._logits = np.zeros((0, like.actions), np.float32)
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        begun = time.perf_counter()
-        result = self.inner.evaluate(planes)
-        self.worked.seconds += time.perf_counter() - begun
-        self.worked.batches += 1
-        self.worked.positions += len(planes)
-        return result
+        count = len(planes)
+        if len(self._logits) < count:
+            self._logits = np.zeros((count, self.actions), np.float32)
+        return Evaluation(np.zeros(count, np.float32), self._logits[:count].copy())
 
 
 @dataclass(frozen=True)
@@ -82,20 +71,24 @@ class PartCosts:
     encode: float
 
 
-def part_costs(rules: KernelRules, encoder: Encoder, game: Game, seed: int = 0) -> PartCosts:
-    """Measured on positions of random play from the game's last one; processor time."""
+def part_costs(game: Game, seed: int = 0) -> PartCosts:
+    """Measured on positions of random play from the game's last one; processor time. Nothing but
+    zeros where the rules are not compiled."""
+    rules, encoder = game.rules, Encoder(game.rules.spec)
+    if not isinstance(rules, KernelRules):
+        return PartCosts(0.0, 0.0, 0.0)
     positions, played = _sample(rules, game, seed)
     lists, work, after = new_moves(2), new_work(), np.zeros(1, POSITION)
     planes = np.zeros((1, int(np.prod(encoder.shape))), np.float32)
     tables, program = rules.tables, encoder.input_record
     return PartCosts(
-        _cost(lambda: int(_moves_loop(tables, positions, lists, work)), len(positions)),
-        _cost(lambda: int(_play_loop(tables, positions, played, after)), len(positions)),
-        _cost(lambda: int(_encode_loop(program, positions, planes)), len(positions)),
+        _cost(lambda: _moves_loop(tables, positions, lists, work), len(positions)),
+        _cost(lambda: _play_loop(tables, positions, played, after), len(positions)),
+        _cost(lambda: _encode_loop(program, positions, planes), len(positions)),
     )
 
 
-def _cost(call, count: int) -> float:  # type: ignore[no-untyped-def]
+def _cost(call: Callable[[], object], count: int) -> float:
     """Seconds of processor time of one item, the best of several rounds."""
     call()
     best = np.inf
@@ -153,76 +146,6 @@ def _encode_loop(e: Record, p: Position, planes: NDArray[np.float32]) -> Number:
     return np.int64(p.shape[0])
 
 
-def bytes_per_node(tree: Tree) -> float:
-    """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
-    full tree has its share of it."""
-    state = tree.arrays.state[0]
-    table = 4 * len(tree.arrays.heads)
-    used = (int(state["bytes"]) - table) / max(int(state["node_count"]), 1)
-    return used / (1.0 - table / int(state["byte_limit"]))
-
-
-# --- the tree's share ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TreeCosts:
-    """Seconds of processor time that one evaluation costs the tree's thread, by part."""
-
-    select: float
-    rules: float
-    encode: float
-    back_up: float
-    bytes_per_node: float
-    mean_depth: float
-
-    @property
-    def total(self) -> float:
-        return self.select + self.rules + self.encode + self.back_up
-
-
-def tree_costs(
-    rules: KernelRules, encoder: Encoder, game: Game, params: SearchParams, evaluations: int
-) -> TreeCosts:
-    """Run a tree on an evaluator that is free, and split its time."""
-    parts = part_costs(rules, encoder, game)
-    size = params.batch_size
-    tree = Tree(encoder, rules, params)
-    tree.set_game(game)
-    tree.begin()
-    batch = new_batch(size, int(np.prod(encoder.shape)), params.max_depth)
-    values, logits = np.zeros(size, np.float32), np.zeros((size, encoder.actions), np.float32)
-    filling = completing = 0.0
-    # the root, then a warm-up that compiles or loads what the loop needs
-    for warm in (1, 8 * size, evaluations):
-        filling = completing = 0.0
-        tree.begin()
-        state = tree.arrays.state[0]
-        while int(state["evaluations"]) < warm:
-            begun = time.thread_time()
-            row, _ = tree.fill(batch, 0, size, size)
-            filled = time.thread_time()
-            if tree.arrays.nodes[tree.root]["proof"] != UNPROVEN:
-                break
-            tree.complete(batch, 0, row, values, logits, None)
-            filling += filled - begun
-            completing += time.thread_time() - filled
-        if warm == 1:
-            tree.prepare_root(None, np.random.default_rng(params.seed))
-    state = tree.arrays.state[0]
-    done = max(int(state["evaluations"]), 1)
-    steps = int(state["depths"]) / max(int(state["visits"]), 1)
-    rules_cost = parts.moves + parts.play * steps
-    return TreeCosts(
-        select=max(filling / done - rules_cost - parts.encode, 0.0),
-        rules=rules_cost,
-        encode=parts.encode,
-        back_up=completing / done,
-        bytes_per_node=bytes_per_node(tree),
-        mean_depth=steps,
-    )
-
-
 # --- the whole -----------------------------------------------------------------------------------
 
 
@@ -253,6 +176,8 @@ class Speed:
     merges: int = 0
     tree_nodes: int = 0
     bytes_per_node: float | None = None
+    path_edges: int = 0
+    """Edges of all paths."""
     mean_depth: float = 0.0
     """Edges of a mean path."""
 
@@ -282,50 +207,68 @@ def measure(
     the search at once. stopped: asked between turns; what is measured by then is returned.
     """
     rules = game.rules
-    is_free = isinstance(evaluator, UniformEvaluator)
-    watched = None if is_free else Watched(evaluator)
-    search = Search(rules.spec, watched or evaluator, params, rules=rules)
-    speed = Speed()
+    search = Search(rules.spec, evaluator, params, rules=rules)
+    speed, phases = Speed(), Phases()
+    alone, alone_processor, asked = 0.0, 0.0, 0
+    processor = 0.0
     if stops is not None:
         stops.append(search.stop)
-    try:
+    with search:
         search.set_game(game)
         search.run(Limits(simulations=4 * params.batch_size))
-        if watched is not None:
-            watched.worked = Worked()
-        alone, alone_processor, asked = 0.0, 0.0, 0
-        processor = 0.0
         for number in range(rounds):
             if stopped():
                 break
-            if watched is not None:
+            if not evaluator.is_uniform:
                 wall, used, count = _alone(evaluator, params.batch_size, seconds / rounds / 3)
                 alone, alone_processor, asked = alone + wall, alone_processor + used, asked + count
-            if simulations is None:
-                limits = Limits(movetime=seconds / rounds)
-            else:
+            limits = Limits(movetime=seconds / rounds)
+            if simulations is not None:
                 share = simulations * (number + 1) // rounds - simulations * number // rounds
                 limits = Limits(simulations=share)
             before = time.process_time()
             report = search.run(limits)
             processor += time.process_time() - before
-            _count(speed, report)
+            _count(speed, report, search)
+            _add(phases, search.phases)
             on_round()
             if report.visits == 0:  # solved, or full
                 break
-        _rates(speed, processor)
-        if watched is not None and asked:
-            speed.evaluator_rate = asked / alone
-            speed.evaluator_processor_rate = asked / max(alone_processor, 1e-9)
-            filled = watched.worked.batches * params.batch_size
-            speed.batch_fill = watched.worked.positions / max(filled, 1)
-    finally:
-        search.close()
-    if isinstance(rules, KernelRules) and not stopped():
-        costs = tree_costs(rules, Encoder(rules.spec), game, params, 20_000)
-        speed.time_split = _split(speed, costs, is_free)
-        speed.bytes_per_node, speed.mean_depth = costs.bytes_per_node, costs.mean_depth
+        speed.bytes_per_node = bytes_per_node(search)
+    _rates(speed, processor)
+    if asked:
+        speed.evaluator_rate = asked / alone
+        speed.evaluator_processor_rate = asked / max(alone_processor, 1e-9)
+        speed.batch_fill = phases.rows / max(phases.batches * params.batch_size, 1)
+    if not stopped():
+        if evaluator.is_uniform:
+            phases, seen, took = _profile(game, evaluator, params)
+        else:
+            seen, took = speed, speed.seconds
+        speed.time_split = _split(phases, seen, took, part_costs(game), evaluator.is_uniform)
     return speed
+
+
+def bytes_per_node(search: Search) -> float:
+    """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
+    full tree has its share of it."""
+    arrays = search._tree.arrays
+    state = arrays.state[0]
+    table = 4 * len(arrays.heads)
+    used = (int(state["bytes"]) - table) / max(int(state["node_count"]), 1)
+    return used / (1.0 - table / int(state["byte_limit"]))
+
+
+def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Phases, Speed, float]:
+    """A short search whose evaluator is asked but costs nothing: with the uniform evaluator all
+    runs in compiled code, where nobody looks at a clock."""
+    seen = Speed()
+    with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
+        search.set_game(game)
+        search.run(Limits(simulations=4 * params.batch_size))
+        report = search.run(Limits(simulations=PROFILED))
+        _count(seen, report, search)
+        return search.phases, seen, report.seconds
 
 
 def _alone(evaluator: Evaluator, batch: int, seconds: float) -> tuple[float, float, int]:
@@ -339,7 +282,7 @@ def _alone(evaluator: Evaluator, batch: int, seconds: float) -> tuple[float, flo
     return time.perf_counter() - begun, time.process_time() - used, count
 
 
-def _count(speed: Speed, report: Report) -> None:
+def _count(speed: Speed, report: Report, search: Search) -> None:
     speed.simulations += report.visits
     speed.evaluations += report.evaluations
     speed.seconds += report.seconds
@@ -347,6 +290,12 @@ def _count(speed: Speed, report: Report) -> None:
     speed.collisions += report.collisions
     speed.merges += report.merges
     speed.tree_nodes = report.tree_nodes
+    speed.path_edges += search._tree.counter("depths")
+
+
+def _add(total: Phases, one: Phases) -> None:
+    for name in Phases.__dataclass_fields__:
+        setattr(total, name, getattr(total, name) + getattr(one, name))
 
 
 def _rates(speed: Speed, processor: float) -> None:
@@ -355,18 +304,23 @@ def _rates(speed: Speed, processor: float) -> None:
     speed.simulations_per_processor_second = speed.simulations / max(processor, 1e-9)
     speed.evaluations_per_second = speed.evaluations / seconds
     speed.waste = speed.collisions / max(speed.collisions + speed.simulations, 1)
+    speed.mean_depth = speed.path_edges / max(speed.simulations, 1)
 
 
-def _split(speed: Speed, costs: TreeCosts, is_free: bool) -> dict[str, float]:
-    """Shares of the search's time by the costs of an evaluation; they sum to 1."""
-    parts = {
-        "select": costs.select,
-        "rules": costs.rules,
-        "encode": 0.0 if is_free else costs.encode,
-        "back-up": costs.back_up,
-    }
-    took = {name: cost * speed.evaluations for name, cost in parts.items()}
-    busy = sum(took.values())
-    took["network"] = 0.0 if is_free else max(speed.seconds - busy, 0.0)
-    total = max(busy + took["network"], 1e-12)
+def _split(
+    phases: Phases, seen: Speed, seconds: float, parts: PartCosts, is_free: bool
+) -> dict[str, float]:
+    """Shares of the time of a search, which sum to 1. Where the evaluator is free, its planes and
+    its wait are left out."""
+    new = seen.evaluations + seen.terminals
+    rules = min(parts.moves * new + parts.play * seen.path_edges, phases.fill)
+    encode = min(parts.encode * phases.rows, phases.fill - rules)
+    took = {"select": phases.fill - rules - encode, "rules": rules, "encode": encode}
+    took["back-up"] = phases.complete
+    if is_free:
+        del took["encode"]
+    else:
+        took["network"] = phases.wait
+        took["other"] = max(seconds - phases.fill - phases.complete - phases.wait, 0.0)
+    total = max(sum(took.values()), 1e-12)
     return {name: part / total for name, part in took.items()}

@@ -1,0 +1,141 @@
+"""`analyse`, `bench` and `experiment n-e6`, with the evaluator that needs no net."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.analysis.move_curve import POSITION, SETTINGS
+
+PGN = """[White "A"]
+[Black "B"]
+[Result "0-1"]
+
+1. f3 e5 2. g4 Qh4# 0-1
+
+[White "C"]
+[Black "D"]
+[Result "*"]
+
+1. e4 e5 *
+"""
+
+
+def run(*args: str, ok: bool = True) -> Result:
+    result = CliRunner().invoke(cli, list(args))
+    assert (result.exit_code == 0) == ok, result.output
+    return result
+
+
+def analyse(*args: str, ok: bool = True) -> Result:
+    return run("analyse", *args, "-V", "crazyhouse", "--evaluator", "uniform", ok=ok)
+
+
+@pytest.fixture
+def games(tmp_path: Path) -> Path:
+    path = tmp_path / "games.pgn"
+    path.write_text(PGN)
+    return path
+
+
+def test_a_position_as_json() -> None:
+    said = json.loads(analyse(POSITION, "-n", "200", "--multipv", "5", "--json").stdout)
+    assert said["simulations"] == 200
+    assert said["stopped_by"] == "simulations"
+    assert len(said["lines"]) == 5
+    assert said["best"] == said["lines"][0]["move"] == said["lines"][0]["pv"][0]
+    assert set(said["lines"][0]) == {
+        "move", "text", "visits", "prior", "q", "cp", "mate", "wdl", "pv",
+    }  # fmt: skip
+    everything = json.loads(analyse(POSITION, "-n", "64", "--multipv", "0", "--json").stdout)
+    assert len(everything["lines"]) == 73
+    assert sum(line["prior"] for line in everything["lines"]) == pytest.approx(1, abs=0.01)
+
+
+def test_a_position_as_table_and_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "board.svg"
+    moves = "f2f3 e7e5 g2g4"
+    result = analyse("startpos", "--moves", moves, "-n", "400", "--svg", str(picture))
+    assert "Qh4#" in result.stdout
+    assert "#1" in result.stdout
+    assert "solved" in result.stdout
+    assert picture.read_text().count("<polygon") == 3
+
+
+def test_games_become_an_annotated_pgn(games: Path, tmp_path: Path) -> None:
+    output = tmp_path / "annotated.pgn"
+    result = analyse(str(games), "-n", "200", "-o", str(output))
+    assert result.stdout.count("accuracy") == 4
+    text = " ".join(output.read_text().split())
+    assert "2. g4 $4 {[%eval #-1] Blunder." in text
+    assert text.count("[Annotator") == 2
+    assert "exists already" in analyse(str(games), "-o", str(output), ok=False).output
+    again = analyse(str(output), "-n", "50", "--game", "1", "--json")
+    (game,) = json.loads(again.stdout)
+    assert [move["text"] for move in game["moves"]] == ["f3", "e5", "g4", "Qh4#"]
+    assert game["marks"]["white"]["??"] == 1
+    assert game["accuracy"]["black"] > game["accuracy"]["white"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("nowhere.pgn",), "no such file"),
+        (("8/8",), "FEN"),
+        (("startpos", "--moves", "e2e5"), "illegal"),
+        (("startpos", "--moves", "f2f3 e7e5 g2g4 d8h4"), "over: checkmate"),
+        (("startpos", "-o", "x.pgn"), "belong to a file"),
+        (("startpos", "--set", "cpuct=1"), "cpuct_init"),
+        (("startpos", "--set", "cpuct_init"), "NAME=VALUE"),
+        (("startpos", "--set", "cpuct_init=-1"), "from 0 to 100"),
+        (("startpos", "--notation", "morse"), "morse"),
+        (("startpos", "-n", "0"), "0"),
+    ],
+)
+def test_wrong_input_is_told_in_words(args: tuple[str, ...], said: str) -> None:
+    result = analyse(*args, ok=False)
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_file_without_games_and_a_number_too_high(games: Path, tmp_path: Path) -> None:
+    assert "no such game" in analyse(str(games), "--game", "3", "-n", "5", ok=False).output
+    empty = tmp_path / "empty.pgn"
+    empty.write_text("")
+    assert "no game was read" in analyse(str(empty), ok=False).output
+
+
+def test_bench_reports_every_rate() -> None:
+    args = ("bench", "-V", "xiangqi", "--evaluator", "random", "-n", "300", "--seconds", "0.3")
+    said = json.loads(run(*args, "--batch", "8", "--json").stdout)
+    assert said["simulations"] >= 300
+    assert said["batch"] == 8
+    for key in ("simulations_per_second", "evaluations_per_second", "evaluator_rate", "ratio"):
+        assert said[key] > 0
+    assert said["ratio"] == pytest.approx(said["evaluations_per_second"] / said["evaluator_rate"])
+    assert set(said["time_split"]) == {"select", "rules", "encode", "back-up", "network", "other"}
+    assert sum(said["time_split"].values()) == pytest.approx(1)
+    assert 64 < said["bytes_per_node"] < 1000
+    free = run("bench", "-V", "xiangqi", "--evaluator", "uniform", "-n", "500")
+    assert "evaluator alone" in free.stdout
+    assert "network" not in free.stdout
+
+
+def test_n_e6_gives_a_curve_for_every_setting(tmp_path: Path) -> None:
+    plot = tmp_path / "plot.svg"
+    args = ("experiment", "n-e6", "-V", "crazyhouse", "--evaluator", "uniform")
+    result = run(*args, "-n", "200", "--points", "4", "-o", str(plot), "--json")
+    said = json.loads(result.stdout)
+    assert [curve["setting"] for curve in said["curves"]] == list(SETTINGS)
+    for curve in said["curves"]:
+        assert curve["simulations"] == [50, 100, 150, 200]
+        assert curve["visits"] == sorted(curve["visits"])
+    by_name = {curve["setting"]: curve for curve in said["curves"]}
+    assert by_name["enhance-checks"]["prior"] > by_name["default"]["prior"]
+    assert plot.exists()
+    assert "did you mean" in run(*args, "--only", "defualt", ok=False).output
+    assert ".png" in run(*args, "-o", "plot.gif", ok=False).output
