@@ -256,7 +256,7 @@ def _plan(
                 value = options[option]
                 listed = value if isinstance(value, list) else [value]
                 options[option] = [str(places.get(str(name), name)) for name in listed]
-        if device is not None:
+        if device is not None and "device" in known:
             options["device"] = device
         words = [experiment.command, "-V", experiment.variant, *_words(options, known)]
         if experiment.command == "nets":

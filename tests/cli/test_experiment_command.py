@@ -208,7 +208,7 @@ def test_killed_experiment_goes_on(home: Path, tmp_path: Path) -> None:
     """Killed in its second arm, with the training under way: the first arm is not run again, the
     second goes on from its checkpoint."""
     out = tmp_path / "out"
-    text = TEXT.replace("{steps: 60}", "{steps: 1200}")
+    text = TEXT.replace("{steps: 60}", "{steps: 300}")
     path = tmp_path / "weights.yaml"
     path.write_text(text)
     words = ["experiment", "run", str(path), "-o", str(out)]
@@ -218,25 +218,26 @@ def test_killed_experiment_goes_on(home: Path, tmp_path: Path) -> None:
     )
     checkpoints = out / "heavy" / "checkpoints"
     while process.poll() is None:
-        if checkpoints.is_dir() and any(p.name >= "step-00000060" for p in checkpoints.iterdir()):
+        if checkpoints.is_dir() and any(p.name >= "step-00000015" for p in checkpoints.iterdir()):
             break
-        time.sleep(0.05)
+        time.sleep(0.01)
     assert process.poll() is None, "it ended before it could be killed"
+    training = int((out / ".lock").read_text())
+    os.kill(training, signal.SIGSTOP)
     refused = call(*words[2:])
     assert refused.exit_code == 1
     assert "is being written by another process" in refused.stderr
     process.kill()
     process.wait()
-    training = int((out / ".lock").read_text())
     assert "is being written by another process" in call(*words[2:]).stderr, "its arm still trains"
     os.kill(training, signal.SIGKILL)
-    time.sleep(0.2)
     first = (out / "light" / "results.json").stat().st_mtime_ns
-    result = call(*words[2:], "--json")
+    while "being written" in (result := call(*words[2:], "--json")).stderr:
+        time.sleep(0.05)  # until the system has ended it
     assert result.exit_code == 0, result.output
     assert (out / "light" / "results.json").stat().st_mtime_ns == first
     rows = json.loads(result.stdout)["rows"]
-    assert [row["steps"] for row in rows] == ["3", "1,200"]
+    assert [row["steps"] for row in rows] == ["3", "300"]
     assert all(row["policy accuracy on all games"].endswith(" %") for row in rows)
     page = (out / "report.md").read_text()
     assert "![Learning curves of the arms](curves.png)" in page
