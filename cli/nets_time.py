@@ -59,7 +59,7 @@ def time_nets(
             )
         for evaluator in made.values():
             evaluator.close()
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "variant": (parts := key.split("\t"))[0],
             "net": parts[1],

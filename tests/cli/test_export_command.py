@@ -1,0 +1,106 @@
+"""`export --precision` and `nets --time` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.cli.nets_time import _export
+from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.inference.model_file import read_model_file
+from variant_ai.core.nets import core_networks
+from variant_ai.core.rules import make_rules
+from variant_ai.specs import builtin_specs, load_spec
+
+SPEC = load_spec(builtin_specs()["minixiangqi"])
+SIZE = {"blocks": 1, "channels": 8, "pool": "global"}
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`net.onnx` with random weights, and `games.store` of random games."""
+    folder = tmp_path_factory.mktemp("export")
+    _export(core_networks()["risev2-mobile-small"], SPEC, "map", SIZE, folder / "net.onnx")
+    rules = make_rules(SPEC)
+    rng = np.random.default_rng(4)
+    with StoreWriter(folder / "games.store", SPEC, sources=["random"]) as writer:
+        for _ in range(8):
+            position, moves = rules.position(), list[int]()
+            while len(moves) < 30 and len(legal := rules.legal_moves(position)):
+                moves.append(int(rng.choice(legal)))
+                position = rules.play(position, moves[-1])
+            writer.add(GameRecord(variant=SPEC.variant, moves=moves, result="1-0", source="random"))
+    return folder
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp16"])
+def test_precisions_and_what_they_lose(folder: Path, precision: str) -> None:
+    target = folder / f"net-{precision}.onnx"
+    result = call(
+        "export", folder / "net.onnx", "--precision", precision, "--store", folder / "games.store",
+        "--positions", 64, "--calibrate", 64, "-o", target, "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["precision"] == precision
+    assert said["bytes"] == target.stat().st_size
+    assert said["agreement"]["positions"] == 64
+    assert 0 < said["agreement"]["value_mean"] < 0.1
+    assert read_model_file(target).info.precision == precision
+    assert read_model_file(target).info.variant == SPEC.variant
+
+
+def test_what_is_lost_is_printed(folder: Path) -> None:
+    result = call(
+        "export", folder / "net.onnx", "--precision", "int8", "--store", folder / "games.store",
+        "--positions", 64, "--calibrate", 64, "--spare", 1, "-o", folder / "spared.onnx",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    for text in ("policy accuracy", "same first move where decided", "value difference"):
+        assert text in result.stdout
+    assert "in fp32: the last layer of the policy" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--precision", "int8"], "int8 is calibrated on real positions: name a game store"),
+        ([], "is an ONNX file already"),
+        (["--precision", "fp16", "-V", "crazyhouse"], "a net for minixiangqi, not for crazyhouse"),
+        (["--precision", "int8", "--store", "no.store"], "there is no such game store"),
+    ],
+)
+def test_mistakes(folder: Path, options: list[str], message: str) -> None:
+    result = call("export", folder / "net.onnx", "-o", folder / "x.onnx", *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (folder / "x.onnx").exists()
+
+
+def test_nets_are_timed_side_by_side() -> None:
+    options = ["--time", "--blocks", 1, "--channels", 8, "--size", "pool=global", "--batch", 2]
+    count = ["--warm-up", 1, "--measurements", 3, "--threads", 1]
+    result = call(
+        "nets", "risev2-mobile-small", "-V", "minixiangqi", *options, *count,
+        "--evaluator", "onnx", "--evaluator", "uniform", "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert [row["evaluator"] for row in rows] == ["onnx fp32, 1 thread", "uniform fp32"]
+    assert all(row["milliseconds"] > 0 and row["batch"] == 2 for row in rows)
+
+
+def test_timing_needs_a_variant() -> None:
+    result = call("nets", "--time")
+    assert result.exit_code == 2
+    assert "--time needs a variant" in result.stderr
