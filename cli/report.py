@@ -177,8 +177,8 @@ def _measure(
             measured = {**found, **kept}
     if mates is not None:
         encoder = _encoder(prepared, rules, net)
-        source = None if prepared is None else prepared.validation or prepared.train
-        chosen = read_or_find_mates(mates, rules, source)
+        games = None if prepared is None else prepared.validation or prepared.train
+        chosen = read_or_find_mates(mates, rules, games)
         measured["mates"] = measure_mates(predictor, chosen, rules, encoder).as_dict()
     results["validation"] = measured or None
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference.interface import Evaluation as Prediction
@@ -63,11 +63,17 @@ class TorchPredictor:
             batch = torch.from_numpy(planes).to(self.device)
             said = outputs_of(self.net, batch.contiguous(memory_format=torch.channels_last))
             wdl = None if said.wdl is None else torch.softmax(said.wdl.float(), 1)
-        value, policy, shares, plies = (
-            None if output is None else output.float().cpu().numpy()
-            for output in (said.value, said.policy, wdl, said.plies_left)
+        return Prediction(
+            _array(said.value),
+            _array(said.policy),
+            None if wdl is None else _array(wdl),
+            None if said.plies_left is None else _array(said.plies_left),
         )
-        return Prediction(value, policy, shares, plies)
+
+
+def _array(output: Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = output.float().cpu().numpy()
+    return array
 
 
 @dataclass
@@ -212,7 +218,7 @@ def evaluate(
             own = torch.from_numpy(played)
             rows[name].scores.put(at, score(value, logits, own, outcome, wdl))
             if legal is not None:
-                choices = legal if table is None else [table[listed] for listed in legal]
+                choices = legal if table is None else [table[k].astype(np.int64) for k in legal]
                 rows[name].legal_hits += int((best_legal(said.policy, choices) == played).sum())
         at += len(outcome)
         advance(len(outcome))

@@ -162,19 +162,8 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
         classes = measured.get(key) or {}
         if not any(name[0].isdigit() for name in classes):
             continue  # nobody has a rating
-        rows = [
-            (
-                name,
-                f"{found['positions']:,}",
-                percent(found["policy_accuracy"]),
-                percent(found["value_accuracy_sign"]),
-                number("value_loss", found["value_loss"]),
-            )
-            for name, found in classes.items()
-        ]
-        if rows:
-            heads = (title, "positions", "policy accuracy", "value sign", "value loss")
-            tables.append(Table("", heads, rows))
+        heads = (title, "positions", "policy accuracy", "value sign", "value loss")
+        tables.append(Table("", heads, [_class_row(*item) for item in classes.items()]))
     wdl = measured.get("wdl")
     if wdl:
         rows = [
@@ -190,6 +179,16 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     counted = sum(found["positions"] for found in bins)
     text = f"Intervals, calibration and curves are of {counted:,} positions." if counted else ""
     return Chapter("Quality on held-back games", text, tables=tables, pictures=pictures)
+
+
+def _class_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        name,
+        f"{found['positions']:,}",
+        percent(found["policy_accuracy"]),
+        percent(found["value_accuracy_sign"]),
+        number("value_loss", found["value_loss"]),
+    )
 
 
 def mate_rows(mates: Mapping[str, Any]) -> list[tuple[str, str]]:

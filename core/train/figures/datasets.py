@@ -81,9 +81,9 @@ def dataset_pictures(sets: Mapping[str, DataSet], rules: Rules) -> list[Picture]
 
 def results_picture(sets: Mapping[str, DataSet]) -> Picture | None:
     """Figure 7: how games end for the first player."""
-    counts = {name: shown.statistics.results for name, shown in sets.items()}
     counts = {
-        name: [c for c in found if c.name != "unknown" or c.games] for name, found in counts.items()
+        name: [c for c in shown.statistics.results if c.name != "unknown" or c.games]
+        for name, shown in sets.items()
     }
     return _bars(
         counts,
