@@ -61,6 +61,7 @@ COMMANDS = {
     "generate": _own("generate", "Let a UCI engine play itself into a game store."),
     "match": _own("match", "Let engines and nets play matches, with tables and PGN."),
     "solve": _own("solve", "Let an engine or a net solve puzzles."),
+    "openings": _own("openings", "Draw opening lines from the policy of a net."),
     "store": _own("store", "Show, filter, merge, split, export or verify game stores."),
     "stats": _own("stats", "Describe the games of a store."),
     "train": _own("train", "Train a network on the games of a store."),
