@@ -210,7 +210,7 @@ def measure(
     search = Search(rules.spec, evaluator, params, rules=rules)
     speed, phases = Speed(), Phases()
     alone, alone_processor, asked = 0.0, 0.0, 0
-    processor = 0.0
+    processor = tree = 0.0
     if stops is not None:
         stops.append(search.stop)
     with search:
@@ -226,9 +226,10 @@ def measure(
             if simulations is not None:
                 share = simulations * (number + 1) // rounds - simulations * number // rounds
                 limits = Limits(simulations=share)
-            before = time.process_time()
+            before, own = time.process_time(), time.thread_time()
             report = search.run(limits)
             processor += time.process_time() - before
+            tree += time.thread_time() - own
             _count(speed, report, search)
             _add(phases, search.phases)
             on_round()
@@ -242,10 +243,10 @@ def measure(
         speed.batch_fill = phases.rows / max(phases.batches * params.batch_size, 1)
     if not stopped():
         if evaluator.is_uniform:
-            phases, seen, took = _profile(game, evaluator, params)
+            phases, seen, tree = _profile(game, evaluator, params)
         else:
-            seen, took = speed, speed.seconds
-        speed.time_split = _split(phases, seen, took, part_costs(game), evaluator.is_uniform)
+            seen = speed
+        speed.time_split = _split(phases, seen, tree, part_costs(game), evaluator.is_uniform)
     return speed
 
 
@@ -266,9 +267,11 @@ def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Ph
     with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
         search.set_game(game)
         search.run(Limits(simulations=4 * params.batch_size))
+        before = time.thread_time()
         report = search.run(Limits(simulations=PROFILED))
+        tree = time.thread_time() - before
         _count(seen, report, search)
-        return search.phases, seen, report.seconds
+        return search.phases, seen, tree
 
 
 def _alone(evaluator: Evaluator, batch: int, seconds: float) -> tuple[float, float, int]:
@@ -308,13 +311,16 @@ def _rates(speed: Speed, processor: float) -> None:
 
 
 def _split(
-    phases: Phases, seen: Speed, seconds: float, parts: PartCosts, is_free: bool
+    phases: Phases, seen: Speed, tree: float, parts: PartCosts, is_free: bool
 ) -> dict[str, float]:
     """Shares of the time of a search, which sum to 1. Where the evaluator is free, its planes and
-    its wait are left out."""
+    its wait are left out. `tree`: processor seconds of the tree's thread, which on a busy machine
+    are fewer than those it took by the clock."""
     new = seen.evaluations + seen.terminals
-    rules = min(parts.moves * new + parts.play * seen.path_edges, phases.fill)
-    encode = min(parts.encode * phases.rows, phases.fill - rules)
+    seconds = seen.seconds
+    slowed = max((seconds - phases.wait) / max(tree, 1e-9), 1.0)
+    rules = min(slowed * (parts.moves * new + parts.play * seen.path_edges), phases.fill)
+    encode = min(slowed * parts.encode * phases.rows, phases.fill - rules)
     took = {"select": phases.fill - rules - encode, "rules": rules, "encode": encode}
     took["back-up"] = phases.complete
     if is_free:
