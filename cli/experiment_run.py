@@ -457,7 +457,8 @@ def _page(
         yield f"\n![Learning curves of the arms]({picture})"
     yield "\n## How it was made"
     yield f"\n`variant-ai experiment run {file.name} --scale {scale}`, finished on "
-    yield f"{datetime.date.today().isoformat()}. Validation numbers are of held-back games."
+    held = " Numbers not of the training are of held-back games."
+    yield f"{datetime.date.today().isoformat()}.{held if experiment.command == 'train' else ''}"
     yield ""
     yield from (f"- machine: {line}" for line in machine_of(arms))
     yield from (f"- data: {line}" for line in data_of(arms))
