@@ -111,7 +111,7 @@ def command(
         name, equals, value = text.partition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
-        session.options.set(name.strip(), value.strip())
+        session.options.preset(name.strip(), value.strip())
     _serve(session, lines, log)
 
 

@@ -110,6 +110,10 @@ def _centi(name: str, field: str, default: int, low: int, high: int, about: str)
     return _spin(f"Centi_{name}", default, low, high, about, field=field, unit=0.01)
 
 
+AUTO = -1
+"""Default of numbers that specs set. Many clients send back every default they were told, and a
+number would then stand above the spec's."""
+AS_SPEC = "; -1: as the variant has it"
 _NO_EFFECT = "Accepted, without effect here"
 
 OPTIONS: tuple[Option, ...] = (
@@ -163,36 +167,45 @@ OPTIONS: tuple[Option, ...] = (
           "hundredths either way; 10 for games with people"),
     _check("Use_NPS_Time_Manager", False, _NO_EFFECT, effect=False),
     # --- selection -----------------------------------------------------------------------------
-    _centi("CPuct_Init", "cpuct_init", 250, 0, 10_000, "Exploration constant"),
+    _centi("CPuct_Init", "cpuct_init", AUTO, AUTO, 10_000, "Exploration constant" + AS_SPEC),
     _spin("CPuct_Base", 19_652, 1, 1_000_000_000, "Visits in which the exploration constant grows "
           "by ln 2", field="cpuct_base"),
-    _combo("U_Divisor", "constant", ("constant", "adaptive"), "Divisor of the exploration term: "
-           "constant at Centi_U_Init_Divisor, or falling from there to Centi_U_Min_Divisor"),
+    _combo("U_Divisor", "auto", ("auto", "constant", "adaptive"), "Divisor of the exploration "
+           "term: constant at Centi_U_Init_Divisor, or falling from there to Centi_U_Min_Divisor; "
+           "auto: as the variant has it"),
     _centi("U_Init_Divisor", "u_init", 100, 1, 100, "Divisor of the exploration term in a young "
            "tree, or always"),
     _centi("U_Min_Divisor", "u_min", 25, 1, 100, "Where the adaptive divisor ends"),
     _spin("U_Base", 1965, 1, 1_000_000_000, "Visits after which 1/e of the way from the first "
           "divisor to the last is left", field="u_base"),
-    _combo("Q_Unvisited", "loss", ("loss", "draw", "parent"), "Value of a move never visited",
-           field="q_unvisited"),
+    _combo("Q_Unvisited", "auto", ("auto", "loss", "draw", "parent"), "Value of a move never "
+           "visited; auto: as the variant has it", field="q_unvisited"),
     _centi("Q_Unvisited_Reduction", "q_unvisited_reduction", 20, 0, 200, "What `parent` takes off "
            "the node's value"),
-    _centi("Node_Temperature", "node_temperature", 100, 5, 2000, "Softmax temperature of the "
-           "policy at every node"),
-    _combo("Virtual_Style", "loss", ("loss", "visit"), "What a visit under way counts as",
-           field="virtual_style"),
-    _centi("Virtual_Loss", "virtual_loss", 100, 0, 10_000, "How many visits one under way counts "
-           "as"),
+    _centi("Node_Temperature", "node_temperature", AUTO, AUTO, 2000, "Softmax temperature of the "
+           "policy at every node, from 5 on" + AS_SPEC),
+    _combo("Virtual_Style", "auto", ("auto", "loss", "visit"), "What a visit under way counts "
+           "as; auto: as the variant has it", field="virtual_style"),
+    _centi("Virtual_Loss", "virtual_loss", AUTO, AUTO, 10_000, "How many visits one under way "
+           "counts as" + AS_SPEC),
     _centi("Dirichlet_Epsilon", "noise_epsilon", 0, 0, 100, "Share of noise in the root's policy"),
-    _centi("Dirichlet_Alpha", "noise_alpha", 20, 1, 10_000, "Parameter of the Dirichlet noise"),
+    _centi("Dirichlet_Alpha", "noise_alpha", AUTO, AUTO, 10_000, "Parameter of the Dirichlet "
+           "noise, from 1 on" + AS_SPEC),
     _combo("Noise_Style", "dirichlet", ("dirichlet", "uniform"), "Kind of noise",
            field="noise_style"),
-    _check("Enhance_Checks", False, "Raise the policy of checking moves", field="enhance_checks"),
-    _centi("Enhance_Threshold", "enhance_threshold", 10, 0, 100, "Checks with a policy from here "
-           "on are left alone"),
-    _centi("Enhance_Factor", "enhance_factor", 50, 0, 1000, "Share of the greatest policy that is "
-           "added to a check's"),
-    _check("Mate_Stop", True, "No exploration beside a move that wins at once", field="mate_stop"),
+    _combo("Enhance_Checks", "auto", ("auto", "true", "false"), "Raise the policy of checking "
+           "moves; auto: as the variant has it", field="enhance_checks",
+           words={"true": True, "false": False}),
+    _centi("Enhance_Threshold", "enhance_threshold", AUTO, AUTO, 100, "Checks with a policy from "
+           "here on are left alone" + AS_SPEC),
+    _centi("Enhance_Factor", "enhance_factor", AUTO, AUTO, 1000, "Share of the greatest policy "
+           "that is added to a check's" + AS_SPEC),
+    _combo("Mate_Stop", "auto", ("auto", "true", "false"), "No exploration beside a move that "
+           "wins at once; auto: as the variant has it", field="mate_stop",
+           words={"true": True, "false": False}),
+    _check("Look_For_Mates", True, "Try the checks of a position for mate when it has been "
+           "visited four times",
+           field="look_for_mates"),
     _check("MCTS_Solver", True, "Prove wins, losses and draws", field="solver"),
     # --- graph ---------------------------------------------------------------------------------
     _combo("Search_Type", "mcgs", ("mcgs", "mcts"), "Graph search, or a plain tree"),
@@ -204,15 +217,16 @@ OPTIONS: tuple[Option, ...] = (
           "thousandths", field="q_epsilon", unit=0.001),
     _check("Reuse_Tree", True, "Keep what is below the new root after a move", field="reuse_tree"),
     # --- choice of the move --------------------------------------------------------------------
-    _centi("Q_Value_Weight", "q_weight", 0, 0, 100, "Weight of values beside visits in the final "
-           "choice"),
+    _centi("Q_Value_Weight", "q_weight", AUTO, AUTO, 100, "Weight of values beside visits in the "
+           "final choice" + AS_SPEC),
     _centi("Q_Thresh_Init", "q_thresh_init", 50, 0, 100, "Share of the greatest visits below which "
            "a move's value counts for nothing, in a young tree"),
     _centi("Q_Thresh_Max", "q_thresh_max", 90, 0, 100, "The same in an old tree"),
     _spin("Q_Thresh_Base", 1965, 1, 1_000_000_000, "Visits after which 1/e of the way between "
           "them is left", field="q_thresh_base"),
-    _check("PV_Values", False, "Lower a move's value to that at the end of its line",
-           field="pv_values", words={"true": "on", "false": "off"}),
+    _combo("PV_Values", "auto", ("auto", "true", "false"), "Lower a move's value to that at the "
+           "end of its line; auto: as the variant has it", field="pv_values",
+           words={"true": "on", "false": "off"}),
     _spin("PV_Depth", 5, 1, 99, "Plies of that line", field="pv_depth"),
     _centi("Temperature", "temperature", 170, 0, 10_000, "Moves are drawn by visits^(1/temperature)"
            " in the first Temperature_Moves moves"),
@@ -333,8 +347,10 @@ class OptionSet:
     def __init__(self, variants: Sequence[str], variant: str) -> None:
         """variants: names offered; variant: the one played until another is chosen."""
         offered = (*OPTIONS, variant_option(variants, variant))
-        self.uci = offered
+        self.uci: tuple[Option, ...] = offered
         """As declared to UCI clients."""
+        self.ucci: tuple[Option, ...] = UCCI_OPTIONS
+        """Those of UCCI alone, as declared."""
         self._options = {canonical(option.name): option for option in (*UCCI_OPTIONS, *offered)}
         self._names = {canonical(name): o for o in offered for name in o.also}
         self._given: dict[str, str | int | bool] = {}
@@ -358,6 +374,18 @@ class OptionSet:
         if option.kind != "button":
             self._given[option.name] = option.parse(text)
         return option
+
+    def preset(self, name: str, text: str) -> None:
+        """Set a value that the handshake declares as the default: a client that sends back what it
+        was told then leaves it as it is. Raises SettingError."""
+        option = self.find(name)
+        value = option.parse(text)
+        there = replace(option, default=value)
+        self._options[canonical(option.name)] = there
+        self.uci = tuple(there if o is option else o for o in self.uci)
+        self.ucci = tuple(there if o is option else o for o in self.ucci)
+        if option.kind != "button":
+            self._given[option.name] = value
 
     def put(self, name: str, value: str | int | bool) -> None:
         """Set a value from within."""
@@ -389,8 +417,11 @@ class OptionSet:
         for option in OPTIONS:
             if option.field and option.name in self._given:
                 value = self._given[option.name]
+                if value in ("auto", AUTO) and option.default in ("auto", AUTO):
+                    continue
                 if option.words is not None:
-                    value = str(option.words[str(value).lower()])
+                    found[option.field] = option.words[str(value).lower()]
+                    continue
                 elif option.kind == "spin" and option.unit != 1.0:
                     value = round(int(value) * option.unit, 6)  # type: ignore[assignment]
                 found[option.field] = value
@@ -403,12 +434,14 @@ class OptionSet:
         return found
 
     def _add_divisor(self, found: dict[str, Any], spec_divisor: float | str) -> None:
-        adaptive = spec_divisor == "adaptive"
-        if self.is_given("U_Divisor"):
-            adaptive = self.text("U_Divisor") == "adaptive"
-            found["u_divisor"] = "adaptive" if adaptive else 1.0
-        if "u_init" in found and not adaptive:
-            found["u_divisor"] = found["u_init"]
+        chosen = self.text("U_Divisor")
+        if chosen == "auto":
+            # a first value of 1 is the default, which a client may only have repeated
+            if spec_divisor != "adaptive" and found.get("u_init", 1.0) != 1.0:
+                found["u_divisor"] = found["u_init"]
+        else:
+            constant = found.get("u_init", 1.0)
+            found["u_divisor"] = "adaptive" if chosen == "adaptive" else constant
 
     def _add_variety(self, found: dict[str, Any]) -> None:
         """Temperature from strength or UCCI's randomness; none of it in analysis."""
@@ -465,7 +498,7 @@ class OptionSet:
         return ",".join(f"{kind}:{n}" for n in range(first, max(first, last) + 1))
 
     def for_ucci(self) -> list[Option]:
-        """Options shown to UCCI clients beside their own."""
-        own = {option.name for option in UCCI_OPTIONS}
+        """Options shown to UCCI clients: UCCI's own first, then the engine's."""
+        own = {option.name for option in self.ucci}
         shown = [o for o in self.uci if o.ucci and o.name.lower() not in own]
-        return [replace(option, name=option.name.lower()) for option in shown]
+        return [*self.ucci, *shown]

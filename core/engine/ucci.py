@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 
 from variant_ai.core.engine.commands import Command, Go, SetOption
 from variant_ai.core.engine.options import (
-    UCCI_OPTIONS,
     Option,
     canonical,
     declare_ucci,
@@ -45,7 +44,7 @@ class Ucci(Dialect):
 
     def greeting(self, who: Identity, options: Iterable[Option]) -> list[str]:
         lines = [f"id name {who.name}", f"id author {who.author}"]
-        lines += [declare_ucci(option) for option in (*UCCI_OPTIONS, *options)]
+        lines += [declare_ucci(option) for option in options]
         return [*lines, "ucciok"]
 
     def message(self, text: str) -> str:

@@ -14,7 +14,7 @@ from variant_ai.core.engine.commands import (
     SetPosition,
     Unreadable,
 )
-from variant_ai.core.engine.options import Option
+from variant_ai.core.engine.options import UCCI_OPTIONS, Option
 from variant_ai.core.engine.ucci import Ucci
 from variant_ai.core.engine.uci import Cyclone, Dialect, Identity, Info, Uci
 
@@ -228,7 +228,7 @@ def test_greetings() -> None:
         "option name Clear Hash type button",
         "uciok",
     ]
-    lines = Ucci().greeting(WHO, options)
+    lines = Ucci().greeting(WHO, [*UCCI_OPTIONS, *options])
     assert lines[0] == "id name Engine 1" and lines[-1] == "ucciok"
     assert "option usemillisec type check default false" in lines
     assert "option newgame type button" in lines

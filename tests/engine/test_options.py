@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from variant_ai.core.engine.options import (
+    AUTO,
     OPTIONS,
     UCCI_OPTIONS,
     OptionSet,
@@ -16,6 +17,7 @@ from variant_ai.core.engine.options import (
 from variant_ai.core.search.params import SearchParams, field_table
 from variant_ai.plugins import registry
 from variant_ai.specs.errors import SettingError
+from variant_ai.specs.schema import Search as SearchWords
 
 FIELDS = {row.name: row for row in field_table()}
 NOT_BY_FIELD = {"u_divisor"}
@@ -33,7 +35,14 @@ def test_every_setting_of_the_search_is_an_option() -> None:
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.field], ids=lambda o: o.name)
 def test_defaults_and_ranges_are_those_of_the_search(option) -> None:  # type: ignore[no-untyped-def]
     row = FIELDS[option.field]
-    if option.words is not None:
+    if option.field in SearchWords.model_fields:
+        assert option.default in ("auto", AUTO), "or clients that repeat it would overrule the spec"
+        if option.kind == "spin":
+            row.check(round(option.high * option.unit, 6))
+        else:
+            words = option.words or {word: word for word in option.choices[1:]}
+            assert set(words.values()) == set(row.choices or (True, False))
+    elif option.words is not None:
         assert {str(word) for word in option.words.values()} == set(row.choices)
         assert option.words[str(option.default).lower()] == row.default
     elif option.kind == "spin":
@@ -71,6 +80,9 @@ def test_what_nobody_set_is_left_to_the_spec() -> None:
         ("Use_Transposition_Table", "false", "transpositions", False),
         ("Search_Type", "MCTS", "transpositions", False),
         ("PV_Values", "true", "pv_values", "on"),
+        ("Enhance_Checks", "FALSE", "enhance_checks", False),
+        ("Mate_Stop", "false", "mate_stop", False),
+        ("Centi_Q_Value_Weight", "0", "q_weight", 0.0),
         ("Q_Unvisited", "parent", "q_unvisited", "parent"),
         ("Temperature_Moves", "4", "temperature_moves", 4),
         ("randomness", "medium", "temperature", 0.6),
@@ -94,6 +106,31 @@ def test_the_divisor_is_constant_or_falls() -> None:
     assert chosen.search_overrides(1.0)["u_init"] == 0.5
     chosen.set("U_Divisor", "constant")
     assert chosen.search_overrides("adaptive")["u_divisor"] == 0.5
+
+
+@pytest.mark.parametrize("variant", ["crazyhouse", "xiangqi"])
+def test_a_client_that_repeats_every_default_changes_nothing(variant: str) -> None:
+    chosen = options()
+    for option in (*chosen.uci, *UCCI_OPTIONS):
+        if option.kind != "button":
+            chosen.set(option.name, str(option.default).lower())
+    spec = registry().variant(variant)
+    found = chosen.search_overrides(spec.search.u_divisor)
+    assert SearchParams.of(spec, **found) == SearchParams.of(spec)
+    assert chosen.evaluator_settings == options().evaluator_settings
+
+
+def test_presets_are_declared_so_that_repeating_them_keeps_them() -> None:
+    chosen = options()
+    chosen.preset("hash", "64")
+    chosen.preset("Centi_Q_Value_Weight", "30")
+    chosen.preset("resign", "0")
+    lines = [declare(option) for option in (*chosen.uci, *chosen.ucci)]
+    assert "option name Hash type spin default 64 min 1 max 1048576" in lines
+    assert "option name resign type spin default 0 min 0 max 49" in lines
+    assert chosen.search_overrides()["q_weight"] == 0.3
+    chosen.set("Centi_Q_Value_Weight", "-1")
+    assert "q_weight" not in chosen.search_overrides()
 
 
 @pytest.mark.parametrize(
