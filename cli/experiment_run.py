@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import json
 import shlex
 import shutil
@@ -442,7 +441,7 @@ def _page(
     table: Table,
     picture: str | None,
 ) -> Iterable[str]:
-    from variant_ai.core.train.comparison import data_of, machine_of
+    from variant_ai.core.train.comparison import data_of, finished_on, machine_of
 
     sized = experiment.scales[scale]  # type: ignore[index]
     yield f"# {experiment.title}: {scale} scale"
@@ -456,9 +455,11 @@ def _page(
     if picture is not None:
         yield f"\n![Learning curves of the arms]({picture})"
     yield "\n## How it was made"
-    yield f"\n`variant-ai experiment run {file.name} --scale {scale}`, finished on "
     held = " Numbers not of the training are of held-back games."
-    yield f"{datetime.date.today().isoformat()}.{held if experiment.command == 'train' else ''}"
+    yield (
+        f"\n`variant-ai experiment run {file.name} --scale {scale}`, finished on "
+        f"{finished_on(arms)}.{held if experiment.command == 'train' else ''}"
+    )
     yield ""
     yield from (f"- machine: {line}" for line in machine_of(arms))
     yield from (f"- data: {line}" for line in data_of(arms))
