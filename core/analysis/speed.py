@@ -253,7 +253,7 @@ def measure(
 def bytes_per_node(search: Search) -> float:
     """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
     full tree has its share of it."""
-    arrays = search._tree.arrays
+    arrays = search.tree.arrays
     state = arrays.state[0]
     table = 4 * len(arrays.heads)
     used = (int(state["bytes"]) - table) / max(int(state["node_count"]), 1)
@@ -293,7 +293,7 @@ def _count(speed: Speed, report: Report, search: Search) -> None:
     speed.collisions += report.collisions
     speed.merges += report.merges
     speed.tree_nodes = report.tree_nodes
-    speed.path_edges += search._tree.counter("depths")
+    speed.path_edges += search.tree.counter("depths")
 
 
 def _add(total: Phases, one: Phases) -> None:
