@@ -61,8 +61,8 @@ CPU_BATCH = 256
 ADAM_RATE = 1e-3
 """Of Adam by default, whatever the batch (paper 000, section 4.1)."""
 PROBE_SECONDS = 3.0
-CLOSING_SECONDS = 6.0
-"""Kept of a budget for export, figures and the like."""
+CLOSING_SECONDS = 15.0
+"""Kept of a budget for export, the report and the like."""
 VALIDATIONS = 10
 """Validations under way, evenly spread."""
 FINE_TUNE_RATE = 0.01 / 0.35
