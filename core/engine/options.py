@@ -110,6 +110,9 @@ def _centi(name: str, field: str, default: int, low: int, high: int, about: str)
     return _spin(f"Centi_{name}", default, low, high, about, field=field, unit=0.01)
 
 
+MOST = 2_000_000_000
+"""Greatest bound of a number: bridges read bounds as 32-bit integers, and send back what is left of
+a default that lies between them."""
 AUTO = -1
 """Default of numbers that specs set. Many clients send back every default they were told, and a
 number would then stand above the spec's."""
@@ -157,9 +160,9 @@ OPTIONS: tuple[Option, ...] = (
     _check("Use_Raw_Network", False, "Play the policy's first move without a search",
            field="use_raw_network"),
     # --- limits and clock ----------------------------------------------------------------------
-    _spin("Nodes", 0, 0, 1 << 40, "Visits of every search that is not infinite; 0: no limit"),
-    _spin("Simulations", 0, 0, 1 << 40, "The same as Nodes; the smaller one counts"),
-    _spin("Fixed_Movetime", 0, 0, 1 << 31, "Milliseconds for every move whatever the clock says; "
+    _spin("Nodes", 0, 0, MOST, "Visits of every search that is not infinite; 0: no limit"),
+    _spin("Simulations", 0, 0, MOST, "The same as Nodes; the smaller one counts"),
+    _spin("Fixed_Movetime", 0, 0, MOST, "Milliseconds for every move whatever the clock says; "
           "0: by the clock"),
     _spin("Max_Search_Depth", 99, 1, 1000, "Plies of a path from the root", field="max_depth"),
     _check("Allow_Early_Stopping", True, "Answer once the best move can no longer be overtaken"),
@@ -236,7 +239,7 @@ OPTIONS: tuple[Option, ...] = (
           field="temperature_moves"),
     _centi("Quantile_Clipping", "quantile_clipping", 25, 0, 100, "The unlikeliest moves with this "
            "much probability together are not drawn"),
-    _spin("Seed", 0, 0, (1 << 63) - 1, "Of noise and drawn moves", field="seed"),
+    _spin("Seed", 0, 0, MOST, "Of noise and drawn moves", field="seed"),
     _check("Deterministic", False, "The same seed gives the same tree, whatever the time",
            field="deterministic"),
     # --- known elsewhere -----------------------------------------------------------------------

@@ -59,7 +59,7 @@ class Player:
         self._search: Searching | None = None
         self._search_settings: dict[str, Any] | None = None
         self._manager: TimeManager | None = None
-        self._is_warm = True
+        self._is_warm = False
         self._frozen = False
 
     # --- what is in force ----------------------------------------------------------------------
@@ -90,6 +90,11 @@ class Player:
         table = Table(self.table().rules)
         table.set(position, first_rank=first_rank)
         return table.key
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the first search could begin at once; asked by the reading thread."""
+        return self._search is not None and self._is_warm
 
     def prepare(self) -> None:
         """Load all that the next search needs."""
@@ -127,10 +132,10 @@ class Player:
         from variant_ai.core.rules.game import Game as NewGame
         from variant_ai.core.search.limits import Limits
 
-        self._is_warm = True
         search.set_game(NewGame(table.rules))
         search.run(Limits(nodes=2 * self.options.number("Batch_Size")), on_report=None)
         search.clear()
+        self._is_warm = True
 
     def _timing(self) -> TimeManager:
         """The clock, with the options of the moment and what it remembers of the game."""

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 MAX_WAITING = 32 << 20
 """Characters of lines that may wait for the end of a search; more are refused in words."""
+READY_WITHIN = 8.0
+"""Seconds after which `isready` is answered whatever is still loading; clients wait for 10 to 15."""
 GRACE = 0.5
 """Seconds given to a search that is left behind at `quit`."""
 DIALECTS: dict[str, type[Dialect]] = {"uci": Uci, "ucci": Ucci, "cyclone": Cyclone}
@@ -89,6 +91,9 @@ class Session:
         """Whether somebody said which variant is played."""
         self._queue: deque[tuple[Command, int, float, int]] = deque()
         self._waiting = 0
+        self._asked = 0
+        self._unready: set[int] = set()
+        """`isready` that have not been answered."""
         self._arrived = threading.Condition()
         self._last: Answer | None = None
         self._worker = threading.Thread(target=self._work, name="worker", daemon=True)
@@ -159,6 +164,8 @@ class Session:
                 self.debug = command.on
             case IsReady() if control.searching:
                 self._say("readyok")
+            case IsReady():
+                self._put(command, line.at, 0, self._expect_ready())
             case Unreadable():
                 self._complain(command.problem)
             case Go():
@@ -169,6 +176,33 @@ class Session:
                 pass
             case _:
                 self._put(command, line.at, len(line.text))
+
+    def _expect_ready(self) -> int:
+        """Number of an `isready` that the working thread will answer, or a timer if it takes long."""
+        with self._arrived:
+            self._asked += 1
+            number = self._asked
+            self._unready.add(number)
+        if not self.player.is_prepared:
+            timer = threading.Timer(READY_WITHIN, self._late, (number,))
+            timer.daemon = True
+            timer.start()
+        return number
+
+    def _late(self, number: int) -> None:
+        """Answer for the working thread, which is still loading: clients give up before it ends."""
+        self._answer_ready(
+            number, "still loading; code is compiled at the first start on a machine"
+        )
+
+    def _answer_ready(self, number: int, excuse: str = "") -> None:
+        with self._arrived:
+            if number not in self._unready:
+                return
+            self._unready.discard(number)
+        if excuse and not self.control.leaving:
+            self._tell(excuse)
+        self._say("readyok")
 
     def _is_batch(self) -> bool:
         return isinstance(self._dialect, Ucci) and self.options.is_on("batch")
@@ -254,7 +288,7 @@ class Session:
             case Go():
                 self._go(command, number, at)
             case IsReady():
-                self._ready()
+                self._ready(number)
             case SetOption():
                 self._set_option(command)
             case SetPosition():
@@ -273,12 +307,12 @@ class Session:
             case Ignored():
                 self.workshop.warm()
 
-    def _ready(self) -> None:
+    def _ready(self, number: int) -> None:
         """`readyok`, come what may: a client waits for nothing else."""
         try:
             self.player.prepare()
         finally:
-            self._say("readyok")
+            self._answer_ready(number)
 
     def _prefer(self, protocol: str) -> None:
         """Play the variant that the protocol is made for, where nobody chose one."""

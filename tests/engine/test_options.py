@@ -244,6 +244,12 @@ def test_declarations() -> None:
     )
 
 
+def test_bounds_fit_the_numbers_of_bridges() -> None:
+    for option in (*OPTIONS, *UCCI_OPTIONS):
+        if option.kind == "spin":
+            assert -(2**31) <= option.low <= int(option.default) <= option.high < 2**31
+
+
 def test_options_that_do_something_say_what() -> None:
     for option in (*OPTIONS, *UCCI_OPTIONS):
         assert option.about

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from protocol_client import Client, FakeSearch, FakeWorkshop, hello
+
+from variant_ai.core.engine import session as session_module
+from variant_ai.specs.schema import VariantSpec
 
 XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"
 STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
@@ -65,6 +69,29 @@ def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
         lines = client.until("uciok")
         assert all(line.split()[0] in ("id", "option", "uciok") for line in lines)
         assert lines[0] == "id name Test 1"
+
+
+def test_isready_is_answered_in_time_whatever_is_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "READY_WITHIN", 0.2)
+
+    class SlowWorkshop(FakeWorkshop):
+        loading = threading.Event()
+
+        def spec(self, name: str) -> VariantSpec:
+            self.loading.wait(60)
+            return super().spec(name)
+
+    workshop = SlowWorkshop()
+    with hello(workshop=workshop) as client:
+        assert client.ask() == [
+            "info string still loading; code is compiled at the first start on a machine"
+        ]
+        client.send("position startpos", "go nodes 3")
+        assert client.silent()
+        workshop.loading.set()
+        assert best(client.until("bestmove")) == "a2a3"
+        assert client.ask() == []
+        assert client.silent(0.3)
 
 
 def test_the_handshake_may_come_twice() -> None:
