@@ -35,6 +35,7 @@ from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.play import play_into
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.nodes import bytes_used
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.search import Phases, Search
@@ -254,10 +255,9 @@ def bytes_per_node(search: Search) -> float:
     """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
     full tree has its share of it."""
     arrays = search.tree.arrays
-    state = arrays.state[0]
     table = 4 * len(arrays.heads)
-    used = (int(state["bytes"]) - table) / max(int(state["node_count"]), 1)
-    return used / (1.0 - table / int(state["byte_limit"]))
+    used = (bytes_used(arrays) - table) / max(int(arrays.state[0]["node_count"]), 1)
+    return used / (1.0 - table / (search.params.memory_mb << 20))
 
 
 def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Phases, Speed, float]:
