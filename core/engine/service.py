@@ -197,7 +197,9 @@ class Service:
         chosen = [
             notation.read(desk.rules, game.position, m) for m in words.get("search_moves", ())
         ]
-        numbers = {name: words.get(name) for name in ("nodes", "movetime", "depth", "mate")}
+        numbers: dict[str, Any] = {
+            name: words.get(name) for name in ("nodes", "movetime", "depth", "mate")
+        }
         if all(value is None for value in numbers.values()):
             numbers["nodes"] = DEFAULT_NODES
         limits = Limits(**numbers)

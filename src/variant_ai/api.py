@@ -110,7 +110,8 @@ class Position:
         """
         chosen = _notation(self.spec, notation)
         rules, position = self.game.rules, self.game.position
-        return chosen.write(rules, position, UciNotation().read(rules, position, move))
+        text: str = chosen.write(rules, position, UciNotation().read(rules, position, move))
+        return text
 
     def read(self, text: str, notation: str = "san") -> str:
         """A move of another notation as UCI text. Raises MoveError, UnknownNameError."""
