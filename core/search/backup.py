@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, borrowing
-from variant_ai.core.search.nodes import DRAWN, LOST, UNPROVEN, WON, Arrays
+from variant_ai.core.search.nodes import CLOSES, DRAWN, LOST, UNPROVEN, WON, Arrays
 from variant_ai.core.search.settings import CATCH_UP
 
 FAR = 32_000
@@ -37,10 +37,10 @@ def recompute(g: Arrays, s: Record, node: Number) -> None:
     slots = np.int64(record["slots"])
     opened = np.int64(record["opened"])
     total = np.float64(record["value"])
-    draws = np.float64(record["own_draw"])
+    draws = np.int64(record["own_draw"]) / 65535.0
     visits = np.int64(1)
     drawn = False
-    unproven = opened < np.int64(record["count"]) or record["uncertain"] != 0
+    unproven = opened < np.int64(record["count"]) or record["flags"] & CLOSES != 0
     quickest = np.int64(FAR)
     longest = np.int64(0)
     for e in range(opened):

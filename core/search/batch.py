@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.kernels import encode_into
 from variant_ai.core.rules.cache import Number, Record, borrowing
-from variant_ai.core.rules.giving_check import CHECKS
 from variant_ai.core.rules.position import POSITION
 from variant_ai.core.search.backup import back_up, fly
-from variant_ai.core.search.descend import COLLISION, DONE, LEAF, Trail, descend
+from variant_ai.core.search.descend import COLLISION, DONE, LEAF, Bench, Trail, descend
 from variant_ai.core.search.nodes import FRESH, UNPROVEN, Arrays
-from variant_ai.core.search.priors import EXPANDER, expand_node, expand_uniform
+from variant_ai.core.search.priors import expand_node, expand_uniform
 
 ENOUGH = 6
 """Outcome of `fill` that ended as it should; the others are those of a descent."""
@@ -42,14 +41,6 @@ class Batch(NamedTuple):
     """[2 * B, 2, depth]."""
 
 
-class Bench(NamedTuple):
-    """Scratch of `complete`, one per thread that runs a tree."""
-
-    expander: NDArray[np.void]
-    checks: NDArray[np.void]
-    trial: NDArray[np.void]
-
-
 def new_batch(size: int, planes: int, depth: int) -> Batch:
     """Room for `size` leaves of `planes` numbers each (0: none) and paths of `depth` edges."""
     return Batch(
@@ -59,10 +50,6 @@ def new_batch(size: int, planes: int, depth: int) -> Batch:
         lengths=np.zeros(2 * size, np.int64),
         paths=np.zeros((2 * size, 2, depth + 1), np.int32),
     )
-
-
-def new_bench() -> Bench:
-    return Bench(np.zeros(1, EXPANDER), np.zeros(1, CHECKS), np.zeros(1, POSITION))
 
 
 @borrowing
@@ -95,7 +82,7 @@ def fill(
     while True:
         collided = size
         while row < end and made < most and collided < 2 * size:
-            found = descend(t, s, g, w, b.paths, row)
+            found = descend(t, s, g, w, bench, b.paths, row)
             length = np.int64(w.trip[0]["length"])
             if found == LEAF:
                 at = np.int64(w.trip[0]["root_at"]) + length
@@ -191,7 +178,7 @@ def finish_row(s: Record, g: Arrays, b: Batch, row: Number) -> None:
         row,
         b.lengths[row],
         np.float64(record["value"]),
-        np.float64(record["own_draw"]),
+        np.float64(record["draw"]),
         np.int64(1),
     )
 

@@ -19,29 +19,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
-from variant_ai.core.rules.ends import MOVE_COUNT, NO_END, end_of
+from variant_ai.core.rules.ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
+from variant_ai.core.rules.giving_check import checks_into
 from variant_ai.core.rules.movegen import legal_moves_into
 from variant_ai.core.rules.play import play_into
 from variant_ai.core.search.backup import back_up, fly, prove
 from variant_ai.core.search.nodes import (
+    CLOSES,
     DRAWN,
     END,
     FRESH,
+    LOOKED,
     LOST,
     MARKING,
+    MATES,
     OPEN,
+    UNKNOWN,
     UNPROVEN,
     WAITING,
     WON,
     Arrays,
     allocate_node,
+    first_move,
+    first_prior,
     open_edge,
     repeat_of,
 )
 from variant_ai.core.search.repetition import (
     ASK_FROM,
+    ASK_SHARE,
     NO_CYCLE,
-    UNKNOWN,
     check_verdict,
     cycle_key,
     cycle_start,
@@ -53,6 +60,9 @@ from variant_ai.core.search.settings import CATCH_UP, Q_EPSILON
 from variant_ai.core.search.table import find, insert, node_key
 
 LEAF, COLLISION, DONE, FULL, ASK, STUCK = range(6)
+
+LOOK_FROM = 4
+"""Visits at which a node's checks are tried for mate."""
 
 TRIP = np.dtype(
     [
@@ -88,6 +98,17 @@ class Trail(NamedTuple):
     """Scratch of the generator."""
 
 
+class Bench(NamedTuple):
+    """Scratch of expansion, one per tree."""
+
+    expander: NDArray[np.void]
+    """EXPANDER."""
+    checks: NDArray[np.void]
+    """CHECKS."""
+    trial: NDArray[np.void]
+    """POSITION, shape (1,)."""
+
+
 @borrowing
 def make_node(t: Record, s: Record, g: Arrays, w: Trail, at: Number, key: Number) -> Number:
     """A new node for position `at` of the line: FRESH, or END where the game is over there.
@@ -103,9 +124,8 @@ def make_node(t: Record, s: Record, g: Arrays, w: Trail, at: Number, key: Number
         return node
     record = g.nodes[node]
     record["key"] = key
-    record["ply"] = np.int64(w.line[at]["ply"]) & 0x7FFF
     if end == NO_END:
-        first = np.int64(record["moves"])
+        first = first_move(node, n)
         moves = w.out[0]["move"]
         for k in range(n):
             g.moves[first + k] = moves[k]
@@ -126,7 +146,7 @@ def finish(s: Record, g: Arrays, node: Number, winner: Number, side: Number, pro
         proof = np.int64(WON) if winner == side else np.int64(LOST)
     prove(g, node, proof, np.int64(0))
     record["value"] = record["q"]
-    record["own_draw"] = record["draw"]
+    record["own_draw"] = 65535 if winner < 0 else 0
     if not (proves and s[0]["solver"]):
         record["proof"] = UNPROVEN
 
@@ -193,8 +213,14 @@ def verdict_on_cycle(
         if w.judged[place]["used"]:
             return np.int64(w.judged[place]["value"])
         repeat = np.int64(g.slots[slot]["repeat"])
-        if near or (repeat != 0 and g.repeats[repeat]["visits"] >= ASK_FROM):
+        if near:
             return np.int64(UNKNOWN)
+        if repeat != 0:
+            if g.repeats[repeat]["verdict"] != UNKNOWN:
+                return np.int64(g.repeats[repeat]["verdict"])
+            times = np.int64(g.repeats[repeat]["visits"])
+            if times >= ASK_FROM and times * ASK_SHARE >= g.state[0]["visits"]:
+                return np.int64(UNKNOWN)
     return idle_verdict(s, w.line, at)
 
 
@@ -205,7 +231,7 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
     entry = repeat_of(g, g.slots[slot])
     if entry == 0:
         return False
-    g.nodes[node]["uncertain"] = 1
+    g.nodes[node]["flags"] |= CLOSES
     repeat = g.repeats[entry]
     repeat["visits"] += 1
     if value == 0:
@@ -218,8 +244,50 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
 
 
 @borrowing
+def look_for_mate(t: Record, g: Arrays, w: Trail, k: Bench, node: Number, at: Number) -> None:
+    """Make a move that mates, if there is one among the untried, the next to be tried.
+
+    Only checks can, and a node is looked at once, when it has had a few visits: with priors that
+    know nothing a mate in one would otherwise wait for its turn among all the moves.
+    """
+    record = g.nodes[node]
+    record["flags"] |= LOOKED
+    count = np.int64(record["count"])
+    opened = np.int64(record["opened"])
+    first = first_move(node, count)
+    gives = k.expander[0]["gives"]
+    if checks_into(t, w.line, at, g.moves, first, count, k.checks, k.trial, gives) == 0:
+        return
+    for e in range(opened, count):
+        if not gives[e]:
+            continue
+        move = g.moves[first + e]
+        play_into(t, w.line, at, w.line, at + 1, np.int64(move))
+        if legal_moves_into(t, w.line, at + 1, w.out, w.work) > 0:
+            continue
+        if np.int64(end_of(t, w.line, at + 1, np.int64(0), np.int64(1))) & 7 != CHECKMATE:
+            continue
+        prior = g.priors[first_prior(node) + e]
+        for j in range(e, opened, -1):
+            g.moves[first + j] = g.moves[first + j - 1]
+            g.priors[first_prior(node) + j] = g.priors[first_prior(node) + j - 1]
+        g.moves[first + opened] = move
+        # its prior is raised to that of the move it replaces, so that the order stays one
+        kept = g.priors[first_prior(node) + opened]
+        g.priors[first_prior(node) + opened] = max(prior, kept)
+        record["flags"] |= MATES
+        return
+
+
+@borrowing
 def descend(
-    t: Record, s: Record, g: Arrays, w: Trail, path: NDArray[np.int32], row: Number
+    t: Record,
+    s: Record,
+    g: Arrays,
+    w: Trail,
+    k: Bench,
+    path: NDArray[np.int32],
+    row: Number,
 ) -> Number:
     """Walk one path into `path[row]`, int32 [rows, 2, depth]: nodes and the edges taken."""
     trip = w.trip[0]
@@ -253,7 +321,16 @@ def descend(
             )
             state["cuts"] += 1
             return np.int64(DONE)
-        if depth == 0:
+        plain = depth > 0 or w.root_priors.shape[0] == 0
+        if record["visits"] >= LOOK_FROM and record["flags"] & LOOKED == 0 and plain:
+            if s[0]["look"]:
+                look_for_mate(t, g, w, k, node, at)
+            else:
+                record["flags"] |= LOOKED
+        if record["flags"] & MATES and plain:
+            edge = np.int64(record["opened"])
+            record["flags"] &= 255 - MATES
+        elif depth == 0:
             edge = select_edge(g, s, node, w.root_priors, np.int64(trip["root_end"]))
             if edge == NO_EDGE:
                 return np.int64(STUCK)
@@ -266,7 +343,7 @@ def descend(
         path[row, 0, depth] = node
         path[row, 1, depth] = edge
         slot = np.int64(record["slots"]) + edge
-        move = np.int64(g.moves[np.int64(record["moves"]) + edge])
+        move = np.int64(g.moves[first_move(node, np.int64(record["count"])) + edge])
         play_into(t, w.line, at, w.line, at + 1, move)
         at += 1
         depth += 1
@@ -294,12 +371,12 @@ def descend(
                 child = make_node(t, s, g, w, at, key)
                 if child == 0:
                     return np.int64(FULL)
-                if s[0]["transpositions"]:
-                    insert(g, child, key)
+                insert(g, child, key)
             link(g, node, edge, child)
         if s[0]["transpositions"] and stops_at(g, s, slot):
             value = correction(g, s, slot)
             draw = np.float64(g.nodes[child]["draw"])
             back_up(g, s, path, row, depth, value, draw, flown)
+            state["catches"] += 1
             return np.int64(DONE)
         node = child

@@ -1,19 +1,22 @@
-"""The arrays of a search graph: nodes, their edges, and how they are handed out.
+"""The memory of a search graph: nodes and their edges, and how they are handed out.
 
-Nothing here knows what a board is. A node is 64 bytes, one cache line. Its legal moves and priors
-lie in a pool, best prior first; of its edges only those that were ever tried have a slot. Since
-untried edges all have the same Q, the next one tried is always the first untried one, so that the
-tried edges are a prefix of the moves:
+Nothing here knows what a board is. All of a graph lies in one arena of cells of 64 bytes, a cache
+line each, and a node is named by its first cell. A descent through a node with one tried edge reads
+two neighbouring lines and no more:
 
-    nodes[n]       key · q · visits · proof · ...        64 bytes
-      │ .moves ──► moves   m0  m1  m2  m3  m4  m5        4 bytes each    `.count` of them
-      │            priors  p0≥ p1≥ p2≥ p3≥ p4≥ p5        2 bytes each
-      └ .slots ──► slots   s0  s1  ·   ·                16 bytes each    `.opened` in use, room
-                           │                                             for a power of two
-                           └ child, visits, flight, repeat
+    cell 0   key · q · visits · slots · opened · proof · ...          48 bytes
+             slot 0: child, visits, flight, repeat                    16 bytes
+    cell 1   slot 1                                                   16 bytes
+             priors   p0 >= p1 >= p2 >= ...   of all legal moves       2 bytes each
+             moves    m0    m1    m2    ...   in the same order        4 bytes each
+    ...
 
-A block of moves that is given back goes to a list of blocks of its size, and so do slots and nodes:
-memory is reused and never moved.
+Of its edges only those that were ever tried have a slot. Untried edges all have the same Q, so the
+next one tried is always the first untried one, and the tried ones are a prefix. From the third on,
+slots live in a block of their own, whose room doubles.
+
+The arrays of `Arrays` are views of the one arena, each with its own unit. Blocks that are given back
+go to a list of blocks of their size: memory is used again and never moved.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
+from variant_ai.core.rules.cache import Number, Record, Truth, borrowing, inlined
+
+CELL = 64
+"""Bytes of a cell."""
 
 NODE = np.dtype(
     [
@@ -31,27 +37,33 @@ NODE = np.dtype(
         ("q", "f4"),  # value of the node, for its side to move; exact where proven
         ("value", "f4"),  # what the evaluator said of the position alone
         ("draw", "f4"),  # probability of a draw, averaged like q
-        ("own_draw", "f4"),  # the evaluator's
         ("visits", "i4"),  # 1 + sum of the edges' visits; 0 until evaluated
-        ("flight", "i4"),  # descents through its edges that are not backed up yet
-        ("moves", "i4"),  # where its moves and priors begin
-        ("slots", "i4"),  # where its slots begin
-        ("next", "i4"),  # next node of the hash chain, or of the list of free nodes; 0 ends
+        ("slots", "i4"),  # index of its first slot
+        ("next", "i4"),  # next node of the hash chain; 0 ends
+        ("flight", "i2"),  # descents through its edges that are not backed up yet
+        ("own_draw", "u2"),  # the evaluator's probability of a draw, in 1/65535
         ("count", "u2"),  # legal moves
         ("opened", "u2"),  # edges that have a slot
-        ("ply", "i2"),  # ply of the game, low bits
         ("distance", "i2"),  # plies to the end of the game where proven won or lost
-        ("state", "i1"),  # FREE, FRESH, WAITING, OPEN, END
+        ("state", "i1"),  # FRESH, WAITING, OPEN, END
         ("proof", "i1"),  # UNPROVEN, WON, DRAWN, LOST for the side to move
-        ("room", "i1"),  # slots reserved: 2**room, -1 none
+        ("room", "i1"),  # room for 2**room slots
         ("mark", "u1"),  # last marking that reached it
-        ("uncertain", "i1"),  # 1: an edge of it has closed a repetition
-    ],
-    align=True,
+        ("flags", "u1"),  # CLOSES, LOOKED, MATES
+        ("unused", "u1"),
+        ("slot0", "i4", (4,)),  # reached as a SLOT
+    ]
 )
-FREE, FRESH, WAITING, OPEN, END = range(5)
+assert NODE.itemsize == CELL
+FRESH, WAITING, OPEN, END = range(1, 5)
 """FRESH: not evaluated and not at the evaluator; END: the game is over there."""
 UNPROVEN, WON, DRAWN, LOST = range(4)
+CLOSES = 1
+"""Flag: an edge of the node has closed a repetition."""
+LOOKED = 2
+"""Flag: its checks have been tried for mate."""
+MATES = 4
+"""Flag: the first untried edge mates."""
 
 SLOT = np.dtype(
     [
@@ -67,61 +79,70 @@ REPEAT = np.dtype(
         ("next", "i4"),  # next free entry
         ("sum", "f8"),  # of their values, for the side that moves along the edge
         ("draws", "f8"),  # how many of them were draws
+        ("verdict", "i8"),  # of the judge of chases, for the side to move then; UNKNOWN
     ]
 )
+UNKNOWN = 2
 
-MOVE_BLOCK = 8
-"""Blocks of moves are multiples of this."""
-MOVE_CLASSES = 2048 // MOVE_BLOCK + 1
-SLOT_CLASSES = 12
+INLINE_ROOM = 1
+"""log2 of the slots that a node has itself."""
+CLASSES = 768
+"""Sizes of blocks, in cells."""
 
 STATE = np.dtype(
     [
         ("root", "i4"),
-        ("bytes", "i8"),  # in use, free lists not counted
-        ("byte_limit", "i8"),
-        ("node_count", "i4"),  # nodes in use
-        ("node_top", "i4"),  # nodes ever handed out; 0 is none
-        ("node_free", "i4"),
-        ("move_top", "i8"),
-        ("move_free", "i4", (MOVE_CLASSES,)),
-        ("slot_top", "i8"),
-        ("slot_free", "i4", (SLOT_CLASSES,)),
+        ("cells", "i8"),  # in use, those of free lists not counted
+        ("cell_limit", "i8"),
+        ("cell_top", "i8"),  # cells ever handed out; cell 0 is none
+        ("node_count", "i8"),  # nodes in use
+        ("free", "i4", (CLASSES,)),  # first free block of each size
         ("repeat_top", "i4"),
         ("repeat_free", "i4"),
         ("mark", "u1"),  # of nodes that are alive
         ("phase", "i1"),  # IDLE, MARKING, SWEEPING
         ("stack", "i4"),  # nodes waiting on the mark stack
-        ("swept", "i4"),  # next node to look at when sweeping
+        ("swept", "i4"),  # next chain to look at when sweeping
         # counters of this search
         ("visits", "i8"),
         ("evaluations", "i8"),
         ("terminals", "i8"),
         ("collisions", "i8"),
         ("merges", "i8"),
-        ("cuts", "i8"),  # descents ended by max_depth
+        ("catches", "i8"),  # visits that ended where another parent's had been
+        ("cuts", "i8"),  # visits ended by max_depth
         ("depths", "i8"),  # sum of the lengths of all paths
         ("full", "i1"),  # 1: something could not be handed out
     ],
     align=True,
 )
+COUNTERS = (
+    "visits",
+    "evaluations",
+    "terminals",
+    "collisions",
+    "merges",
+    "catches",
+    "cuts",
+    "depths",
+    "full",
+)
 IDLE, MARKING, SWEEPING = range(3)
-
-_PER_MOVE = 6
 
 
 class Arrays(NamedTuple):
-    """All of one graph. Capacities are virtual: pages are taken when first written."""
+    """All of one graph. Its capacity is virtual: pages are taken when first written."""
 
     nodes: NDArray[np.void]
-    """NODE; 0 is unused, so that 0 can mean none."""
+    """NODE, by cell; 0 is unused, so that 0 can mean none."""
     slots: NDArray[np.void]
-    """SLOT."""
+    """SLOT, four a cell."""
+    moves: NDArray[np.int32]
+    """Sixteen a cell; see `first_move`."""
+    priors: NDArray[np.uint16]
+    """Codes of `priors.py`, 32 a cell; see `first_prior`."""
     edge_values: NDArray[np.float32]
     """Mean value of each slot for the side that moves, where back-up keeps one; else one element."""
-    moves: NDArray[np.int32]
-    priors: NDArray[np.uint16]
-    """Codes of `priors.py`, in the order of `moves`."""
     heads: NDArray[np.int32]
     """First node of each hash chain; a power of two."""
     repeats: NDArray[np.void]
@@ -138,168 +159,172 @@ SMALLEST = 16
 
 def new_arrays(memory: int, keeps_values: bool) -> Arrays:
     """An empty graph of at most `memory` bytes; `keeps_values` for back-ups with edge values."""
-    nodes = max(SMALLEST + 1, memory // (NODE.itemsize + 12))
-    moves = max(SMALLEST * 2048, memory // _PER_MOVE)
-    slots = max(SMALLEST * 64, memory // SLOT.itemsize)
-    repeats = max(64, min(nodes, 1 << 20))
     heads = 1 << max(4, (memory // 512).bit_length())
+    cells = max(0, memory - 4 * heads) // CELL
+    room = max(cells, SMALLEST * 256) + 1
+    arena = np.empty(room * CELL + CELL, np.uint8)
+    skip = -arena.ctypes.data % CELL  # cells are cache lines
+    arena = arena[skip : skip + room * CELL]
     arrays = Arrays(
-        nodes=np.empty(nodes, NODE),
-        slots=np.empty(slots, SLOT),
-        edge_values=np.empty(slots if keeps_values else 1, np.float32),
-        moves=np.empty(moves, np.int32),
-        priors=np.empty(moves, np.uint16),
+        nodes=arena.view(NODE),
+        slots=arena.view(SLOT),
+        moves=arena.view(np.int32),
+        priors=arena.view(np.uint16),
+        edge_values=np.empty(4 * room if keeps_values else 1, np.float32),
         heads=np.zeros(heads, np.int32),
-        repeats=np.empty(repeats, REPEAT),
-        stack=np.empty(nodes, np.int32),
+        repeats=np.empty(max(64, min(room, 1 << 20)), REPEAT),
+        stack=np.empty(room, np.int32),
         state=np.zeros(1, STATE),
     )
-    arrays.state[0]["byte_limit"] = memory
+    arrays.state[0]["cell_limit"] = cells
     clear(arrays)
     return arrays
 
 
 def clear(arrays: Arrays) -> None:
     """Forget every node; memory stays reserved."""
-    state = arrays.state[0]
-    limit = int(state["byte_limit"])
+    limit = int(arrays.state[0]["cell_limit"])
     arrays.state[:] = np.zeros(1, STATE)
-    state["byte_limit"] = limit
-    state["node_top"] = state["repeat_top"] = state["swept"] = 1
-    state["mark"] = 1
+    state = arrays.state[0]
+    state["cell_limit"] = limit
+    state["cell_top"] = state["repeat_top"] = state["mark"] = 1
     arrays.heads[:] = 0
-    state["bytes"] = 4 * len(arrays.heads)
+    arrays.nodes[0] = np.zeros(1, NODE)[0]
 
 
 def reset_counters(arrays: Arrays) -> None:
     """Begin the counts of a new search."""
+    for name in COUNTERS:
+        arrays.state[0][name] = 0
+
+
+def bytes_used(arrays: Arrays) -> int:
+    """Memory of all nodes, edges and the hash table."""
     state = arrays.state[0]
-    for name in ("visits", "evaluations", "terminals", "collisions", "merges", "cuts", "depths"):
-        state[name] = 0
-    state["full"] = 0
+    repeats = int(state["repeat_top"]) * REPEAT.itemsize
+    return int(state["cells"]) * CELL + arrays.heads.nbytes + repeats
+
+
+@inlined
+def first_prior(node: Number) -> Number:
+    """Index of a node's first prior."""
+    return node * 32 + 40
+
+
+@inlined
+def first_move(node: Number, count: Number) -> Number:
+    """Index of the first of a node's `count` moves."""
+    return node * 16 + 20 + ((count + 1) >> 1)
+
+
+@inlined
+def node_cells(count: Number) -> Number:
+    """Cells of a node with so many moves."""
+    return (80 + 2 * ((count + 1) & ~1) + 4 * count + CELL - 1) // CELL
+
+
+@borrowing
+def take_cells(g: Arrays, size: Number) -> Number:
+    """A block of so many cells, 0 where memory is full."""
+    state = g.state[0]
+    block = np.int64(state["free"][size])
+    if state["cells"] + size > state["cell_limit"] and state["node_count"] >= SMALLEST:
+        state["full"] = 1
+        return np.int64(0)
+    if block != 0:
+        state["free"][size] = g.nodes[block]["next"]
+    else:
+        block = np.int64(state["cell_top"])
+        if block + size > g.nodes.shape[0]:
+            state["full"] = 1
+            return np.int64(0)
+        state["cell_top"] += size
+    state["cells"] += size
+    return block
+
+
+@borrowing
+def give_cells(g: Arrays, block: Number, size: Number) -> None:
+    """Give back a block."""
+    state = g.state[0]
+    g.nodes[block]["next"] = state["free"][size]
+    state["free"][size] = block
+    state["cells"] -= size
 
 
 @borrowing
 def allocate_node(g: Arrays, count: Number) -> Number:
     """A FRESH node with room for `count` moves, 0 where memory is full."""
-    state = g.state[0]
-    size = (count + MOVE_BLOCK - 1) // MOVE_BLOCK
-    cost = 64 + 6 * MOVE_BLOCK * size
-    node = np.int64(state["node_free"])
-    block = np.int64(state["move_free"][size])
-    if (
-        (state["bytes"] + cost > state["byte_limit"] and state["node_count"] >= SMALLEST)
-        or (node == 0 and state["node_top"] >= g.nodes.shape[0])
-        or (block == 0 and state["move_top"] + MOVE_BLOCK * (size + 1) > g.moves.shape[0])
-    ):
-        state["full"] = 1
-        return np.int64(0)
-    if node != 0:
-        state["node_free"] = g.nodes[node]["next"]
-    else:
-        node = np.int64(state["node_top"])
-        state["node_top"] += 1
-    if size == 0:
-        block = np.int64(0)
-    elif block != 0:
-        state["move_free"][size] = g.moves[block]
-    else:
-        # 0 means none in the lists, so the pool begins at MOVE_BLOCK
-        block = np.int64(state["move_top"]) + MOVE_BLOCK
-        state["move_top"] += MOVE_BLOCK * size
-    state["bytes"] += cost
-    state["node_count"] += 1
+    node = take_cells(g, node_cells(count))
+    if node == 0:
+        return node
+    g.state[0]["node_count"] += 1
     record = g.nodes[node]
     record["q"] = 0
     record["value"] = 0
     record["draw"] = 0
-    record["own_draw"] = 0
     record["visits"] = 0
-    record["flight"] = 0
-    record["moves"] = block
-    record["slots"] = 0
+    record["slots"] = node * 4 + 3
     record["next"] = 0
+    record["flight"] = 0
+    record["own_draw"] = 0
     record["count"] = count
     record["opened"] = 0
     record["distance"] = 0
     record["state"] = FRESH
     record["proof"] = UNPROVEN
-    record["room"] = -1
-    record["mark"] = state["mark"]
-    record["uncertain"] = 0
+    record["room"] = INLINE_ROOM
+    record["mark"] = g.state[0]["mark"]
+    record["flags"] = 0
     return node
 
 
 @borrowing
 def open_edge(g: Arrays, node: Number) -> Truth:
     """Give the first untried edge a slot; False where memory is full."""
-    record, state = g.nodes[node], g.state[0]
+    record = g.nodes[node]
     opened = np.int64(record["opened"])
     room = np.int64(record["room"])
-    if room < 0 or opened == 1 << room:
-        larger = room + 1
-        cost = 16 << larger
-        block = np.int64(state["slot_free"][larger])
-        if (state["bytes"] + cost > state["byte_limit"] and state["node_count"] >= SMALLEST) or (
-            block == 0 and state["slot_top"] + (2 << larger) > g.slots.shape[0]
-        ):
-            state["full"] = 1
+    old = np.int64(record["slots"])
+    if opened == 1 << room:
+        block = take_cells(g, np.int64((2 << room) >> 2))
+        if block == 0:
             return False
-        if block != 0:
-            state["slot_free"][larger] = g.slots[block]["child"]
-        else:
-            block = np.int64(state["slot_top"]) + 1
-            state["slot_top"] += 1 << larger
-        state["bytes"] += cost
-        old = np.int64(record["slots"])
-        if room >= 0:
-            for e in range(opened):
-                g.slots[block + e] = g.slots[old + e]
-                if g.edge_values.shape[0] > 1:
-                    g.edge_values[block + e] = g.edge_values[old + e]
-            free_slots(g, old, room)
-        record["slots"] = block
-        record["room"] = larger
-    slot = g.slots[np.int64(record["slots"]) + opened]
+        for k in range(opened):
+            g.slots[block * 4 + k] = g.slots[old + k]
+            if g.edge_values.shape[0] > 1:
+                g.edge_values[block * 4 + k] = g.edge_values[old + k]
+        if room > INLINE_ROOM:
+            give_cells(g, old >> 2, np.int64((1 << room) >> 2))
+        old = block * 4
+        record["slots"] = old
+        record["room"] = room + 1
+    slot = g.slots[old + opened]
     slot["child"] = 0
     slot["visits"] = 0
     slot["flight"] = 0
     slot["repeat"] = 0
     if g.edge_values.shape[0] > 1:
-        g.edge_values[np.int64(record["slots"]) + opened] = 0
+        g.edge_values[old + opened] = 0
     record["opened"] = opened + 1
     return True
-
-
-@borrowing
-def free_slots(g: Arrays, block: Number, room: Number) -> None:
-    """Give back a block of 2**room slots."""
-    state = g.state[0]
-    g.slots[block]["child"] = state["slot_free"][room]
-    state["slot_free"][room] = block
-    state["bytes"] -= 16 << room
 
 
 @borrowing
 def free_node(g: Arrays, node: Number) -> None:
     """Give back a node and all that belongs to it; it must be out of the hash table."""
     record, state = g.nodes[node], g.state[0]
-    for e in range(np.int64(record["opened"])):
-        repeat = np.int64(g.slots[np.int64(record["slots"]) + e]["repeat"])
+    slots = np.int64(record["slots"])
+    for k in range(np.int64(record["opened"])):
+        repeat = np.int64(g.slots[slots + k]["repeat"])
         if repeat != 0:
             g.repeats[repeat]["next"] = state["repeat_free"]
             state["repeat_free"] = repeat
-    if record["room"] >= 0:
-        free_slots(g, np.int64(record["slots"]), np.int64(record["room"]))
-    size = (np.int64(record["count"]) + MOVE_BLOCK - 1) // MOVE_BLOCK
-    if size > 0:
-        g.moves[np.int64(record["moves"])] = state["move_free"][size]
-        state["move_free"][size] = record["moves"]
-    state["bytes"] -= 64 + 6 * MOVE_BLOCK * size
+    room = np.int64(record["room"])
+    if room > INLINE_ROOM:
+        give_cells(g, slots >> 2, np.int64((1 << room) >> 2))
     state["node_count"] -= 1
-    record["state"] = FREE
-    record["next"] = state["node_free"]
-    state["node_free"] = node
+    give_cells(g, node, node_cells(np.int64(record["count"])))
 
 
 @borrowing
@@ -321,5 +346,6 @@ def repeat_of(g: Arrays, slot: Record) -> Number:
     g.repeats[entry]["visits"] = 0
     g.repeats[entry]["sum"] = 0.0
     g.repeats[entry]["draws"] = 0.0
+    g.repeats[entry]["verdict"] = UNKNOWN
     slot["repeat"] = entry
     return entry

@@ -62,7 +62,7 @@ class SearchParams:
     )
     memory_mb: int = _setting(
         512,
-        "memory of all tree arrays together; a full tree is searched on without growing",
+        "memory of all tree arrays together; a search ends when it is full",
         low=1,
         high=1 << 20,
         unit="MB",
@@ -176,6 +176,11 @@ class SearchParams:
     )
     solver: bool = _setting(
         True, "prove wins, losses and draws from finished games upwards", source="thesis 7.1"
+    )
+
+    look_for_mates: bool = _setting(
+        True,
+        "try the checks of a node for mate when it has had four visits; only with solver",
     )
 
     # --- graph ----------------------------------------------------------------------------------

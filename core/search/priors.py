@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.kernels import action_of
 from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
 from variant_ai.core.rules.giving_check import checks_into
-from variant_ai.core.search.nodes import OPEN, Arrays
+from variant_ai.core.search.nodes import OPEN, Arrays, first_move, first_prior
 
 _SHIFT = 12
 _OFFSET = 96 << 11
@@ -72,7 +72,7 @@ def expand_node(
     """
     record = g.nodes[node]
     n = np.int64(record["count"])
-    first = np.int64(record["moves"])
+    first = first_move(node, n)
     chances = scratch[0]["p"]
     greatest = -np.inf
     for k in range(n):
@@ -103,9 +103,9 @@ def expand_node(
         chances[k] /= total
     settle(t, s, g, node, p, i, scratch, work, trial)
     record["value"] = min(max(value, -1.0), 1.0)
-    record["own_draw"] = min(max(draw, 0.0), 1.0)
+    record["own_draw"] = np.int64(min(max(draw, 0.0), 1.0) * 65535.0 + 0.5)
     record["q"] = record["value"]
-    record["draw"] = record["own_draw"]
+    record["draw"] = np.int64(record["own_draw"]) / 65535.0
     record["visits"] = 1
     record["state"] = OPEN
     return True
@@ -132,7 +132,7 @@ def expand_uniform(
             chances[k] = 1.0 / n
         settle(t, s, g, node, p, i, scratch, work, trial)
     else:
-        first = np.int64(record["moves"])
+        first = first_prior(node)
         code = encode_prior(1.0 / n)
         for k in range(n):
             g.priors[first + k] = code
@@ -155,7 +155,8 @@ def settle(
     """Enhance checks (000 eq. 12), then write the node's priors and sort its edges by them."""
     record = g.nodes[node]
     n = np.int64(record["count"])
-    first = np.int64(record["moves"])
+    first = first_move(node, n)
+    to_prior = first_prior(node) - first
     chances = scratch[0]["p"]
     if s[0]["enhance"]:
         gives = scratch[0]["gives"]
@@ -175,9 +176,9 @@ def settle(
         code = encode_prior(chances[k])
         move = g.moves[first + k]
         at = first + k
-        while at > first and np.int64(g.priors[at - 1]) < code:
-            g.priors[at] = g.priors[at - 1]
+        while at > first and np.int64(g.priors[to_prior + at - 1]) < code:
+            g.priors[to_prior + at] = g.priors[to_prior + at - 1]
             g.moves[at] = g.moves[at - 1]
             at -= 1
-        g.priors[at] = code
+        g.priors[to_prior + at] = code
         g.moves[at] = move

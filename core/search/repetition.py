@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
 from variant_ai.core.rules.play import is_in_check
+from variant_ai.core.search.nodes import UNKNOWN
 from variant_ai.core.search.settings import IDLE_DRAW, IDLE_FIRST_LOSES
 from variant_ai.core.search.table import READS_PLY, mixed
 
@@ -97,9 +98,9 @@ def checks_all_along(t: Record, line: Record, first: Number, last: Number) -> Tr
 @borrowing
 def check_verdict(t: Record, s: Record, line: Record, first: Number, at: Number) -> Number:
     """Value of the cycle from `first` to `at` for the side to move at its end by the rule of
-    perpetual check: -1, 1, 0 where both check all along; 2 where the rule does not decide."""
+    perpetual check: -1, 1, 0 where both check all along; UNKNOWN where it does not decide."""
     if not s[0]["check_loses"]:
-        return np.int64(2)
+        return np.int64(UNKNOWN)
     opponent = checks_all_along(t, line, first, at)
     mover = checks_all_along(t, line, first, at - 1)
     if opponent and mover:
@@ -108,7 +109,7 @@ def check_verdict(t: Record, s: Record, line: Record, first: Number, at: Number)
         return np.int64(1)
     if mover:
         return np.int64(-1)
-    return np.int64(2)
+    return np.int64(UNKNOWN)
 
 
 @borrowing
@@ -123,9 +124,10 @@ def idle_verdict(s: Record, line: Record, at: Number) -> Number:
 
 JUDGED = np.dtype([("key", "u8"), ("value", "i1"), ("used", "i1")])
 """Verdicts on cycles that a judge of chases has given: an open hash table, a power of two."""
-UNKNOWN = 2
 ASK_FROM = 16
 """Visits that close a cycle through one edge before its chase is looked into."""
+ASK_SHARE = 256
+"""And one in so many of the search's visits: a judge takes as long as hundreds of visits do."""
 
 
 def new_judged() -> NDArray[np.void]:

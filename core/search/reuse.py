@@ -6,7 +6,7 @@ while the search goes on:
 
     MARKING   from the root along the slots; nodes made meanwhile are born marked, and an edge newly
               led to an unmarked node puts that one on the stack (`descend.link`)
-    SWEEPING  nodes without the mark leave the table and are freed; nobody can find them any more
+    SWEEPING  chain by chain, nodes without the mark leave the table and are freed
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.rules.cache import Number, borrowing
-from variant_ai.core.search.nodes import FREE, IDLE, MARKING, SWEEPING, Arrays, free_node
-from variant_ai.core.search.table import remove
+from variant_ai.core.search.nodes import IDLE, MARKING, SWEEPING, Arrays, free_node
 
 SLICE = 4096
 """Steps of one slice: about a millisecond."""
@@ -40,7 +39,7 @@ def reclaim(g: Arrays, steps: Number) -> Number:
     while steps > 0 and state["phase"] == MARKING:
         if state["stack"] == 0:
             state["phase"] = SWEEPING
-            state["swept"] = 1
+            state["swept"] = 0
             break
         state["stack"] -= 1
         record = g.nodes[np.int64(g.stack[state["stack"]])]
@@ -54,15 +53,25 @@ def reclaim(g: Arrays, steps: Number) -> Number:
             steps -= 1
         steps -= 1
     while steps > 0 and state["phase"] == SWEEPING:
-        node = np.int64(state["swept"])
-        if node >= state["node_top"]:
+        chain = np.int64(state["swept"])
+        if chain >= g.heads.shape[0]:
             state["phase"] = IDLE
             break
-        record = g.nodes[node]
-        if record["state"] != FREE and record["mark"] != state["mark"]:
-            remove(g, node)
-            free_node(g, node)
-            steps -= 3
-        state["swept"] = node + 1
+        kept = np.int64(0)
+        node = np.int64(g.heads[chain])
+        while node != 0:
+            after = np.int64(g.nodes[node]["next"])
+            if g.nodes[node]["mark"] == state["mark"]:
+                kept = node
+            else:
+                if kept == 0:
+                    g.heads[chain] = after
+                else:
+                    g.nodes[kept]["next"] = after
+                free_node(g, node)
+                steps -= 2
+            node = after
+            steps -= 1
+        state["swept"] = chain + 1
         steps -= 1
     return np.int64(state["phase"])

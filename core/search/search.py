@@ -87,14 +87,17 @@ class Search:
         first = evaluators[0]
         self.spec = spec
         self.params = params or SearchParams.of(spec)
-        self.rules = rules or _rules(spec)
+        self.rules = rules or rules_for(spec)
         self.encoder = Encoder(spec, "flat" if first.info.head == "flat" else "map")
         for each in evaluators:
-            _check_shape(self.encoder, each)
+            check_shape(self.encoder, each)
+        self.evaluators = evaluators
         self.uniform = bool(first.is_uniform)
         self.phases = Phases()
         self._pipeline = Pipeline(evaluators)
-        self._tree = _tree(self.encoder, self.rules, self.params)
+        self.max_flights = self._pipeline.depth
+        """Batches under way at once. With one, nothing is selected while the net is at work."""
+        self.tree = new_tree(self.encoder, self.rules, self.params)
         self._rng = np.random.default_rng(self.params.seed)
         self._lock = threading.RLock()
         self._batches = [self._new_batch() for _ in range(self._pipeline.depth + 1)]
@@ -115,7 +118,7 @@ class Search:
     def set_game(self, game: Game) -> None:
         """Search from the game's last position. What is known of it from before is kept."""
         with self._lock:
-            self._tree.set_game(game)
+            self.tree.set_game(game)
             self._fresh = True
 
     def advance(self, move: int) -> None:
@@ -129,16 +132,16 @@ class Search:
 
     @property
     def game(self) -> Game:
-        assert self._tree.game is not None
-        return self._tree.game
+        assert self.tree.game is not None
+        return self.tree.game
 
     def clear(self) -> None:
         """Forget everything, the state of the random numbers included."""
         with self._lock:
             game = self.game
-            self._tree.forget()
+            self.tree.forget()
             self._rng = np.random.default_rng(self.params.seed)
-            self._tree.set_game(game)
+            self.tree.set_game(game)
 
     def close(self) -> None:
         """Let the evaluators' threads go. They close their evaluators no more than they made them."""
@@ -180,7 +183,7 @@ class Search:
         self._depth = 0
         self.phases = Phases()
         self._pipeline.start()
-        tree, game = self._tree, self.game
+        tree, game = self.tree, self.game
         with self._lock:
             tree.begin()
         outcome = game.outcome()
@@ -214,11 +217,11 @@ class Search:
 
     def _open_root(self, deadline: float | None) -> str:
         """Have the root evaluated; why the search ends here, or an empty string."""
-        if self._tree.root_is_open:
+        if self.tree.root_is_open:
             return ""
         batch = self._batches[0]
         with self._lock:
-            rows, _ = self._tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
+            rows, _ = self.tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
         if not rows:
             return ""
         flight = _Flight(batch, rows, self._pipeline.submit(self._planes(batch, rows)))
@@ -251,7 +254,7 @@ class Search:
                     break
                 finished = step(self._left(limits), deadline)
                 with self._lock:
-                    self._tree.reclaim()
+                    self.tree.reclaim()
                 if on_report is not None and time.perf_counter() >= next_report:
                     on_report(self.report(multipv))
                     next_report = time.perf_counter() + interval
@@ -265,14 +268,14 @@ class Search:
         left = MOST
         if not limits.infinite:
             if limits.visits is not None:
-                left = limits.visits - self._tree.counter("visits")
+                left = limits.visits - self.tree.counter("visits")
             if limits.evaluations is not None:
-                left = min(left, limits.evaluations - self._tree.counter("evaluations"))
+                left = min(left, limits.evaluations - self.tree.counter("evaluations"))
         return left
 
     def _limit(self, limits: Limits, deadline: float | None) -> str:
         """The limit that has been met, or an empty string."""
-        tree = self._tree
+        tree = self.tree
         if self._pipeline.stopped:
             return "stop"
         if tree.solved:
@@ -307,7 +310,7 @@ class Search:
             nonlocal enough
             begun = time.perf_counter()
             with self._lock:
-                _, outcome = self._tree.fill(batch, 0, self.params.batch_size, left, enough)
+                _, outcome = self.tree.fill(batch, 0, self.params.batch_size, left, enough)
             took = time.perf_counter() - begun
             self.phases.fill += took
             if took < SLICE_SECONDS / 2 and enough < 1 << 16:
@@ -333,19 +336,19 @@ class Search:
             size = self.params.batch_size
             batch = free[0]
             most = left - rows - sum(flight.rows for flight in self._flights)
-            if len(self._flights) < self._pipeline.depth and rows < size and most > 0 and not ended:
+            if len(self._flights) < self.max_flights and rows < size and most > 0 and not ended:
                 begun = time.perf_counter()
                 with self._lock:
-                    rows, outcome = self._tree.fill(batch, rows, size, most)
+                    rows, outcome = self.tree.fill(batch, rows, size, most)
                 self.phases.fill += time.perf_counter() - begun
                 if outcome != ENOUGH:
                     ended = self._ending(outcome)
-            full = rows == size and len(self._flights) < self._pipeline.depth
+            full = rows == size and len(self._flights) < self.max_flights
             if full or (rows and not self._flights):
                 job = self._pipeline.submit(self._planes(batch, rows))
                 self._flights.append(_Flight(free.popleft(), rows, job))
                 rows = 0
-                if len(self._flights) < self._pipeline.depth and most > size and not ended:
+                if len(self._flights) < self.max_flights and most > size and not ended:
                     return ""
             if not self._flights:
                 return ended
@@ -369,8 +372,8 @@ class Search:
         if outcome == STUCK:
             return "solved"
         if outcome == FULL:
-            if self._tree.reclaim():
-                self._tree.finish_reclaim()
+            if self.tree.reclaim():
+                self.tree.finish_reclaim()
                 return ""
             return "memory"
         return ""
@@ -390,13 +393,13 @@ class Search:
         begun = time.perf_counter()
         with self._lock:
             try:
-                _check_answer(answer, rows, self.encoder.actions)
+                check_answer(answer, rows, self.encoder.actions)
             except DataError:
                 self._give_up(flight)
                 raise
             draws = None if answer.wdl is None else answer.wdl[:, 1]
             self._knows_draws = draws is not None
-            self._tree.complete(flight.batch, 0, rows, answer.value, answer.policy, draws)
+            self.tree.complete(flight.batch, 0, rows, answer.value, answer.policy, draws)
         self.phases.complete += time.perf_counter() - begun
         self.phases.network += job.seconds
         self.phases.batches += 1
@@ -405,14 +408,14 @@ class Search:
     def _give_up(self, flight: _Flight) -> None:
         """Abandon a batch. Its planes may still be read, so a new one takes its place."""
         with self._lock:
-            self._tree.abandon(flight.batch, 0, flight.rows)
+            self.tree.abandon(flight.batch, 0, flight.rows)
         self._batches = [
             self._new_batch() if batch is flight.batch else batch for batch in self._batches
         ]
 
     def _give_up_rows(self, batch: Batch, rows: int) -> None:
         with self._lock:
-            self._tree.abandon(batch, 0, rows)
+            self.tree.abandon(batch, 0, rows)
 
     # --- reports ---------------------------------------------------------------------------------
 
@@ -422,7 +425,7 @@ class Search:
     def _report(
         self, multipv: int, stopped_by: str = "", rng: np.random.Generator | None = None
     ) -> Report:
-        tree = self._tree
+        tree = self.tree
         visits = tree.counter("visits")
         if visits:
             self._depth = max(self._depth, round(tree.counter("depths") / visits), 1)
@@ -447,22 +450,22 @@ def copied(game: Game) -> Game:
     return copy
 
 
-def _rules(spec: VariantSpec) -> Rules:
+def rules_for(spec: VariantSpec) -> Rules:
     from variant_ai.core.rules import make_rules
 
     return make_rules(spec)
 
 
-def _tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
-    if not isinstance(rules, KernelRules):
-        raise VariantAIError(
-            f"variant {rules.spec.variant!r} runs on the rules engine {rules.name!r}, which the "
-            "search cannot use yet"
-        )
-    return Tree(encoder, rules, params)
+def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
+    """A tree for the rules engine."""
+    if isinstance(rules, KernelRules):
+        return Tree(encoder, rules, params)
+    from variant_ai.core.search.slow_tree import SlowTree
+
+    return SlowTree(encoder, rules, params)
 
 
-def _check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
+def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
     if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
         raise DataError(
             f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
@@ -471,9 +474,28 @@ def _check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
         )
 
 
-def _check_answer(answer: Evaluation, rows: int, actions: int) -> None:
+def check_answer(answer: Evaluation, rows: int, actions: int) -> None:
     if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
         raise DataError(
             f"the evaluator's answer to {rows} positions has values {answer.value.shape} and "
             f"policy {answer.policy.shape}; ({rows},) and ({rows}, {actions}) are needed"
         )
+
+
+def analyse_many(
+    spec: VariantSpec,
+    evaluator: Evaluator,
+    games: Sequence[Game],
+    limits: Limits,
+    params: SearchParams | None = None,
+    *,
+    rules: Rules | None = None,
+) -> list[Report]:
+    """Search the last positions of many games at once, with batches that they share.
+
+    limits: for each of the games, the time for all together. The memory of `params` is shared out.
+    """
+    from variant_ai.core.search.many import Grove
+
+    with Grove(spec, evaluator, games, params, rules=rules) as grove:
+        return grove.run(limits)

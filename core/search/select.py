@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, borrowing
-from variant_ai.core.search.nodes import END, WON, Arrays
+from variant_ai.core.search.nodes import END, WON, Arrays, first_prior
 from variant_ai.core.search.priors import decode_prior
 from variant_ai.core.search.settings import CATCH_UP, DRAW, LOSS, TABLED
 
@@ -67,7 +67,7 @@ def select_edge(
     record, settings = g.nodes[node], s[0]
     opened = np.int64(record["opened"])
     slots = np.int64(record["slots"])
-    moves = np.int64(record["moves"])
+    priors = first_prior(node)
     own = root_priors.shape[0] > 0
     virtual = settings["virtual"]
     total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["flight"])
@@ -110,13 +110,13 @@ def select_edge(
             if settings["loses"] and under_way > 0:
                 q = (q * n - under_way) / (n + under_way) if visits > 0 else -1.0
             n += under_way
-        prior = np.float64(root_priors[e]) if own else decode_prior(g.priors[moves + e])
+        prior = np.float64(root_priors[e]) if own else decode_prior(g.priors[priors + e])
         score = q + explore * prior / (divisor + n)
         if score > best:
             best = score
             chosen = np.int64(e)
     if opened < end:
-        prior = np.float64(root_priors[opened]) if own else decode_prior(g.priors[moves + opened])
+        prior = np.float64(root_priors[opened]) if own else decode_prior(g.priors[priors + opened])
         score = unvisited + explore * prior / divisor
         if score > best:
             chosen = opened

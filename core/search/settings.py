@@ -30,6 +30,7 @@ SETTINGS = np.dtype(
         ("enhance_factor", "f8"),
         ("mate_stop", "i1"),
         ("solver", "i1"),
+        ("look", "i1"),  # 1: nodes with a few visits are looked at for mate in one
         ("transpositions", "i1"),
         ("backup", "i1"),  # CATCH_UP, Q_EPSILON, PLAIN
         ("q_epsilon", "f8"),
@@ -72,6 +73,7 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
     s["enhance_threshold"] = params.enhance_threshold
     s["enhance_factor"] = params.enhance_factor
     s["mate_stop"], s["solver"] = params.mate_stop, params.solver
+    s["look"] = params.solver and params.look_for_mates
     s["transpositions"] = params.transpositions
     s["backup"] = ("catch-up", "q-epsilon", "none").index(params.backup)
     s["q_epsilon"] = params.q_epsilon

@@ -84,21 +84,3 @@ def insert(g: Arrays, node: Number, key: Number) -> None:
     head = np.int64(key & mask)
     g.nodes[node]["next"] = g.heads[head]
     g.heads[head] = node
-
-
-@borrowing
-def remove(g: Arrays, node: Number) -> None:
-    """Take a node out of its chain, if it is in it."""
-    record = g.nodes[node]
-    mask = np.uint64(g.heads.shape[0] - 1)
-    head = np.int64(record["key"] & mask)
-    at = np.int64(g.heads[head])
-    if at == node:
-        g.heads[head] = record["next"]
-        return
-    while at != 0:
-        after = np.int64(g.nodes[at]["next"])
-        if after == node:
-            g.nodes[at]["next"] = record["next"]
-            return
-        at = after

@@ -14,28 +14,37 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.rules.fairy import FairyRules
 from variant_ai.core.rules.game import CycleJudge, Game
+from variant_ai.core.rules.giving_check import new_checks, new_trial
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.movegen import new_moves, new_work
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.rules.verdicts import idle_winner
-from variant_ai.core.search.batch import Batch, Bench, abandon, complete, fill, new_batch, new_bench
-from variant_ai.core.search.descend import ASK, TRIP, Trail, make_node
+from variant_ai.core.search.batch import Batch, abandon, complete, fill, new_batch
+from variant_ai.core.search.descend import ASK, TRIP, Bench, Trail, make_node
 from variant_ai.core.search.nodes import (
+    CLOSES,
     DRAWN,
     IDLE,
+    LOOKED,
     LOST,
+    MATES,
     OPEN,
     SWEEPING,
     UNPROVEN,
     WON,
     Arrays,
+    bytes_used,
     clear,
+    first_move,
+    first_prior,
     new_arrays,
     reset_counters,
 )
 from variant_ai.core.search.params import SearchParams
-from variant_ai.core.search.priors import decode_priors
+from variant_ai.core.search.priors import EXPANDER, decode_priors
 from variant_ai.core.search.repetition import cycle_key, judged_place, new_judged, past_of
 from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.settings import compile_settings
@@ -43,6 +52,8 @@ from variant_ai.core.search.table import find, insert, node_key
 from variant_ai.specs.errors import DataError
 
 _NOTHING = np.zeros(0, np.float32)
+_warm: set[str] = set()
+"""Variants for which everything compiled was called once in this process."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +79,27 @@ class Edges:
 class Tree:
     """The graph of one game."""
 
-    def __init__(self, encoder: Encoder, rules: KernelRules, params: SearchParams) -> None:
+    def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self.rules = rules
         self.encoder = encoder
         self.params = params
         self.settings = compile_settings(rules.spec, params)
+        self.tables = self._new_tables()
         self.arrays: Arrays = new_arrays(params.memory_mb << 20, params.backup != "catch-up")
         self.root = 0
         self.game: Game | None = None
         self._judged = new_judged()
         self._judge: CycleJudge | None = None
         self._trail = self._new_trail(None)
-        self._bench: Bench = new_bench()
-        self._warm_up()
+        self._bench: Bench = Bench(np.zeros(1, EXPANDER), new_checks(), new_trial())
+        if rules.spec.variant not in _warm:
+            self._warm_up()
+            _warm.add(rules.spec.variant)
+
+    def _new_tables(self) -> Tables:
+        """What compiled code knows of the rules."""
+        assert isinstance(self.rules, KernelRules)
+        return self.rules.tables
 
     def _warm_up(self) -> None:
         """Load or compile what a search calls only now and then: a minute's compilation must not
@@ -150,9 +169,8 @@ class Tree:
         trail = self._trail
         at = np.int64(trail.trip[0]["root_at"])
         key = self._key(trail.line[at : at + 1].copy())
-        node = make_node(self.rules.tables, self.settings, self.arrays, trail, at, key)
-        if self.settings[0]["transpositions"]:
-            insert(self.arrays, np.int64(node), key)
+        node = make_node(self.tables, self.settings, self.arrays, trail, at, key)
+        insert(self.arrays, np.int64(node), key)
         self._take_root(int(node))
 
     def _take_root(self, node: int) -> None:
@@ -221,7 +239,7 @@ class Tree:
         for node in nodes:
             if int(g.nodes[node]["count"]):
                 g.nodes[node]["proof"] = UNPROVEN
-                g.nodes[node]["uncertain"] = 1
+                g.nodes[node]["flags"] |= CLOSES
 
     def proven_line(self, node: int) -> list[tuple[int, int]]:
         """Moves and nodes of the shortest proven win or the longest defence from a proven node."""
@@ -259,8 +277,10 @@ class Tree:
         """
         g, params = self.arrays, self.params
         record = g.nodes[self.root]
-        n, opened, first = int(record["count"]), int(record["opened"]), int(record["moves"])
-        moves, codes = g.moves[first : first + n], g.priors[first : first + n]
+        n, opened = int(record["count"]), int(record["opened"])
+        moves, codes = self._edge_arrays(self.root)
+        if int(record["flags"]) & MATES:  # the order of its edges is about to change
+            record["flags"] = int(record["flags"]) & ~(MATES | LOOKED)
         order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
         moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
         priors = decode_priors(codes).astype(np.float64)
@@ -295,7 +315,7 @@ class Tree:
         while True:
             before = int(self.arrays.state[0]["visits"])
             result = fill(
-                self.rules.tables,
+                self.tables,
                 self.encoder.input_record,
                 self.settings,
                 self.arrays,
@@ -330,7 +350,7 @@ class Tree:
         """
         done = int(
             complete(
-                self.rules.tables,
+                self.tables,
                 self.encoder.policy_record,
                 self.encoder.action_table,
                 self.settings,
@@ -363,7 +383,7 @@ class Tree:
         moves = list(self.game.moves)
         for depth in range(int(trip["length"]) + 1):
             node, edge = batch.paths[row, :, depth].tolist()
-            moves.append(int(g.moves[int(g.nodes[node]["moves"]) + edge]))
+            moves.append(int(self._edge_arrays(node)[0][edge]))
         spec, types = self.rules.spec, self.rules.types
         cycle = [uci(types, spec.board.files, move) for move in moves[first:last]]
         if first >= int(trip["root_at"]):  # the second occurrence: it goes round to the full fold
@@ -379,10 +399,14 @@ class Tree:
         if 2 * np.count_nonzero(self._judged["used"]) >= len(self._judged):
             self._judged[:] = new_judged()
         key = np.uint64(cycle_key(trail.line, np.int64(first), np.int64(last)))
+        value = 0 if winner is None else (1 if winner == side else -1)
+        slot = g.slots[int(g.nodes[node]["slots"]) + edge]
+        if slot["repeat"]:
+            g.repeats[int(slot["repeat"])]["verdict"] = value
         place = int(judged_place(self._judged, key))
         self._judged[place]["key"] = key
         self._judged[place]["used"] = 1
-        self._judged[place]["value"] = 0 if winner is None else (1 if winner == side else -1)
+        self._judged[place]["value"] = value
 
     # --- memory ----------------------------------------------------------------------------------
 
@@ -403,17 +427,25 @@ class Tree:
     @property
     def hashfull(self) -> int:
         """Share of the memory in use, per mille."""
-        state = self.arrays.state[0]
-        return min(1000, int(state["bytes"]) * 1000 // max(1, int(state["byte_limit"])))
+        limit = self.params.memory_mb << 20
+        return min(1000, bytes_used(self.arrays) * 1000 // limit)
 
     # --- what it knows ---------------------------------------------------------------------------
+
+    def _edge_arrays(self, node: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """Moves and prior codes of a node, both [n], in place."""
+        g = self.arrays
+        n = int(g.nodes[node]["count"])
+        move, prior = int(first_move(node, n)), int(first_prior(node))
+        return g.moves[move : move + n], g.priors[prior : prior + n]
 
     def edges(self, node: int) -> Edges:
         """The edges of a node."""
         g = self.arrays
         record = g.nodes[node]
         n, opened = int(record["count"]), int(record["opened"])
-        first, slot = int(record["moves"]), int(record["slots"])
+        moves, codes = self._edge_arrays(node)
+        slot = int(record["slots"])
         slots = g.slots[slot : slot + opened]
         visits = np.zeros(n, np.int64)
         visits[:opened] = slots["visits"]
@@ -446,9 +478,9 @@ class Tree:
         elif node == self.root and len(self._trail.root_priors) == n:
             priors = self._trail.root_priors
         else:
-            priors = decode_priors(g.priors[first : first + n])
+            priors = decode_priors(codes)
         return Edges(
-            moves=g.moves[first : first + n].copy(),
+            moves=moves.copy(),
             priors=np.maximum(priors.astype(np.float64), 0.0),
             visits=visits,
             q=q,
@@ -458,6 +490,12 @@ class Tree:
             children=children,
             closes=closes,
         )
+
+    @property
+    def trip(self) -> np.void:
+        """TRIP record of the last descent."""
+        record: np.void = self._trail.trip[0]
+        return record
 
     def counter(self, name: str) -> int:
         """A counter of the present search: visits, evaluations, terminals, collisions, merges..."""

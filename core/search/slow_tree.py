@@ -1,0 +1,217 @@
+"""A tree whose rules engine is not compiled: the same search, walked in Python.
+
+Variants that the kernel has no words for run on Fairy-Stockfish, at two milliseconds a question.
+The graph, selection, back-up and expansion are the compiled ones; only the descent, which asks the
+rules, is Python, and keeps each node's position, since playing a path anew would cost a question a
+move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.tables import TABLES
+from variant_ai.core.rules.verdicts import idle_winner
+from variant_ai.core.search.backup import back_up, fly
+from variant_ai.core.search.batch import ENOUGH, Batch
+from variant_ai.core.search.descend import (
+    COLLISION,
+    DONE,
+    FULL,
+    LEAF,
+    STUCK,
+    correction,
+    finish,
+    link,
+    stops_at,
+    visit_cycle,
+)
+from variant_ai.core.search.nodes import (
+    END,
+    FRESH,
+    UNPROVEN,
+    WAITING,
+    allocate_node,
+    first_move,
+    open_edge,
+)
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.select import NO_EDGE, select_edge
+from variant_ai.core.search.table import READS_PLY, find, insert
+from variant_ai.core.search.tree import Tree
+
+
+class SlowTree(Tree):
+    """`Tree` over any `Rules`. Checks are not enhanced and not looked through for mates: asking of
+    every move whether it gives check would take longer than the rest."""
+
+    def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
+        self._positions: dict[int, Position] = {}
+        self._line: list[Position] = []
+        super().__init__(encoder, rules, params)
+
+    def _new_tables(self) -> np.ndarray:
+        self.settings[0]["enhance"] = 0
+        self.settings[0]["look"] = 0
+        return np.zeros(1, TABLES)  # nothing compiled asks it anything
+
+    def _plant(self) -> None:
+        assert self.game is not None
+        self._positions.clear()
+        node = self._make_node(self.game.position, self._key(self.game.position))
+        self._take_root(node)
+
+    def _make_node(self, position: Position, key: np.uint64) -> int:
+        """See `descend.make_node`; entered in the table."""
+        outcome = self.rules.outcome(position)
+        moves = () if outcome else self.rules.legal_moves(position)
+        node = int(allocate_node(self.arrays, np.int64(len(moves))))
+        if node == 0:
+            return 0
+        self.arrays.nodes[node]["key"] = key
+        if outcome is None:
+            first = int(first_move(node, len(moves)))
+            self.arrays.moves[first : first + len(moves)] = moves
+        else:
+            winner = -1 if outcome.winner is None else outcome.winner
+            side = int(position["side"][0])
+            proves = outcome.reason != "move count"
+            args = np.int64(winner), np.int64(side), np.bool_(proves)
+            finish(self.settings, self.arrays, np.int64(node), *args)
+        insert(self.arrays, np.int64(node), key)
+        self._positions[node] = position
+        return node
+
+    def fill(
+        self, batch: Batch, first: int, end: int, most: int, enough: int | None = None
+    ) -> tuple[int, int]:
+        assert self.game is not None
+        made, outcome = 0, ENOUGH
+        size = len(batch.leaves)
+        while True:
+            row, collided = first, 0
+            while row < end and made < most and collided < size:
+                outcome = self._descend(batch.paths, row)
+                length = int(self.trip["length"])
+                if outcome == LEAF:
+                    batch.positions[row] = self._line[-1][0]
+                    batch.leaves[row] = self.trip["leaf"]
+                    batch.lengths[row] = length
+                    if len(batch.planes):
+                        planes = batch.planes[row : row + 1].reshape(1, *self.encoder.shape)
+                        self.encoder.planes(self._line[-1], planes)
+                    row += 1
+                    made += 1
+                elif outcome == COLLISION:
+                    batch.paths[size + collided] = batch.paths[row]
+                    batch.lengths[size + collided] = length
+                    collided += 1
+                elif outcome == DONE:
+                    made += 1
+                    if self.solved:
+                        break
+                else:
+                    break
+                outcome = ENOUGH
+            if outcome in (LEAF, COLLISION, DONE):
+                outcome = ENOUGH
+            for k in range(size, size + collided):
+                fly(self.arrays, batch.paths, np.int64(k), batch.lengths[k], np.int64(-1))
+            if enough is None:
+                return row, outcome
+            zeros = np.zeros((row, self.encoder.actions), np.float32)
+            self.complete(batch, 0, row, np.zeros(row, np.float32), zeros, None)
+            if outcome != ENOUGH or self.solved or made >= min(enough, most):
+                return 0, outcome
+
+    def _descend(self, path: np.ndarray, row: int) -> int:
+        """See `descend.descend`; the position reached is the line's last."""
+        assert self.game is not None
+        g, s, trail, state = self.arrays, self.settings, self._trail, self.arrays.state[0]
+        self._line = list(self.game.positions)
+        node, depth = self.root, 0
+        at = np.int64(row)
+
+        def done(value: float, draw: float) -> int:
+            back_up(g, s, path, at, np.int64(depth), value, draw, np.int64(0))
+            return DONE
+
+        while True:
+            record = g.nodes[node]
+            trail.trip[0]["length"] = depth
+            where = int(record["state"])
+            if where in (FRESH, WAITING):
+                fly(g, path, at, np.int64(depth), np.int64(1))
+                if where == WAITING:
+                    state["collisions"] += 1
+                    return COLLISION
+                record["state"] = WAITING
+                trail.trip[0]["leaf"] = node
+                return LEAF
+            ended = where == END or (record["proof"] != UNPROVEN and depth > 0)
+            if ended or depth >= self.params.max_depth:
+                state["terminals" if ended else "cuts"] += 1
+                return done(float(record["q"]), float(record["draw"]))
+            priors = trail.root_priors if depth == 0 else trail.no_priors
+            limit = int(trail.trip[0]["root_end"]) if depth == 0 else int(record["count"])
+            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            if edge == NO_EDGE:
+                if depth == 0:
+                    return STUCK
+                edge = 0
+            if edge == record["opened"] and not open_edge(g, np.int64(node)):
+                return FULL
+            path[row, 0, depth], path[row, 1, depth] = node, edge
+            slot = int(record["slots"]) + edge
+            child = int(g.slots[slot]["child"])
+            move = int(self._edge_arrays(node)[0][edge])
+            position = self._positions.get(child) if child else None
+            if position is None:
+                position = self.rules.play(self._line[-1], move)
+            self._line.append(position)
+            depth += 1
+            value = self._cycle_value(position)
+            if value is not None:
+                if not visit_cycle(g, np.int64(node), np.int64(slot), np.int64(value)):
+                    return FULL
+                state["terminals"] += 1
+                return done(float(value), float(value == 0))
+            if child == 0:
+                key = self._key(position)
+                child = int(find(g, key)) if s[0]["transpositions"] else 0
+                state["merges"] += child != 0
+                child = child or self._make_node(position, key)
+                if child == 0:
+                    return FULL
+                link(g, np.int64(node), np.int64(edge), np.int64(child))
+            if s[0]["transpositions"] and stops_at(g, s, np.int64(slot)):
+                state["catches"] += 1
+                return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
+            node = child
+
+    def _cycle_value(self, position: Position) -> int | None:
+        """Value for the side to move of the cycle that the line's last position closes."""
+        assert self.game is not None
+        rule = self.rules.spec.rules.repetition
+        root, last = len(self.game.positions) - 1, len(self._line) - 1
+        key = position["key"][0]
+        earlier = [k for k in range(last - 2, -1, -2) if self._line[k]["key"][0] == key]
+        before = [k for k in earlier if k <= root]
+        border = root if int(self.settings[0]["read"]) & READS_PLY else root - 1
+        first = next((k for k in earlier if k > border), None)
+        if first is None:
+            position["repetitions"] = min(len(before), 127)
+            if len(before) + 1 < rule.fold:
+                return None
+            first = before[rule.fold - 2]
+        if rule.perpetual_check == "loss":
+            checked = [self.rules.in_check(p) for p in self._line[first : last + 1]][::-1]
+            opponent, mover = all(checked[::2]), all(checked[1::2])
+            if opponent or mover:
+                return int(opponent) - int(mover)
+        side = int(position["side"][0])
+        winner = idle_winner(self.rules.spec, side)
+        return 0 if winner is None else (1 if winner == side else -1)

@@ -1,0 +1,109 @@
+"""What tests of the search share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import Evaluator, RandomEvaluator, UniformEvaluator
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.search import Search
+from variant_ai.plugins import registry
+from variant_ai.specs import VariantSpec
+
+MakeSearch = Callable[..., Search]
+
+
+@pytest.fixture(scope="session")
+def spec_of() -> Callable[[str], VariantSpec]:
+    known: dict[str, VariantSpec] = {}
+
+    def get(name: str) -> VariantSpec:
+        if name not in known:
+            known[name] = registry().variant(name)
+        return known[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def rules_of(spec_of: Callable[[str], VariantSpec]) -> Callable[[str], Rules]:
+    known: dict[str, Rules] = {}
+
+    def get(name: str) -> Rules:
+        if name not in known:
+            known[name] = make_rules(spec_of(name))
+        return known[name]
+
+    return get
+
+
+@pytest.fixture
+def make_search(rules_of: Callable[[str], Rules]) -> Iterator[MakeSearch]:
+    """make_search(variant, fen=None, moves="", net="uniform" | "random" | Evaluator, **params)."""
+    made: list[Search] = []
+
+    def make(
+        variant: str,
+        fen: str | None = None,
+        moves: str = "",
+        net: str | Evaluator = "uniform",
+        **params: object,
+    ) -> Search:
+        rules = rules_of(variant)
+        encoder = Encoder(rules.spec)
+        if isinstance(net, str):
+            kind = UniformEvaluator if net == "uniform" else RandomEvaluator
+            net = kind(encoder.shape, encoder.actions)
+        params = {"memory_mb": 64, **params}
+        search = Search(rules.spec, net, SearchParams.of(rules.spec, **params), rules=rules)
+        search.set_game(Game.from_uci(rules, fen, moves.split()))
+        made.append(search)
+        return search
+
+    yield make
+    for search in made:
+        search.close()
+
+
+def children(search: Search, node: int) -> Iterator[tuple[int, int]]:
+    """Moves and nodes below a node, of edges that have a child."""
+    edges = search.tree.edges(node)
+    for move, child in zip(edges.moves.tolist(), edges.children.tolist(), strict=True):
+        if child:
+            yield move, child
+
+
+def reachable(search: Search) -> list[int]:
+    """Nodes below the root, the root first."""
+    found, todo = {search.tree.root: None}, [search.tree.root]
+    while todo:
+        for _, child in children(search, todo.pop()):
+            if child not in found:
+                found[child] = None
+                todo.append(child)
+    return list(found)
+
+
+def equation(search: Search, node: int) -> tuple[np.float32, int]:
+    """Q and visits of an open, unproven node as its edges have them."""
+    g = search.tree.arrays
+    record = g.nodes[node]
+    total, visits = float(record["value"]), 1
+    for k in range(int(record["opened"])):
+        slot = g.slots[int(record["slots"]) + k]
+        n = int(slot["visits"])
+        visits += n
+        if slot["repeat"]:
+            entry = g.repeats[int(slot["repeat"])]
+            n -= int(entry["visits"])
+            total += float(entry["sum"])
+        if slot["child"]:
+            total -= n * float(g.nodes[int(slot["child"])]["q"])
+    return np.float32(total / visits), visits

@@ -1,0 +1,168 @@
+"""The graph: what holds at every node after every visit, and what makes it smaller than a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conftest import children, equation, reachable
+
+from variant_ai.core.rules.position import Position
+from variant_ai.core.search.batch import new_batch
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.nodes import OPEN, UNPROVEN
+from variant_ai.core.search.search import Search
+from variant_ai.core.search.table import node_key
+
+TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
+MakeSearch = Callable[..., Search]
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen"), [("crazyhouse", TACTICAL), ("xiangqi", None), ("minixiangqi", None)]
+)
+def test_every_node_of_the_path_satisfies_its_equation(
+    make_search: MakeSearch, variant: str, fen: str | None
+) -> None:
+    search = make_search(variant, fen, net="random")
+    tree, batch = search.tree, new_batch(1, int(np.prod(search.encoder.shape)), 99)
+    tree.begin()
+    merged = 0
+    for _ in range(400):
+        rows, _ = tree.fill(batch, 0, 1, 1)
+        length = int(tree.trip["length"])
+        if rows:
+            answer = search.evaluators[0].evaluate(batch.planes.reshape(1, *search.encoder.shape))
+            tree.complete(batch, 0, 1, answer.value, answer.policy, None)
+        merged = tree.counter("merges")
+        for node in batch.paths[0, 0, :length].tolist():
+            record = tree.arrays.nodes[node]
+            if record["proof"] == UNPROVEN:
+                q, visits = equation(search, node)
+                assert record["q"] == q
+                assert record["visits"] == visits
+            else:
+                assert abs(float(record["q"])) in (0.0, 1.0)
+    assert merged > 0
+
+
+@pytest.mark.parametrize("params", [{}, {"transpositions": False}, {"backup": "q-epsilon"}])
+def test_visits_add_up_at_every_node(make_search: MakeSearch, params: dict[str, object]) -> None:
+    search = make_search("crazyhouse", TACTICAL, net="random", **params)
+    search.run(Limits(simulations=1500))
+    g = search.tree.arrays
+    for node in reachable(search):
+        record = g.nodes[node]
+        assert record["flight"] == 0
+        if record["state"] == OPEN:
+            edges = search.tree.edges(node)
+            assert int(record["visits"]) == 1 + int(edges.visits.sum())
+
+
+def test_without_transpositions_q_is_the_mean_of_the_leaves(make_search: MakeSearch) -> None:
+    search = make_search(
+        "crazyhouse", TACTICAL, net="random", transpositions=False, solver=False, mate_stop=False
+    )
+    search.run(Limits(simulations=1000))
+    g = search.tree.arrays
+
+    def total(node: int) -> float:
+        """Sum over the visits of a node of their leaves' values, for its side to move."""
+        record = g.nodes[node]
+        if record["state"] != OPEN:
+            return float(record["q"])
+        found = float(record["value"])
+        edges = search.tree.edges(node)
+        for child, visits in zip(edges.children.tolist(), edges.visits.tolist(), strict=True):
+            if child and g.nodes[child]["state"] == OPEN:
+                found -= total(child)
+            elif child:
+                found -= visits * float(g.nodes[child]["q"])
+        return found
+
+    root = search.tree.root
+    mean = total(root) / int(g.nodes[root]["visits"])
+    assert float(g.nodes[root]["q"]) == pytest.approx(mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["crazyhouse", "xiangqi"])
+def test_edges_lead_to_the_position_after_their_move(make_search: MakeSearch, variant: str) -> None:
+    search = make_search(variant)
+    search.run(Limits(simulations=3000))
+    g, rules = search.tree.arrays, search.rules
+    read = np.int64(search.tree.settings[0]["read"])
+    seen: dict[int, int] = {}
+    todo: list[tuple[int, Position]] = [(search.tree.root, search.game.position)]
+    while todo:
+        node, position = todo.pop()
+        assert g.nodes[node]["key"] == np.uint64(node_key(position, 0, read))
+        ply = int(position["ply"][0])
+        assert seen.setdefault(node, ply) == ply
+        for move, child in children(search, node):
+            if child not in seen:
+                seen[child] = ply + 1
+                todo.append((child, rules.play(position, move)))
+            assert seen[child] == ply + 1
+    assert len(seen) > 1000
+
+
+@pytest.mark.parametrize("net", ["uniform", "random"])
+def test_transpositions_merge(make_search: MakeSearch, net: str) -> None:
+    nodes = {}
+    for together in (True, False):
+        search = make_search("crazyhouse", net=net, transpositions=together)
+        report = search.run(Limits(simulations=4000))
+        assert report.visits == 4000
+        nodes[together] = report.tree_nodes
+        if not together:
+            assert report.merges == 0
+            assert len({int(k) for k in search.tree.arrays.nodes["key"][reachable(search)]}) < (
+                report.tree_nodes
+            )
+    assert nodes[True] < 0.97 * nodes[False]
+
+
+def test_a_position_has_one_node(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse")
+    search.run(Limits(simulations=4000))
+    keys = search.tree.arrays.nodes["key"][reachable(search)]
+    assert len(set(keys.tolist())) == len(keys)
+
+
+def test_a_swept_graph_changes_nothing_twice(make_search: MakeSearch) -> None:
+    """Other parents than those of the path may be stale; a sweep from the leaves up settles all."""
+    search = make_search("crazyhouse", TACTICAL, net="random", solver=False)
+    search.run(Limits(simulations=2000))
+    g, rules = search.tree.arrays, search.rules
+    positions = {search.tree.root: search.game.position}
+    order = []
+    for node in reachable(search):
+        order.append((int(positions[node]["ply"][0]), node))
+        for move, child in children(search, node):
+            if child not in positions:
+                positions[child] = rules.play(positions[node], move)
+    order.sort(reverse=True)
+    root_before = float(g.nodes[search.tree.root]["q"])
+    stale = []
+    for _ in range(2):
+        changed = 0
+        for _, node in order:
+            if g.nodes[node]["state"] == OPEN:
+                q, _ = equation(search, node)
+                changed += int(g.nodes[node]["q"] != q)
+                g.nodes[node]["q"] = q
+        stale.append(changed)
+    assert stale[1] == 0
+    assert stale[0] < 0.2 * len(order)
+    assert abs(float(g.nodes[search.tree.root]["q"]) - root_before) < 0.02
+
+
+def test_the_corrections_of_the_paper_merge_too(make_search: MakeSearch) -> None:
+    counts = {}
+    for backup in ("catch-up", "q-epsilon", "none"):
+        search = make_search("crazyhouse", net="random", backup=backup)
+        report = search.run(Limits(simulations=4000))
+        counts[backup] = report.evaluations
+        assert abs(report.lines[0].q) <= 1
+    assert counts["catch-up"] < counts["q-epsilon"] <= counts["none"]

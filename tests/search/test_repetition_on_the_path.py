@@ -1,0 +1,78 @@
+"""Repetition belongs to the path: the game's history decides, and the verdict is that of the moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.notation import uci
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.repetition import past_of, times_before
+from variant_ai.core.search.search import Search
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "xiangqi_repetition.json"
+CASES = json.loads(GOLDEN.read_text())["positions"]
+MakeSearch = Callable[..., Search]
+
+
+def edge_to(search: Search, text: str) -> int:
+    files, types = search.spec.board.files, search.rules.types
+    moves = search.tree.edges(search.tree.root).moves.tolist()
+    return [uci(types, files, move) for move in moves].index(text)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["note"])
+def test_the_move_that_closes_the_cycle_is_worth_the_games_verdict(
+    make_search: MakeSearch, rules_of: Callable[[str], object], case: dict[str, str]
+) -> None:
+    *before, last = case["moves"].split()
+    search = make_search("xiangqi", case["fen"], " ".join(before))
+    game = Game.from_uci(search.rules, case["fen"], case["moves"].split())
+    outcome = game.outcome()
+    if outcome is None:
+        pytest.skip("the game goes on")
+    move = game.moves[-1]
+    report = search.run(Limits(simulations=60), moves=[move])
+    edge = edge_to(search, last)
+    edges = search.tree.edges(search.tree.root)
+    assert edges.closes[edge]
+    assert edges.q[edge] == -outcome.value(game.side)
+    assert report.lines[0].pv == (move,)
+    assert edges.mates[edge] == 0
+
+
+def test_one_node_two_histories_two_verdicts(make_search: MakeSearch) -> None:
+    """The same position, once as it stands and once with its past."""
+    shuffle = "h3e3 h8e8 e3h3 e8h8"
+    verdicts = {}
+    for history in (shuffle, f"{shuffle} {shuffle}"):
+        *before, last = history.split()
+        search = make_search("xiangqi", None, " ".join(before), look_for_mates=False)
+        search.run(Limits(simulations=400))
+        edge = edge_to(search, last)
+        verdicts[len(before)] = bool(search.tree.edges(search.tree.root).closes[edge])
+    assert verdicts == {3: False, 7: True}
+
+
+def test_the_second_occurrence_counts_behind_the_root(make_search: MakeSearch) -> None:
+    """Bare kings that can only shuffle: the search sees the draw a cycle earlier than the game."""
+    search = make_search("xiangqi", "3k5/9/9/9/9/9/9/9/9/5K3 w - - 0 1", look_for_mates=False)
+    report = search.run(Limits(simulations=300))
+    assert report.terminals > 0
+    g = search.tree.arrays
+    assert int(g.state[0]["repeat_top"]) > 1
+    assert report.lines[0].q == pytest.approx(0, abs=1e-6)
+    assert not search.tree.solved  # a repetition proves nothing
+
+
+def test_the_past_counts_every_occurrence() -> None:
+    keys = np.array([5, 9, 5, 2**63 + 1, 9, 5, 2**63 + 1], np.uint64)
+    past = past_of(keys)
+    counts = {int(k): int(times_before(past, k)) for k in keys}
+    assert counts == {5: 3, 9: 2, 2**63 + 1: 2}
+    assert int(times_before(past, np.uint64(6))) == 0

@@ -1,0 +1,361 @@
+"""`Search` from outside: limits, stopping, reports, settings, bad input."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.search import Search, analyse_many
+from variant_ai.specs.errors import DataError, MoveError
+
+MakeSearch = Callable[..., Search]
+TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
+
+
+class Stuck(RandomEvaluator):
+    """Answers the first batches and then waits until it is let go."""
+
+    def __init__(self, encoder: Encoder, answers: int = 3) -> None:
+        super().__init__(encoder.shape, encoder.actions)
+        self.answers = answers
+        self.stuck = threading.Event()
+        self.go_on = threading.Event()
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        self.answers -= 1
+        if self.answers < 0:
+            self.stuck.set()
+            self.go_on.wait()
+        return super().evaluate(planes)
+
+
+class Broken(RandomEvaluator):
+    """Says something that is no number."""
+
+    def __init__(self, encoder: Encoder, value: float, logit: float) -> None:
+        super().__init__(encoder.shape, encoder.actions)
+        self.value, self.logit = value, logit
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        answer = super().evaluate(planes)
+        return Evaluation(answer.value + np.float32(self.value), answer.policy + self.logit)
+
+
+class Drawish(RandomEvaluator):
+    """Knows a draw rate."""
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        answer = super().evaluate(planes)
+        draw = np.full(len(planes), 0.25, np.float32)
+        win = (1 - draw) / 2
+        return Evaluation(0 * answer.value, answer.policy, np.stack([win, draw, win], 1))
+
+
+def signature(search: Search) -> list[tuple[int, int, float]]:
+    edges = search.tree.edges(search.tree.root)
+    return list(zip(edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist(), strict=True))
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("net", ["uniform", "random"])
+@pytest.mark.parametrize("wanted", [1, 2, 17, 500])
+def test_as_many_simulations_as_asked(make_search: MakeSearch, net: str, wanted: int) -> None:
+    search = make_search("crazyhouse", net=net)
+    report = search.run(Limits(simulations=wanted))
+    assert (report.visits, report.stopped_by) == (wanted, "simulations")
+    assert report.best in search.game.legal_moves()
+
+
+def test_evaluations_are_counted(make_search: MakeSearch) -> None:
+    report = make_search("crazyhouse", net="random").run(Limits(evaluations=100))
+    assert (report.evaluations, report.stopped_by) == (100, "evaluations")
+
+
+def test_time_limit(make_search: MakeSearch) -> None:
+    for net in ("uniform", "random"):
+        report = make_search("crazyhouse", net=net).run(Limits(movetime=0.05))
+        assert report.stopped_by == "movetime"
+        assert report.best is not None
+
+
+def test_depth_limit(make_search: MakeSearch) -> None:
+    report = make_search("crazyhouse", net="random").run(Limits(depth=3, simulations=50_000))
+    assert report.stopped_by == "depth"
+    assert report.seldepth >= 3
+
+
+def test_a_game_that_is_over(make_search: MakeSearch) -> None:
+    search = make_search("chess", "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1")
+    report = search.run(Limits(simulations=10))
+    assert (report.best, report.lines, report.stopped_by) == (None, (), "game over")
+
+
+def test_one_legal_move(make_search: MakeSearch) -> None:
+    search = make_search("chess", "7k/8/8/8/8/8/6q1/7K w - - 0 1", net="random")
+    assert len(search.game.legal_moves()) == 1
+    report = search.run(Limits(movetime=600))
+    assert report.best == search.game.legal_moves()[0]
+    assert report.stopped_by in ("one move", "solved")
+
+
+def test_a_batch_larger_than_the_tree_can_fill(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random", batch_size=512)
+    report = search.run(Limits(simulations=300))
+    assert report.visits == 300
+    assert report.collisions > 0
+
+
+# --- stopping -------------------------------------------------------------------------------------
+
+
+def test_stop_does_not_wait_for_the_network(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    evaluator = Stuck(Encoder(rules_of("crazyhouse").spec))
+    search = make_search("crazyhouse", net=evaluator, batch_size=4)
+
+    def stop() -> None:
+        evaluator.stuck.wait()
+        search.stop()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    report = search.run(Limits(infinite=True))
+    thread.join()
+    assert report.stopped_by == "stop"
+    assert report.best in search.game.legal_moves()
+    assert report.visits == 1 + 2 * 4
+    edges = search.tree.edges(search.tree.root)
+    assert 1 + edges.visits.sum() == report.visits
+    # nothing is left under way, and the search goes on from where it was
+    g = search.tree.arrays
+    assert g.nodes[search.tree.root]["flight"] == 0
+    evaluator.answers = 1 << 30
+    evaluator.go_on.set()
+    assert search.run(Limits(simulations=200)).visits == 200
+
+
+def test_stop_before_the_root_is_known(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    evaluator = Stuck(Encoder(rules_of("crazyhouse").spec), answers=0)
+    search = make_search("crazyhouse", net=evaluator)
+    threading.Thread(target=lambda: (evaluator.stuck.wait(), search.stop())).start()
+    report = search.run(Limits(infinite=True))
+    assert report.best in search.game.legal_moves()
+    assert report.visits == 0
+    evaluator.go_on.set()
+
+
+def test_an_infinite_search_of_a_mate_waits_for_stop(make_search: MakeSearch) -> None:
+    search = make_search("chess", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1")
+    timer = threading.Timer(0.2, search.stop)
+    timer.start()
+    report = search.run(Limits(infinite=True, simulations=3))
+    assert report.stopped_by == "stop"
+    assert report.lines[0].mate == 1
+
+
+def test_reports_while_it_runs(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random")
+    reports = []
+    search.run(Limits(simulations=800), on_report=reports.append, interval=0.0, multipv=3)
+    assert len(reports) > 3
+    assert all(a.visits <= b.visits for a, b in itertools.pairwise(reports))
+    assert all(a.depth <= b.depth for a, b in itertools.pairwise(reports))
+    assert {len(report.lines) for report in reports} == {3}
+
+
+# --- the same tree twice --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{}, {"noise_epsilon": 0.25}, {"batch_size": 3}])
+def test_the_same_seed_gives_the_same_tree(
+    make_search: MakeSearch, params: dict[str, object]
+) -> None:
+    trees = []
+    for _ in range(2):
+        search = make_search(
+            "crazyhouse", TACTICAL, net="random", deterministic=True, seed=4, **params
+        )
+        search.run(Limits(simulations=300))
+        search.advance(search.report().lines[0].move)
+        search.run(Limits(simulations=300))
+        trees.append(signature(search))
+    assert trees[0] == trees[1]
+
+
+def test_clear_starts_over(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random", noise_epsilon=0.25)
+    search.run(Limits(simulations=200))
+    first = signature(search)
+    search.clear()
+    search.run(Limits(simulations=200))
+    assert signature(search) == first
+
+
+def test_another_seed_gives_another_tree(make_search: MakeSearch) -> None:
+    trees = []
+    for seed in (1, 2):
+        search = make_search("crazyhouse", net="random", noise_epsilon=0.25, seed=seed)
+        search.run(Limits(simulations=200))
+        trees.append(signature(search))
+    assert trees[0] != trees[1]
+
+
+# --- moves and lines ------------------------------------------------------------------------------
+
+
+def test_only_the_moves_asked_for(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", TACTICAL)
+    search.run(Limits(simulations=300))
+    legal = search.game.legal_moves().tolist()
+    wanted = legal[3:6]
+    before = {move: visits for move, visits, _ in signature(search)}
+    report = search.run(Limits(simulations=400), moves=wanted, multipv=9)
+    after = {move: visits for move, visits, _ in signature(search)}
+    assert sorted(line.move for line in report.lines) == sorted(wanted)
+    assert {move for move in legal if after[move] > before[move]} <= set(wanted)
+    assert search.run(Limits(simulations=10)).visits == 10
+
+
+def test_no_legal_move_among_those_asked_for(make_search: MakeSearch) -> None:
+    with pytest.raises(MoveError, match="none of the moves"):
+        make_search("crazyhouse").run(Limits(simulations=10), moves=[0])
+
+
+@pytest.mark.parametrize("variant", ["crazyhouse", "xiangqi", "chess"])
+def test_lines_are_legal_and_end_with_the_game(make_search: MakeSearch, variant: str) -> None:
+    search = make_search(variant)
+    for _ in range(3):
+        report = search.run(Limits(simulations=1500), multipv=50)
+        for line in report.lines:
+            assert line.pv[0] == line.move
+            game = Game(search.rules)
+            for move in search.game.moves:
+                game.push(move)
+            for move in line.pv:
+                assert game.outcome() is None
+                assert move in game.legal_moves()
+                game.push(move)
+        search.advance(report.best or 0)
+
+
+def test_visits_of_the_lines_add_up(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random")
+    report = search.run(Limits(simulations=500), multipv=100)
+    assert sum(line.visits for line in report.lines) == report.visits - 1
+    assert sum(line.prior for line in report.lines) == pytest.approx(1, abs=1e-3)
+    assert report.ponder == report.lines[0].pv[1]
+
+
+def test_draw_rates_are_shown_where_the_net_knows_them(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    search = make_search("crazyhouse", net=Drawish(encoder.shape, encoder.actions))
+    line = search.run(Limits(simulations=100)).lines[0]
+    assert line.wdl == pytest.approx((0.375, 0.25, 0.375), abs=1e-4)
+    assert make_search("crazyhouse").run(Limits(simulations=10)).lines[0].wdl is None
+
+
+def test_raw_network(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random", use_raw_network=True)
+    report = search.run(Limits(simulations=1000))
+    assert (report.visits, report.stopped_by) == (1, "raw network")
+    edges = search.tree.edges(search.tree.root)
+    assert report.best == edges.moves[edges.priors.argmax()]
+
+
+def test_noise_changes_priors_and_is_not_kept(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random", noise_epsilon=0.5)
+    search.run(Limits(simulations=50))
+    noisy = dict(zip(*_priors(search), strict=True))
+    plain = make_search("crazyhouse", net="random")
+    plain.run(Limits(simulations=50))
+    clean = dict(zip(*_priors(plain), strict=True))
+    assert sum(noisy.values()) == pytest.approx(1, abs=1e-3)
+    assert max(abs(noisy[m] - clean[m]) for m in clean) > 0.05
+
+
+def _priors(search: Search) -> tuple[list[int], list[float]]:
+    edges = search.tree.edges(search.tree.root)
+    return edges.moves.tolist(), edges.priors.tolist()
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "logit"), [(np.nan, 0.0), (0.0, np.nan), (np.inf, 0.0), (0.0, np.inf)]
+)
+def test_answers_that_are_no_numbers(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules], value: float, logit: float
+) -> None:
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    search = make_search("crazyhouse", net=Broken(encoder, value, logit))
+    with pytest.raises(DataError, match="not a number"):
+        search.run(Limits(simulations=100))
+
+
+def test_a_net_of_another_shape(rules_of: Callable[[str], Rules]) -> None:
+    rules, other = rules_of("crazyhouse"), Encoder(rules_of("xiangqi").spec)
+    with pytest.raises(DataError, match="takes planes"):
+        Search(rules.spec, UniformEvaluator(other.shape, other.actions), rules=rules)
+
+
+def test_errors_of_the_evaluator_arrive(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    class Failing(RandomEvaluator):
+        def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+            raise RuntimeError("out of memory")
+
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    search = make_search("crazyhouse", net=Failing(encoder.shape, encoder.actions))
+    with pytest.raises(RuntimeError, match="out of memory"):
+        search.run(Limits(simulations=100))
+
+
+# --- several trees, several evaluators ------------------------------------------------------------
+
+
+def test_several_evaluators_share_a_tree(rules_of: Callable[[str], Rules]) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    nets = [RandomEvaluator(encoder.shape, encoder.actions) for _ in range(2)]
+    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=8)
+    with Search(rules.spec, nets, params, rules=rules) as search:
+        assert search.run(Limits(simulations=400)).visits == 400
+
+
+@pytest.mark.parametrize("net", [UniformEvaluator, RandomEvaluator])
+def test_many_positions_with_shared_batches(
+    rules_of: Callable[[str], Rules], net: type[UniformEvaluator]
+) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(rules.spec, memory_mb=64)
+    over = Game(rules, "7k/6Q1/6K1/8/8/8/8/8[] b - - 0 1")
+    games = [Game(rules), Game(rules, TACTICAL), over]
+    evaluator = net(encoder.shape, encoder.actions)
+    reports = analyse_many(
+        rules.spec, evaluator, games, Limits(simulations=200), params, rules=rules
+    )
+    assert [report.visits for report in reports] == [200, 200, 0]
+    assert [report.stopped_by for report in reports] == ["simulations", "simulations", "game over"]
+    for game, report in zip(games[:2], reports, strict=False):
+        assert report.best in game.legal_moves()
