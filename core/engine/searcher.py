@@ -30,6 +30,11 @@ PATIENCE = 0.002
 """Pause between two calls of `stop`."""
 LINES_WATCHED = 3
 """Root moves that the clock's verdict looks at."""
+LEAST_SECONDS = 0.05
+LEAST_SHARE = 1 / 30
+"""A search may take this share of the time left, up to LEAST_SECONDS, however late it begins: on a
+busy machine nearly all of a short time is gone before, and a move without one look at the net is
+worth less than the time."""
 NEVER = math.inf
 
 
@@ -151,6 +156,7 @@ class _Watch:
         self._ended = threading.Event()
         self._started = task.at
         self._budget: Budget | None = None
+        self._least_end = 0.0
         self._waiting = task.go.waits
         if not self._waiting:
             self._start_clock(task.at)
@@ -206,17 +212,19 @@ class _Watch:
     def _deadline(self) -> float:
         """When the search must end by the time alone, by perf_counter."""
         movetime = self.task.movetime
-        ends = [
-            self._started + movetime if movetime is not None else NEVER,
-            self._started + self._budget.maximum if self._budget is not None else NEVER,
-        ]
-        return min(ends)
+        end = self._started + movetime if movetime is not None else NEVER
+        if self._budget is not None:
+            end = min(end, max(self._started + self._budget.maximum, self._least_end))
+        return end
 
     def _start_clock(self, at: float) -> None:
         self._started = at
         clock = self.task.clock
         if clock is not None:
             self._budget = self.manager.budget(clock, self.task.own_moves)
+            left = max(clock.remaining - self.task.overhead, 0.0)
+            least = min(LEAST_SECONDS, LEAST_SHARE * left)
+            self._least_end = time.perf_counter() + least
 
     def _over(self) -> bool:
         control, task = self.control, self.task
@@ -254,8 +262,8 @@ class _Watch:
 
         report = self.search.report(LINES_WATCHED)
         lines = report.lines
-        if not lines:
-            return self.task.legal_moves <= 1
+        if not lines or not report.visits:
+            return False  # one look at the position, for the score, unless the time is over
         by_visits = sorted((line.visits for line in lines), reverse=True)
         top = max(lines, key=lambda line: line.prior)
         now = time.perf_counter()
