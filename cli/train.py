@@ -50,7 +50,7 @@ KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
         "# go on with a trained net on other games, its stem and first four blocks as they are",
         "variant-ai train -V NAME --data games.store --from runs/mine --freeze 5",
         "# two processes (or GPUs) together",
-        "torchrun --nproc-per-node 2 -m variant_ai.cli.main train -V NAME --data games.store",
+        "torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME --data games.store",
         "# go on with a training that was stopped or killed",
         "variant-ai train --resume runs/mine",
     )

@@ -22,7 +22,10 @@ from variant_ai.core.train.trainer import Trainer
 from variant_ai.specs.errors import VariantAIError
 
 SMOOTHING = 0.95
-"""Of the running mean of the loss, whose bias towards its beginning is corrected."""
+"""Of the running mean by which the test ends; its bias towards the beginning is corrected."""
+WINDOW = 1 / 20
+"""Share of the steps, on either side, that the loss is smoothed over afterwards: the running mean
+lags behind, by a factor of four in the rate over 150 steps."""
 MARGIN = 1 / 3
 HOPELESS = 1.2
 """The test ends where the smoothed loss is so many times the least one."""
@@ -39,7 +42,7 @@ class RangeTest:
     losses: tuple[float, ...]
     """[K] of the batch of each step, as trained (policy + α · value)."""
     smoothed: tuple[float, ...]
-    """[K] running mean of the losses."""
+    """[K] mean of the losses around each step."""
     steepest: float
     """Rate at which the smoothed loss falls fastest."""
     least: float
@@ -70,7 +73,7 @@ def range_test(
     batches = trainer.train.batches()
     rates: list[float] = []
     losses: list[float] = []
-    smoothed: list[float] = []
+    means: list[float] = []
     mean, diverged = 0.0, False
     for step in range(steps):
         rate = low * (high / low) ** (step / max(1, steps - 1))
@@ -81,9 +84,9 @@ def range_test(
         mean = SMOOTHING * mean + (1 - SMOOTHING) * loss
         rates.append(rate)
         losses.append(loss)
-        smoothed.append(mean / (1 - SMOOTHING ** (step + 1)))
-        tell(step + 1, rate, smoothed[-1])
-        if step >= WARM and smoothed[-1] > HOPELESS * min(smoothed[WARM:]):
+        means.append(mean / (1 - SMOOTHING ** (step + 1)))
+        tell(step + 1, rate, means[-1])
+        if step >= WARM and means[-1] > HOPELESS * min(means[WARM:]):
             diverged = True
             break
     if len(rates) <= WARM:
@@ -91,18 +94,26 @@ def range_test(
             f"the loss was no number after {len(rates)} steps, at a learning rate of {low:g} and "
             "little more; begin with a smaller one"
         )
-    best = min(range(WARM, len(rates)), key=smoothed.__getitem__)
-    falls = range(WARM, max(best, WARM + 1))
-    steepest = min(falls, key=lambda k: smoothed[k] - smoothed[k - 1])
+    half = max(1, round(steps * WINDOW))
+    smoothed = [_around(losses, k, half) for k in range(len(losses))]
+    best = min(range(len(rates)), key=smoothed.__getitem__)
+    inner = range(half, max(best, half + 1))
+    last = len(rates) - 1
+    steepest = min(inner, key=lambda k: smoothed[min(k + half, last)] - smoothed[k - half])
     return RangeTest(
         tuple(rates),
         tuple(losses),
         tuple(smoothed),
-        rates[steepest],
+        rates[min(steepest, best)],
         rates[best],
         float(f"{MARGIN * rates[best]:.2g}"),
-        diverged or best < len(rates) - 1 - WARM,
+        diverged or best < last - half,
     )
+
+
+def _around(losses: list[float], at: int, half: int) -> float:
+    near = losses[max(0, at - half) : at + half + 1]
+    return sum(near) / len(near)
 
 
 def draw_range(test: RangeTest, path: Path, title: str) -> None:
@@ -114,7 +125,7 @@ def draw_range(test: RangeTest, path: Path, title: str) -> None:
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.plot(test.rates, test.losses, color="#0b5fa5", linewidth=0.7, alpha=0.35, label="batch")
-    axes.plot(test.rates, test.smoothed, color="#0b5fa5", linewidth=1.8, label="running mean")
+    axes.plot(test.rates, test.smoothed, color="#0b5fa5", linewidth=1.8, label="mean around it")
     top = max(test.smoothed[0], *test.smoothed) * 1.03
     low = min(*test.smoothed, *test.losses[WARM:])
     axes.set_ylim(low - 0.05 * (top - low), top)

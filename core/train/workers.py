@@ -1,6 +1,6 @@
 """The processes that train one net together: one alone, or as many as torchrun started.
 
-    torchrun --nproc-per-node 2 -m variant_ai.cli.main train -V NAME ...
+    torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME ...
 
 Processes talk through gloo on the CPU and through nccl between GPUs. Numbers that decide what
 happens next (a stop, a NaN) go through gloo in any case, so that no GPU is waited for.

@@ -17,7 +17,7 @@ from variant_ai.specs import builtin_specs, load_spec
 
 TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
-    "--device", "cpu", "--threads", "1",
+    "--device", "cpu", "--threads", "1", "--no-report",
 )  # fmt: skip
 
 
@@ -138,6 +138,18 @@ def test_export(run: Path, folder: Path) -> None:
     assert target.is_file()
 
 
+def test_lr_find(folder: Path, store: Path) -> None:
+    picture = folder / "rates.png"
+    said = json.loads(
+        succeed(
+            "lr-find", "-V", "xiangqi", "--data", store, *TINY, "--split", "none", "--steps", 40,
+            "-o", picture, "--json",
+        ).stdout
+    )  # fmt: skip
+    assert 1e-4 < said["suggested"] < said["least"] <= 10
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_nets() -> None:
     rows = json.loads(succeed("nets", "--json", "-V", "xiangqi", "--head", "map").stdout)
     counts = {row["net"]: row["variants"]["xiangqi"]["parameters"] for row in rows}
@@ -170,6 +182,16 @@ class TestWrongInput:
     def test_unknown_device(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", store, "--device", "gpu")
         assert "unknown device 'gpu'" in said
+
+    def test_some_weights(self, store: Path) -> None:
+        said = complaint("train", "-V", "xiangqi", "--data", f"{store}:2", "--data", store)
+        assert "give every store a weight, or none" in said
+
+    def test_range_upside_down(self, store: Path) -> None:
+        said = complaint(
+            "lr-find", "-V", "xiangqi", "--data", store, "--lr-from", 1, "--lr-to", 0.1
+        )
+        assert "--lr-from 1 is not below --lr-to 0.1" in said
 
     def test_missing_store(self, folder: Path) -> None:
         nowhere = folder / "nowhere.store"
