@@ -69,7 +69,7 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
             )
         axis.set_ylabel(label)
         axis.margins(y=0.12)
-        if train or validation:
+        if axis.lines:
             axis.legend(framealpha=0.8, edgecolor="none", fontsize=9)
     _curve(axes[2][0], train, "lr", 1, color=BLUE, linewidth=1.5)
     axes[2][0].set_ylabel("learning rate")
