@@ -16,7 +16,8 @@ next one tried is always the first untried one, and the tried ones are a prefix.
 slots live in a block of their own, whose room doubles.
 
 The arrays of `Arrays` are views of the one arena, each with its own unit. Blocks that are given back
-go to a list of blocks of their size: memory is used again and never moved.
+go to a list of blocks of their size, and neighbours are joined when a sweep is over: memory is used
+again and never moved.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ UNKNOWN = 2
 INLINE_ROOM = 1
 """log2 of the slots that a node has itself."""
 CLASSES = 768
-"""Sizes of blocks, in cells."""
+"""Blocks have fewer cells than this."""
+USED = 1 << 15
 
 STATE = np.dtype(
     [
@@ -100,9 +102,9 @@ STATE = np.dtype(
         ("repeat_top", "i4"),
         ("repeat_free", "i4"),
         ("mark", "u1"),  # of nodes that are alive
-        ("phase", "i1"),  # IDLE, MARKING, SWEEPING
+        ("phase", "i1"),  # IDLE, MARKING, SWEEPING, JOINING
         ("stack", "i4"),  # nodes waiting on the mark stack
-        ("swept", "i4"),  # next chain to look at when sweeping
+        ("swept", "i8"),  # next chain to look at when sweeping, next cell when joining
         # counters of this search
         ("visits", "i8"),
         ("evaluations", "i8"),
@@ -127,7 +129,7 @@ COUNTERS = (
     "depths",
     "full",
 )
-IDLE, MARKING, SWEEPING = range(3)
+IDLE, MARKING, SWEEPING, JOINING = range(4)
 
 
 class Arrays(NamedTuple):
@@ -141,6 +143,8 @@ class Arrays(NamedTuple):
     """Sixteen a cell; see `first_move`."""
     priors: NDArray[np.uint16]
     """Codes of `priors.py`, 32 a cell; see `first_prior`."""
+    blocks: NDArray[np.uint16]
+    """At the first cell of each block its size, with USED where it is in use; by cell."""
     edge_values: NDArray[np.float32]
     """Mean value of each slot for the side that moves, where back-up keeps one; else one element."""
     heads: NDArray[np.int32]
@@ -160,7 +164,7 @@ SMALLEST = 16
 def new_arrays(memory: int, keeps_values: bool) -> Arrays:
     """An empty graph of at most `memory` bytes; `keeps_values` for back-ups with edge values."""
     heads = 1 << max(4, (memory // 512).bit_length())
-    cells = max(0, memory - 4 * heads) // CELL
+    cells = max(0, memory - 4 * heads) // (CELL + 2)
     room = max(cells, SMALLEST * 256) + 1
     arena = np.empty(room * CELL + CELL, np.uint8)
     skip = -arena.ctypes.data % CELL  # cells are cache lines
@@ -170,6 +174,7 @@ def new_arrays(memory: int, keeps_values: bool) -> Arrays:
         slots=arena.view(SLOT),
         moves=arena.view(np.int32),
         priors=arena.view(np.uint16),
+        blocks=np.empty(room, np.uint16),
         edge_values=np.empty(4 * room if keeps_values else 1, np.float32),
         heads=np.zeros(heads, np.int32),
         repeats=np.empty(max(64, min(room, 1 << 20)), REPEAT),
@@ -202,7 +207,7 @@ def bytes_used(arrays: Arrays) -> int:
     """Memory of all nodes, edges and the hash table."""
     state = arrays.state[0]
     repeats = int(state["repeat_top"]) * REPEAT.itemsize
-    return int(state["cells"]) * CELL + arrays.heads.nbytes + repeats
+    return int(state["cells"]) * (CELL + 2) + arrays.heads.nbytes + repeats
 
 
 @inlined
@@ -227,29 +232,47 @@ def node_cells(count: Number) -> Number:
 def take_cells(g: Arrays, size: Number) -> Number:
     """A block of so many cells, 0 where memory is full."""
     state = g.state[0]
-    block = np.int64(state["free"][size])
     if state["cells"] + size > state["cell_limit"] and state["node_count"] >= SMALLEST:
         state["full"] = 1
         return np.int64(0)
+    block = np.int64(state["free"][size])
     if block != 0:
         state["free"][size] = g.nodes[block]["next"]
-    else:
+    elif state["cell_top"] + size <= g.nodes.shape[0]:
         block = np.int64(state["cell_top"])
-        if block + size > g.nodes.shape[0]:
+        state["cell_top"] += size
+    else:
+        larger = size + 1
+        while larger < CLASSES and state["free"][larger] == 0:
+            larger += 1
+        if larger == CLASSES:
             state["full"] = 1
             return np.int64(0)
-        state["cell_top"] += size
+        block = np.int64(state["free"][larger])
+        state["free"][larger] = g.nodes[block]["next"]
+        list_block(g, block + size, larger - size)
+    g.blocks[block] = size | USED
     state["cells"] += size
     return block
+
+
+@borrowing
+def list_block(g: Arrays, block: Number, size: Number) -> None:
+    """Enter a free block in the list of its size."""
+    g.blocks[block] = size
+    g.nodes[block]["next"] = g.state[0]["free"][size]
+    g.state[0]["free"][size] = block
 
 
 @borrowing
 def give_cells(g: Arrays, block: Number, size: Number) -> None:
     """Give back a block."""
     state = g.state[0]
-    g.nodes[block]["next"] = state["free"][size]
-    state["free"][size] = block
     state["cells"] -= size
+    if state["phase"] == JOINING and block >= state["swept"]:
+        g.blocks[block] = size  # the joining has yet to come there
+    else:
+        list_block(g, block, size)
 
 
 @borrowing

@@ -83,6 +83,8 @@ def expand_node(
         logit = -np.inf
         if action >= 0:
             logit = np.float64(logits[j, action])
+            if math.isnan(logit):
+                return False
         chances[k] = logit
         greatest = max(greatest, logit)
     if not math.isfinite(value) or not math.isfinite(draw):

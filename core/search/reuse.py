@@ -7,6 +7,7 @@ while the search goes on:
     MARKING   from the root along the slots; nodes made meanwhile are born marked, and an edge newly
               led to an unmarked node puts that one on the stack (`descend.link`)
     SWEEPING  chain by chain, nodes without the mark leave the table and are freed
+    JOINING   in the order of memory, free blocks that lie side by side become one
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.rules.cache import Number, borrowing
-from variant_ai.core.search.nodes import IDLE, MARKING, SWEEPING, Arrays, free_node
+from variant_ai.core.search.nodes import (
+    CLASSES,
+    IDLE,
+    JOINING,
+    MARKING,
+    SWEEPING,
+    USED,
+    Arrays,
+    free_node,
+    list_block,
+)
 
 SLICE = 4096
 """Steps of one slice: about a millisecond."""
@@ -22,7 +33,7 @@ SLICE = 4096
 
 @borrowing
 def begin_reclaim(g: Arrays) -> None:
-    """Start to look for nodes that the root does not reach. A sweep must not be under way."""
+    """Start to look for nodes that the root does not reach. The last one must be over, or still marking."""
     state = g.state[0]
     state["mark"] = 1 if state["mark"] == 255 else state["mark"] + 1
     state["phase"] = MARKING
@@ -55,7 +66,10 @@ def reclaim(g: Arrays, steps: Number) -> Number:
     while steps > 0 and state["phase"] == SWEEPING:
         chain = np.int64(state["swept"])
         if chain >= g.heads.shape[0]:
-            state["phase"] = IDLE
+            state["phase"] = JOINING
+            state["swept"] = 1
+            for cells in range(CLASSES):
+                state["free"][cells] = 0
             break
         kept = np.int64(0)
         node = np.int64(g.heads[chain])
@@ -73,5 +87,28 @@ def reclaim(g: Arrays, steps: Number) -> Number:
             node = after
             steps -= 1
         state["swept"] = chain + 1
+        steps -= 1
+    while steps > 0 and state["phase"] == JOINING:
+        block = np.int64(state["swept"])
+        top = np.int64(state["cell_top"])
+        if block >= top:
+            state["phase"] = IDLE
+            break
+        size = np.int64(g.blocks[block])
+        if size & USED:
+            state["swept"] = block + (size & ~USED)
+        else:
+            end = block + size
+            while end < top and g.blocks[end] & USED == 0:
+                after = np.int64(g.blocks[end])
+                if end + after - block >= CLASSES:
+                    break
+                end += after
+                steps -= 1
+            state["swept"] = end
+            if end == top:
+                state["cell_top"] = block
+            else:
+                list_block(g, block, end - block)
         steps -= 1
     return np.int64(state["phase"])

@@ -28,6 +28,7 @@ from variant_ai.core.search.nodes import (
     CLOSES,
     DRAWN,
     IDLE,
+    JOINING,
     LOOKED,
     LOST,
     MATES,
@@ -421,7 +422,7 @@ class Tree:
             pass
 
     def _finish_sweep(self) -> None:
-        while self.arrays.state[0]["phase"] == SWEEPING:
+        while self.arrays.state[0]["phase"] in (SWEEPING, JOINING):
             reclaim(self.arrays, np.int64(1 << 20))
 
     @property

@@ -67,8 +67,8 @@ def test_the_tree_is_that_of_the_plain_search(
     # the pipeline fills the next batch while one is out: here nothing may be out
     search.max_flights = 1
     plain = PlainSearch(search.game, search.evaluators[0], search.params)
-    plain.run(250)
-    report = search.run(Limits(simulations=250))
+    plain.run(160)
+    report = search.run(Limits(simulations=160))
     assert report.visits == plain.root.visits
     assert compare(search, search.tree.root, plain.root) == report.tree_nodes
 
@@ -77,7 +77,7 @@ def test_the_judge_knows_repetitions(make_search: Callable[..., Search]) -> None
     """The comparison above is worth little where no cycle closes."""
     search = make_search("xiangqi", None, SHUFFLE, look_for_mates=False, transpositions=False)
     plain = PlainSearch(search.game, search.evaluators[0], search.params)
-    plain.run(250)
+    plain.run(160)
     todo, closed = [plain.root], 0
     while todo:
         node = todo.pop()

@@ -10,7 +10,7 @@ from conftest import reachable
 
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import CELL, IDLE, node_cells
+from variant_ai.core.search.nodes import IDLE, USED, bytes_used, node_cells
 from variant_ai.core.search.search import Search
 
 MakeSearch = Callable[..., Search]
@@ -65,13 +65,31 @@ def test_the_rest_is_given_back(make_search: MakeSearch) -> None:
 def test_searching_on_while_memory_is_given_back(make_search: MakeSearch) -> None:
     """New nodes, and old ones met again, survive a marking that is under way."""
     search = make_search("crazyhouse", net="random", batch_size=4)
-    for _ in range(6):
-        report = search.run(Limits(simulations=600))
+    for _ in range(3):
+        report = search.run(Limits(simulations=400))
         search.advance(report.best or 0)
         while search.tree.reclaim(40):  # between slices a little search each
             search.run(Limits(simulations=8))
         assert search.tree.counter("node_count") == len(reachable(search))
         assert search.tree.counter("cells") == cells_of(search)
+
+
+def test_free_neighbours_are_joined(make_search: MakeSearch) -> None:
+    """Blocks of nodes with few moves become room for nodes with many."""
+    search = make_search("crazyhouse")
+    search.run(Limits(simulations=3000))
+    search.advance(search.report().lines[0].move)
+    search.tree.finish_reclaim()
+    g = search.tree.arrays
+    state, block, free, used, last_was_free = g.state[0], 1, 0, 0, False
+    while block < int(state["cell_top"]):
+        size = int(g.blocks[block])
+        is_free = not size & USED
+        assert not (is_free and last_was_free and size < 300)
+        free, used = (free + size, used) if is_free else (free, used + (size & ~USED))
+        block, last_was_free = block + (size & ~USED), is_free
+    assert block == int(state["cell_top"])
+    assert used == int(state["cells"])
 
 
 def test_two_moves_on(make_search: MakeSearch) -> None:
@@ -116,7 +134,7 @@ def test_a_full_tree_still_answers(make_search: MakeSearch) -> None:
     assert report.stopped_by == "memory"
     assert report.best in search.game.legal_moves()
     assert report.hashfull > 950
-    assert search.tree.counter("cells") * CELL <= 1 << 20
+    assert bytes_used(search.tree.arrays) <= 1 << 20
     search.advance(report.best or 0)
     report = search.run(Limits(simulations=1000))
     assert report.visits == 1000  # the rest was given back

@@ -1,0 +1,64 @@
+"""Variants whose rules are not compiled: the walk in Python makes the same tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import RandomEvaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.batch import new_batch
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.search import Search
+from variant_ai.core.search.slow_tree import SlowTree
+from variant_ai.core.search.tree import Tree
+
+
+@pytest.mark.parametrize(
+    ("variant", "moves"),
+    [("minixiangqi", ""), ("dobutsu", ""), ("xiangqi", "h3e3 h8e8 e3h3 e8h8 h3e3 h8e8 e3h3")],
+)
+@pytest.mark.parametrize("transpositions", [True, False])
+def test_both_walks_make_the_same_tree(
+    rules_of: Callable[[str], Rules], variant: str, moves: str, transpositions: bool
+) -> None:
+    rules = rules_of(variant)
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(
+        rules.spec,
+        memory_mb=16,
+        transpositions=transpositions,
+        look_for_mates=False,
+        enhance_checks=False,
+    )
+    net = RandomEvaluator(encoder.shape, encoder.actions)
+    found = []
+    for kind in (Tree, SlowTree):
+        tree = kind(encoder, rules, params)
+        tree.set_game(Game.from_uci(rules, None, moves.split()))
+        tree.begin()
+        batch = new_batch(4, int(np.prod(encoder.shape)), params.max_depth)
+        while tree.counter("visits") < 200:
+            rows, _ = tree.fill(batch, 0, 4, 200)
+            answer = net.evaluate(batch.planes.reshape(-1, *encoder.shape))
+            tree.complete(batch, 0, rows, answer.value, answer.policy, None)
+        edges = tree.edges(tree.root)
+        counts = [tree.counter(name) for name in ("visits", "terminals", "merges", "node_count")]
+        found.append((edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist(), counts))
+    assert found[0] == found[1]
+
+
+def test_a_variant_on_fairy_is_searched(make_search: Callable[..., Search]) -> None:
+    pytest.importorskip("pyffish")
+    search = make_search("atomic", net="random", memory_mb=16)
+    report = search.run(Limits(simulations=60))
+    assert report.visits == 60
+    assert report.best in search.game.legal_moves()
+    assert report.nps > 0
+    search.advance(report.best)
+    assert search.run(Limits(simulations=20)).visits == 20
