@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import children, equation, reachable
+from graph_walk import children, equation, reachable
 
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.batch import new_batch

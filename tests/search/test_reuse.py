@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import reachable
+from graph_walk import reachable
 
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.limits import Limits

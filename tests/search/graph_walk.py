@@ -1,0 +1,46 @@
+"""Walks over the graph of a search, for its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from variant_ai.core.search.search import Search
+
+
+def children(search: Search, node: int) -> Iterator[tuple[int, int]]:
+    """Moves and nodes below a node, of edges that have a child."""
+    edges = search.tree.edges(node)
+    for move, child in zip(edges.moves.tolist(), edges.children.tolist(), strict=True):
+        if child:
+            yield move, child
+
+
+def reachable(search: Search) -> list[int]:
+    """Nodes below the root, the root first."""
+    found, todo = {search.tree.root: None}, [search.tree.root]
+    while todo:
+        for _, child in children(search, todo.pop()):
+            if child not in found:
+                found[child] = None
+                todo.append(child)
+    return list(found)
+
+
+def equation(search: Search, node: int) -> tuple[np.float32, int]:
+    """Q and visits of an open, unproven node as its edges have them."""
+    g = search.tree.arrays
+    record = g.nodes[node]
+    total, visits = float(record["value"]), 1
+    for k in range(int(record["opened"])):
+        slot = g.slots[int(record["slots"]) + k]
+        n = int(slot["visits"])
+        visits += n
+        if slot["repeat"]:
+            entry = g.repeats[int(slot["repeat"])]
+            n -= int(entry["visits"])
+            total += float(entry["sum"])
+        if slot["child"]:
+            total -= n * float(g.nodes[int(slot["child"])]["q"])
+    return np.float32(total / visits), visits
