@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     help="Network whose policy the moves are drawn from.",
 )
 @variant_option()
-@click.option("--count", type=click.IntRange(min=1), default=1000, show_default=True)
+@click.option(
+    "--count", type=click.IntRange(min=1), default=1000, show_default=True, help="Lines to draw."
+)
 @click.option(
     "--plies",
     type=(click.FloatRange(min=1), click.FloatRange(min=0)),
