@@ -140,9 +140,10 @@ def test_export(run: Path, folder: Path) -> None:
 
 def test_lr_find(folder: Path, store: Path) -> None:
     picture = folder / "rates.png"
+    tiny = [option for option in TINY if option != "--no-report"]
     said = json.loads(
         succeed(
-            "lr-find", "-V", "xiangqi", "--data", store, *TINY, "--split", "none", "--steps", 40,
+            "lr-find", "-V", "xiangqi", "--data", store, *tiny, "--split", "none", "--steps", 40,
             "-o", picture, "--json",
         ).stdout
     )  # fmt: skip

@@ -55,13 +55,14 @@ def test_every_variant_has_pictures(name: str) -> None:
     assert f"{encoder.shape[0]} planes" in shown.caption
     assert rules.fen(position) in shown.caption
     pixels(shown)
+    if name not in ("crazyhouse", "dobutsu", "xiangqi"):  # drops; a turned board; neither
+        return
     uniform = UniformEvaluator(encoder.shape, encoder.actions)
     pixels(policy_of(uniform.evaluate, encoder, rules, position))
 
 
-@pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])
-def test_data_sets_beside_each_other(name: str, tmp_path: Path) -> None:
-    spec = load_spec(builtin_specs()[name])
+def test_data_sets_beside_each_other(tmp_path: Path) -> None:
+    spec = load_spec(builtin_specs()["xiangqi"])
     sets = {
         label: DataSet.of(Store(random_store(tmp_path / label, spec, 6, 12, seed), spec))
         for seed, label in enumerate(("one", "$other 名"))

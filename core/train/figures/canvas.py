@@ -37,15 +37,19 @@ class Picture:
     png: bytes
 
 
-def new_figure(width: float, height: float) -> Any:
-    """A figure of so many inches whose parts keep out of each other's way; needs no display."""
+def new_figure(width: float, height: float, *, arranged: bool = True) -> Any:
+    """A figure of so many inches; needs no display.
+
+    Its parts keep out of each other's way, which is slow where they are many; unless `arranged`
+    is False and their places are given.
+    """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     # Text takes its font when it is made, deep inside matplotlib: there is no other place to say.
     matplotlib.rcParams["font.family"] = list(_fonts())
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained" if arranged else None)
     FigureCanvasAgg(figure)
     return figure
 

@@ -15,8 +15,16 @@ from variant_ai.core.train.figures.board import draw_board, mover
 from variant_ai.core.train.figures.canvas import Picture, new_figure, picture, printable
 
 COLUMNS = 7
-CELL = 1.4
+CELL = 1.3
 """Inches of the width of a plane."""
+GAP = 0.12
+"""Inches between planes."""
+HEAD = 0.33
+"""Inches above a plane for its name, two lines."""
+TITLE = 0.4
+"""Inches above everything."""
+LINE = 22
+"""Characters of a line of a name."""
 
 
 def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Picture:
@@ -29,22 +37,45 @@ def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Pictur
     raw = encoder.planes(position, raw=True)[0]
     rows = math.ceil(len(planes) / COLUMNS)
     height, width = planes.shape[1:]
-    cell = min(2.4, CELL * height / width)
-    board = min(4.6, 0.52 * width)
-    tall = max((cell + 0.42) * rows, board * height / width + 0.8) + 0.35
-    figure = new_figure(board + CELL * COLUMNS + 0.8, tall)
-    left, right = figure.subfigures(1, 2, width_ratios=[board + 0.5, CELL * COLUMNS + 0.3])
-    axis = left.subplots()
+    tall = min(2.4, CELL * height / width)
+    wide = tall * width / height
+    side = max(2.4, min(4.4, 0.5 * width))
+    board = (side, side * height / width)
+    across = board[0] + 0.7 + COLUMNS * (wide + GAP)
+    down = TITLE + max(rows * (tall + HEAD), board[1] + 0.75)
+    # Dozens of axes that arrange themselves take ten seconds; everything has its place in inches.
+    figure = new_figure(across, down, arranged=False)
+    axis = figure.add_axes(
+        (
+            0.3 / across,
+            (down - TITLE - 0.25 - board[1]) / down,
+            board[0] / across,
+            board[1] / down,
+        )
+    )
     draw_board(axis, rules, position)
-    axis.set_anchor("N")
-    axes = right.subplots(rows, COLUMNS, squeeze=False)
-    for axis in axes.flat[len(planes) :]:
-        axis.set_axis_off()
-    for axis, plane, before, known in zip(
-        axes.flat, planes, raw, encoder.input_planes, strict=False
-    ):
-        _draw_plane(axis, plane, before, f"{known.index}: {known.name}")
-    figure.suptitle(printable(f"{rules.fen(position)}   ({mover(position)})"), fontsize=10)
+    sheet = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    sheet.set_axis_off()
+    for plane, before, known in zip(planes, raw, encoder.input_planes, strict=True):
+        row, column = divmod(known.index, COLUMNS)
+        left = board[0] + 0.6 + column * (wide + GAP)
+        below = down - TITLE - (row + 1) * (tall + HEAD) + 0.05
+        _draw_plane(sheet, plane, (left, below, wide, tall))
+        title = textwrap.wrap(printable(f"{known.index}: {known.name}"), LINE)[:2]
+        sheet.text(
+            left + wide / 2, below + tall + 0.03, "\n".join(title), ha="center", va="bottom",
+            fontsize=7,
+        )  # fmt: skip
+        if plane.size > 1 and np.ptp(before) == 0 and before.flat[0] != 0:
+            sheet.text(
+                left + wide / 2, below + tall / 2, f"{float(before.flat[0]):g}", ha="center",
+                va="center", fontsize=11, color="white" if plane.flat[0] > 0.5 else "black",
+            )  # fmt: skip
+    sheet.set(xlim=(0, across), ylim=(0, down), aspect="auto")
+    sheet.text(
+        across / 2, down - 0.08, printable(f"{rules.fen(position)}   ({mover(position)})"),
+        ha="center", va="top", fontsize=10,
+    )  # fmt: skip
     return picture(
         figure,
         "planes",
@@ -54,17 +85,19 @@ def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Pictur
     )
 
 
-def _draw_plane(axis: Any, plane: Any, raw: Any, title: str) -> None:
+def _draw_plane(sheet: Any, plane: Any, place: tuple[float, float, float, float]) -> None:
+    """The plane with its grid, at (left, below, width, height) in inches."""
+    from matplotlib.collections import LineCollection
+
+    left, below, wide, tall = place
     height, width = plane.shape
-    axis.imshow(plane, cmap="Blues", vmin=0, vmax=1, origin="lower")
-    axis.set_xticks(np.arange(width + 1) - 0.5, minor=True)
-    axis.set_yticks(np.arange(height + 1) - 0.5, minor=True)
-    axis.grid(which="minor", color=(0, 0, 0, 0.12), linewidth=0.4)
-    axis.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-    axis.set_title("\n".join(textwrap.wrap(printable(title), 20)[:2]), fontsize=7.5, pad=2)
-    if plane.size > 1 and np.ptp(raw) == 0 and raw.flat[0] != 0:
-        shade = float(plane.flat[0])
-        axis.text(
-            (width - 1) / 2, (height - 1) / 2, f"{float(raw.flat[0]):g}", ha="center",
-            va="center", fontsize=11, color="white" if shade > 0.5 else "black",
-        )  # fmt: skip
+    right, above = left + wide, below + tall
+    sheet.imshow(
+        plane, cmap="Blues", vmin=0, vmax=1, origin="lower", extent=(left, right, below, above),
+        interpolation="nearest",
+    )  # fmt: skip
+    lines = [[(left + wide * k / width, y) for y in (below, above)] for k in range(width + 1)]
+    lines += [[(x, below + tall * k / height) for x in (left, right)] for k in range(height + 1)]
+    sheet.add_collection(LineCollection(lines, colors=[(0, 0, 0, 0.15)], linewidths=0.4))
+    frame = [[(left, below), (right, below), (right, above), (left, above), (left, below)]]
+    sheet.add_collection(LineCollection(frame, colors=["#333333"], linewidths=0.8))
