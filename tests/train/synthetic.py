@@ -67,7 +67,10 @@ class SyntheticSource:
             batch = self.batch(step)
             n = min(self.size, total - step * self.size)
             yield SyntheticBatch(
-                batch.planes[:n], batch.action[:n], batch.value[:n], batch.plies_left[:n],
+                batch.planes[:n],
+                batch.action[:n],
+                batch.value[:n],
+                batch.plies_left[:n],
                 batch.positions[:n],
             )
 
