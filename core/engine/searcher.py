@@ -35,6 +35,9 @@ LEAST_SHARE = 1 / 30
 """A search may take this share of the time left, up to LEAST_SECONDS, however late it begins: on a
 busy machine nearly all of a short time is gone before, and a move without one look at the net is
 worth less than the time."""
+EMERGENCY = 0.04
+"""Seconds left, overhead taken off, below which nothing is begun: waking a thread may take longer
+than the increment on a busy machine."""
 NEVER = math.inf
 
 
@@ -115,6 +118,11 @@ class Searcher:
     ) -> Report:
         """Search until a limit, the clock or the client ends it, and wait where the client wants
         to say when it gets the move. The game is set already."""
+        from variant_ai.core.search.limits import Limits
+
+        clock = task.clock
+        if not task.go.waits and clock is not None and clock.remaining - task.overhead < EMERGENCY:
+            return search.run(Limits(movetime=0.0), moves=task.allowed, multipv=task.multipv)
         watch = _Watch(search, task, manager, self.control)
         thread = threading.Thread(target=watch.run, name="clock", daemon=True)
         thread.start()

@@ -1,0 +1,142 @@
+"""Analysis as JSON lines: order, limits, stops, mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any
+
+import pytest
+from protocol_client import FakeSearch, _rules
+
+from variant_ai.core.engine.lines import LineReader, LineWriter
+from variant_ai.core.engine.service import Desk, Service, check
+from variant_ai.core.search.params import SearchParams
+from variant_ai.plugins import registry
+from variant_ai.specs.errors import DataError, UnknownNameError
+
+
+class Desks:
+    """Makes desks with searches that the test can reach."""
+
+    def __init__(self, gate: threading.Event | None = None) -> None:
+        self.gate = gate
+        self.made: dict[str, FakeSearch] = {}
+
+    def __call__(self, name: str) -> Desk:
+        if self.gate is not None:
+            self.gate.wait(60)
+        if name not in ("crazyhouse", "xiangqi"):
+            raise UnknownNameError("variant", name, ["crazyhouse", "xiangqi"])
+        self.made[name] = FakeSearch(SearchParams.of(registry().variant(name)))
+        return Desk(_rules(name), self.made[name])
+
+
+def answers(*queries: Any, desks: Desks | None = None) -> list[dict[str, Any]]:
+    """What comes for the queries; text is sent as it is."""
+    to_read, to = os.pipe()
+    back, to_write = os.pipe()
+    texts = [query if isinstance(query, str) else json.dumps(query) for query in queries]
+    with os.fdopen(to, "wb") as pipe:
+        pipe.write("".join(f"{text}\n" for text in texts).encode())
+    desks = desks or Desks()
+    service = Service(desks, LineWriter(to_write), default_variant="crazyhouse", version="1")
+    if desks.gate is not None:  # everything is read before the first query is answered
+        threading.Timer(0.5, desks.gate.set).start()
+    service.run(LineReader(to_read))
+    os.close(to_read)
+    os.close(to_write)
+    with os.fdopen(back, "rb") as pipe:
+        return [json.loads(line) for line in pipe]
+
+
+def test_a_query_and_its_answer() -> None:
+    (found,) = answers({"id": "a", "moves": ["e2e4"], "nodes": 20, "multipv": 2})
+    assert found["id"] == "a" and found["final"] is True
+    assert found["best"] == "a7a5" and found["ponder"] == "a2a3"
+    assert [line["move"] for line in found["lines"]] == ["a7a5", "a7a6"]
+    assert found["lines"][0]["pv"] == ["a7a5", "a2a3"]
+    assert found["lines"][0]["cp"] == 75 and found["lines"][0]["value"] == pytest.approx(0.12916)
+    assert found["visits"] == 20 and found["stopped_by"] == "simulations"
+
+
+def test_variants_and_limits_of_each_query() -> None:
+    desks = Desks()
+    found = answers(
+        {"id": 1, "variant": "xiangqi", "nodes": 5},
+        {"id": 2, "movetime": 0.01},
+        {"id": 3, "nodes": 4, "search_moves": ["b1c3"]},
+        {"id": 4},
+        desks=desks,
+    )
+    assert [one["id"] for one in found] == [1, 2, 3, 4]
+    assert found[1]["stopped_by"] == "movetime"
+    assert found[2]["best"] == "b1c3"
+    assert desks.made["crazyhouse"].limits[-1].nodes == 800
+
+
+def test_greater_priorities_first_then_the_order_in_which_they_came() -> None:
+    queries = [{"id": n, "nodes": 2, "priority": p} for n, p in enumerate([0, 0, 5, -1, 5])]
+    found = answers(
+        {"id": "first", "nodes": 2, "priority": 9}, *queries, desks=Desks(threading.Event())
+    )
+    assert [one["id"] for one in found if one["id"] != "first"] == [2, 4, 0, 1, 3]
+
+
+def test_a_stopped_query_still_gets_its_answer() -> None:
+    found = answers(
+        {"id": "long", "nodes": 10**9},
+        {"id": "short", "nodes": 3},
+        {"action": "stop", "id": "long"},
+        desks=Desks(threading.Event()),
+    )
+    assert [one["id"] for one in found] == ["long", "short"]
+    assert found[0]["final"] and found[0]["visits"] < 10**6
+
+
+def test_actions() -> None:
+    desks = Desks()
+    found = answers(
+        {"action": "version", "id": 7}, {"id": 1, "nodes": 2}, {"action": "clear"}, desks=desks
+    )
+    assert {"id": 7, "action": "version", "version": "1"} in found
+    assert {"action": "clear"} in found
+    assert desks.made["crazyhouse"].cleared == 1
+
+
+def test_a_finished_game_says_how_it_ended() -> None:
+    fen = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR[] w KQkq - 1 3"
+    (found,) = answers({"fen": fen, "nodes": 3})
+    assert found["outcome"] == {"result": "0-1", "reason": "checkmate"}
+    assert found["best"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("no json", "is not JSON"),
+        ("[" * 30_000, "is not JSON"),
+        ([1], "a query is a JSON object"),
+        ({"id": 1, "node": 3}, "unknown field 'node'"),
+        ({"id": 1, "nodes": "many"}, 'nodes: "many" where a int is expected'),
+        ({"id": 1, "nodes": True}, "nodes: true where a int is expected"),
+        ({"id": 1, "nodes": -3}, "limit nodes = -3"),
+        ({"id": 1, "moves": [1]}, "a list of moves as text"),
+        ({"id": 1, "multipv": 0}, "greater than 0"),
+        ({"id": 1, "moves": ["e2e5"]}, "ply 1: illegal uci move 'e2e5'"),
+        ({"id": 1, "fen": "nonsense"}, "in FEN"),
+        ({"id": 1, "variant": "draughts"}, "unknown variant 'draughts'"),
+        ({"action": "dance"}, "unknown action 'dance'"),
+    ],
+)
+def test_mistakes_are_answered_in_words_and_the_next_query_works(query: Any, problem: str) -> None:
+    first, second = answers(query, {"id": "next", "nodes": 2}, desks=Desks(threading.Event()))
+    assert problem in first["error"]
+    assert first.get("id") == (query.get("id") if isinstance(query, dict) else None)
+    assert second["id"] == "next" and second["best"] == "a2a3"
+
+
+def test_null_is_no_value() -> None:
+    with pytest.raises(DataError, match="movetime: null"):
+        check({"movetime": None})
