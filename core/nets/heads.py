@@ -60,9 +60,7 @@ class OutcomeHead(nn.Module):
         )
         self.value = None if wdl else nn.Sequential(nn.Linear(hidden, 1), nn.Tanh())
         self.wdl = nn.Linear(hidden, 3) if wdl else None
-        self.plies_left = (
-            nn.Sequential(nn.Linear(hidden, 1), nn.Softplus()) if plies_left else None
-        )
+        self.plies_left = nn.Sequential(nn.Linear(hidden, 1), nn.Softplus()) if plies_left else None
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """fp32 features of the stem -> value [B], logits of win, draw, loss [B, 3], plies [B]."""
