@@ -39,6 +39,8 @@ def test_every_node_of_the_path_satisfies_its_equation(
         if rows:
             answer = search.evaluators[0].evaluate(batch.planes.reshape(1, *search.encoder.shape))
             tree.complete(batch, 0, 1, answer.value, answer.policy, None)
+            if length == 0:  # the root is open now
+                tree.prepare_root(None, np.random.default_rng(0))
         for node in batch.paths[0, 0, :length].tolist():
             record = tree.arrays.nodes[node]
             if record["proof"] == UNPROVEN:
@@ -47,6 +49,8 @@ def test_every_node_of_the_path_satisfies_its_equation(
                 assert record["visits"] == visits
             else:
                 assert abs(float(record["q"])) in (0.0, 1.0)
+    assert tree.counter("visits") > 200
+    assert variant != "dobutsu" or tree.counter("merges") > 0
 
 
 @pytest.mark.parametrize("params", [{}, {"transpositions": False}, {"backup": "q-epsilon"}])
