@@ -49,7 +49,8 @@ LIMITS = ("nodes 1", "nodes 30", "movetime 5", "depth 2", "wtime 30 btime 30", "
           "mate 1 nodes 20", "perft 1", "nodes x", "movetime", "searchmoves e2e4 h3e3 nodes 9",
           "infinite", "ponder nodes 5", "ponder wtime 50 btime 50", "depth 0", "foo")  # fmt: skip
 ENDLESS = ("infinite", "ponder", "foo", "movetime\n", "nodes x")
-PATIENCE = 60.0
+PATIENCE = 120.0
+LONGEST = 1 << 20
 
 
 class Client:
@@ -124,8 +125,11 @@ def commands(draw: random.Random, *, long_lines: bool = True) -> Iterator[bytes]
 
 
 def answers_wanted(line: bytes) -> int:
-    """Moves that a line asks for."""
-    return int((line.decode("utf-8", "replace").split() or [""])[0].lower() == "go")
+    """Moves that a line asks for; one that is too long is refused in words."""
+    return int(
+        len(line) <= LONGEST
+        and (line.decode("utf-8", "replace").split() or [""])[0].lower() == "go"
+    )
 
 
 def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str:

@@ -1,0 +1,78 @@
+"""`variant-ai play` and `variant-ai serve` from the outside."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+
+NET = ["--evaluator", "uniform", "-n", "30"]
+
+
+def play(typed: str, *args: str) -> Result:
+    return CliRunner().invoke(cli, ["play", "-V", "crazyhouse", *NET, *args], input=typed)
+
+
+def test_moves_hints_and_take_back() -> None:
+    done = play("e2e4\nundo\nNf3\nhint\neval\nmoves\nfen\nflip\nhelp\nquit\n")
+    assert done.exit_code == 0, done.output
+    assert "1... " in done.output
+    assert "hint: " in done.output
+    assert "[N]" in done.output
+    assert "/5N2/" in done.output
+    assert "take back your last move" in done.output
+
+
+def test_what_is_no_move_is_told() -> None:
+    done = play("e2e5\nxyzzy\nundo\nsave\nquit\n")
+    assert "no legal move fits" in done.output
+    assert "unreadable san move 'xyzzy'" in done.output
+    assert "there is no move of yours to take back" in done.output
+    assert "save needs a file" in done.output
+
+
+def test_the_game_is_kept_as_pgn(tmp_path: Path) -> None:
+    path = tmp_path / "game.pgn"
+    for _ in range(2):
+        done = play("e4\nresign\n", "--save", str(path))
+        assert "You resign: 0-1." in done.output
+    text = path.read_text()
+    assert text.count('[White "Human"]') == 2
+    assert '[Result "0-1"]' in text and '[Termination "resignation"]' in text
+    assert "1. e4 " in text
+
+
+def test_a_game_ends_with_its_reason() -> None:
+    fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1[] w - - 0 1"
+    done = play("Rd8\n", "--fen", fen)
+    assert "1-0: checkmate" in done.output
+
+
+def test_the_second_player_waits_and_sees_the_board_turned() -> None:
+    done = play("quit\n", "--side", "second")
+    assert done.output.index("1. ") < done.output.index("1... ")
+    assert "h  g  f  e  d  c  b  a" in done.output
+
+
+def test_weak_play_and_the_end_of_the_input() -> None:
+    done = play("e2e4\n", "--elo", "800", "--notation", "uci")
+    assert done.exit_code == 0
+    assert "1... " in done.output
+
+
+def test_serve_answers_queries() -> None:
+    queries = [{"id": 1, "nodes": 20}, {"id": 2, "variant": "xiangqi", "moves": ["h3e3"]}, {"x": 1}]
+    done = subprocess.run(
+        [sys.executable, "-m", "variant_ai.cli.main", "serve", "-V", "crazyhouse", *NET[:2]],
+        input="".join(f"{json.dumps(query)}\n" for query in queries).encode(),
+        capture_output=True,
+        check=True,
+    )
+    found = {one.get("id"): one for one in map(json.loads, done.stdout.splitlines())}
+    assert found[1]["final"] and found[2]["best"]
+    assert "unknown field 'x'" in found[None]["error"]
