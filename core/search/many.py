@@ -152,6 +152,7 @@ class Grove:
                 _, outcome = plant.tree.fill(batch, 0, size, most if plant.prepared else 1, enough)
                 worked = True
                 self._note(plant, outcome)
+                plant.tree.reclaim()
                 continue
             end = min(size, rows + (share if plant.prepared else 1))
             before = plant.tree.counter("visits")

@@ -157,14 +157,14 @@ class Arrays(NamedTuple):
     """STATE, shape (1,)."""
 
 
+FEWEST_CHAINS = 1 << 10
 SMALLEST = 16
 """Nodes for which there is always room, however little memory was asked for."""
 
 
 def new_arrays(memory: int, keeps_values: bool) -> Arrays:
     """An empty graph of at most `memory` bytes; `keeps_values` for back-ups with edge values."""
-    heads = 1 << max(4, (memory // 512).bit_length())
-    cells = max(0, memory - 4 * heads) // (CELL + 2)
+    cells = (memory - memory // 64) // (CELL + 2)  # the rest is for the hash table
     room = max(cells, SMALLEST * 256) + 1
     arena = np.empty(room * CELL + CELL, np.uint8)
     skip = -arena.ctypes.data % CELL  # cells are cache lines
@@ -176,7 +176,7 @@ def new_arrays(memory: int, keeps_values: bool) -> Arrays:
         priors=arena.view(np.uint16),
         blocks=np.empty(room, np.uint16),
         edge_values=np.empty(4 * room if keeps_values else 1, np.float32),
-        heads=np.zeros(heads, np.int32),
+        heads=np.zeros(FEWEST_CHAINS, np.int32),
         repeats=np.empty(max(64, min(room, 1 << 20)), REPEAT),
         stack=np.empty(room, np.int32),
         state=np.zeros(1, STATE),

@@ -9,12 +9,14 @@ or rules look at. With the ply among them, ply rises along every edge and the gr
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, borrowing
 from variant_ai.core.search.nodes import SWEEPING, Arrays
 from variant_ai.specs.planes import input_planes
 from variant_ai.specs.schema import VariantSpec
 
+Heads = NDArray[np.int32]
 READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
 
 
@@ -84,3 +86,24 @@ def insert(g: Arrays, node: Number, key: Number) -> None:
     head = np.int64(key & mask)
     g.nodes[node]["next"] = g.heads[head]
     g.heads[head] = node
+
+
+def grown(g: Arrays) -> Arrays:
+    """The graph with twice as many hash chains. Not while a sweep goes through them."""
+    heads = np.zeros(2 * len(g.heads), np.int32)
+    move_chains(g, heads)
+    return g._replace(heads=heads)
+
+
+@borrowing
+def move_chains(g: Arrays, heads: Heads) -> None:
+    """Hang every node into the new chains."""
+    mask = np.uint64(heads.shape[0] - 1)
+    for chain in range(g.heads.shape[0]):
+        node = np.int64(g.heads[chain])
+        while node != 0:
+            after = np.int64(g.nodes[node]["next"])
+            head = np.int64(g.nodes[node]["key"] & mask)
+            g.nodes[node]["next"] = heads[head]
+            heads[head] = node
+            node = after

@@ -31,6 +31,7 @@ from variant_ai.core.search.nodes import (
     JOINING,
     LOOKED,
     LOST,
+    MARKING,
     MATES,
     OPEN,
     SWEEPING,
@@ -49,7 +50,7 @@ from variant_ai.core.search.priors import EXPANDER, decode_priors
 from variant_ai.core.search.repetition import cycle_key, judged_place, new_judged, past_of
 from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.settings import compile_settings
-from variant_ai.core.search.table import find, insert, node_key
+from variant_ai.core.search.table import find, grown, insert, node_key
 from variant_ai.specs.errors import DataError
 
 _NOTHING = np.zeros(0, np.float32)
@@ -112,6 +113,7 @@ class Tree:
         self.fill(batch, 0, 1, 1)
         logits = np.zeros((1, self.encoder.actions), np.float32)
         self.complete(batch, 0, 1, np.zeros(1, np.float32), logits, None)
+        grown(self.arrays)
         find(self.arrays, self._key(self._trail.line[:1].copy()))
         begin_reclaim(self.arrays)
         self.finish_reclaim()
@@ -132,7 +134,8 @@ class Tree:
         self._trail = self._new_trail(game)
         if not kept:
             self._plant()
-        elif self.params.deterministic:
+        self._trail.trip[0]["root_end"] = int(self.arrays.nodes[self.root]["count"])
+        if kept and self.params.deterministic:
             self.finish_reclaim()
         return kept
 
@@ -177,7 +180,6 @@ class Tree:
     def _take_root(self, node: int) -> None:
         self.root = node
         self.arrays.state[0]["root"] = node
-        self._trail.trip[0]["root_end"] = int(self.arrays.nodes[node]["count"])
 
     def _go_on(self, game: Game) -> bool:
         """Make the node of the game's last position the root, if there is one."""
@@ -412,7 +414,12 @@ class Tree:
     # --- memory ----------------------------------------------------------------------------------
 
     def reclaim(self, steps: int = SLICE) -> bool:
-        """Free a little of what cannot be reached any more; False when there is nothing left."""
+        """Free a little of what cannot be reached any more, and let the hash table grow with the
+        graph: what there is to do between batches. False when nothing is left to free."""
+        g = self.arrays
+        crowded = int(g.state[0]["node_count"]) > len(g.heads)
+        if crowded and g.state[0]["phase"] in (IDLE, MARKING):
+            self.arrays = grown(g)
         if self.arrays.state[0]["phase"] == IDLE:
             return False
         return bool(reclaim(self.arrays, np.int64(steps)) != IDLE)
