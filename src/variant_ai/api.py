@@ -315,10 +315,24 @@ class Engine:
         positions: Sequence[Position],
         *,
         nodes: int | None = None,
-        multipv: int = 1,
+        movetime: float | None = None,
     ) -> list[Analysis]:
-        """As `analyse`, one position after the other."""
-        return [self.analyse(p, nodes=nodes, multipv=multipv) for p in positions]
+        """Analyse positions side by side, in batches that they share: much faster than one after
+        the other with a net that likes large batches.
+
+        nodes: for each of them, 800 where neither is given; movetime: seconds for all together.
+        The engine's own tree is left as it is.
+        """
+        from variant_ai.core.search.search import analyse_many
+
+        if not positions:
+            return []
+        games = [self._game(position) for position in positions]
+        limits = _limits(nodes, movetime, None, None)
+        reports = analyse_many(
+            self.spec, self.evaluator, games, limits, self.params, rules=_rules_of(self.spec)
+        )
+        return [_analysis(game, report) for game, report in zip(games, reports, strict=True)]
 
     def evaluate(self, positions: Sequence[Position]) -> list[tuple[float, dict[str, float]]]:
         """The net's word without a search: value in [-1, 1] and probabilities of the legal moves,
@@ -345,14 +359,18 @@ class Engine:
         self.search.clear()
 
     def _set(self, position: Position) -> Game:
+        game = self._game(position)
+        self.search.set_game(game)
+        return game
+
+    def _game(self, position: Position) -> Game:
+        """A game of the engine's own: the caller may play on while this one is searched."""
         if position.spec.variant != self.spec.variant:
             raise VariantAIError(
                 f"this engine plays {self.spec.variant}, the position is one of "
                 f"{position.spec.variant}"
             )
-        game = position.copy().game  # the caller may play on while this is searched
-        self.search.set_game(game)
-        return game
+        return position.copy().game
 
 
 def _make_evaluator(
