@@ -182,7 +182,7 @@ def _words(options: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> 
         if isinstance(parameter, click.Option) and parameter.is_flag:
             words += [f"--{name}"] if value is True else []
             continue
-        listed = value if isinstance(value, list) else [value]
+        listed = _listed(value)
         if isinstance(parameter, click.Argument):
             words += map(str, listed)
         elif parameter.multiple:
@@ -191,6 +191,10 @@ def _words(options: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> 
         else:
             words += [f"--{name}", *map(str, listed)]
     return words
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _places(experiment: Experiment, file: Path, given: Sequence[str]) -> dict[str, Path]:
@@ -215,12 +219,11 @@ def _places(experiment: Experiment, file: Path, given: Sequence[str]) -> dict[st
 
 def _require_stores(experiment: Experiment, scale: str, places: Mapping[str, Path]) -> None:
     """Ends the command where a store is missing, and says how it is made."""
+    from variant_ai.core.train.experiment import stores_of
+
     used: dict[str, None] = {}
     for arm in experiment.arms:
-        options = experiment.arm_options(scale, arm)
-        for option in ("data", "validation"):
-            value = options.get(option, [])
-            used |= dict.fromkeys(value if isinstance(value, list) else [value])
+        used |= dict.fromkeys(name for _, name in stores_of(experiment.arm_options(scale, arm)))
     used |= dict.fromkeys(experiment.measure.values())
     for name in used:
         if name not in places:
@@ -243,18 +246,20 @@ def _plan(
     device: str | None,
 ) -> dict[str, Planned]:
     """The runs of each arm."""
-    from variant_ai.core.train.experiment import arm_folder
+    from variant_ai.core.train.experiment import STORE_OPTIONS, arm_folder
 
     known = _parameters(experiment.command)
     seeds = experiment.scales[scale].seeds  # type: ignore[index]
     planned: dict[str, Planned] = {}
     for arm in experiment.arms:
         options = experiment.arm_options(scale, arm)
-        for option in ("data", "validation"):
+        for option in STORE_OPTIONS:
             if option in options:
                 value = options[option]
-                listed = value if isinstance(value, list) else [value]
-                options[option] = [str(places.get(str(name), name)) for name in listed]
+                named = (str(one).partition(":") for one in _listed(value))
+                options[option] = [
+                    f"{places.get(name, name)}{colon}{weight}" for name, colon, weight in named
+                ]
         if device is not None and "device" in known:
             options["device"] = device
         words = [experiment.command, "-V", experiment.variant, *_words(options, known)]

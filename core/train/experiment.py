@@ -37,6 +37,8 @@ from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, 
 
 SAMPLE = "sample"
 """The store that comes with the variant, as a name of `stores`."""
+STORE_OPTIONS = ("data", "validation")
+"""Options whose values are names of stores, `NAME` or `NAME:WEIGHT`."""
 STORE = "{store}"
 """Stands for the store's path in the command that makes it."""
 
@@ -109,6 +111,14 @@ class Experiment(_Model):
         return found
 
 
+def stores_of(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names of the stores that an arm asks for, each behind its option; weights are left out."""
+    for option in STORE_OPTIONS:
+        given = options.get(option, [])
+        for text in given if isinstance(given, list) else [given]:
+            yield option, str(text).partition(":")[0]
+
+
 def arm_folder(arm: str, seed: int | None = None) -> str:
     """Name of an arm's run directory: letters, digits and dashes."""
     name = re.sub(r"[^\w.]+", "-", arm.casefold()).strip("-") or "arm"
@@ -171,13 +181,9 @@ def _mistakes(loaded: Experiment, tree: CommentedMap) -> Iterator[tuple[tuple[An
             yield ("measure", title), unknown("store", store, known)
     for scale in loaded.scales:
         for arm in loaded.arms:
-            options = loaded.arm_options(scale, arm)
-            for option in ("data", "validation"):
-                given = options.get(option, [])
-                for store in given if isinstance(given, list) else [given]:
-                    if store not in known:
-                        place = loaded.place_of(scale, arm, option)
-                        yield place, unknown("store", str(store), known)
+            for option, store in stores_of(loaded.arm_options(scale, arm)):
+                if store not in known:
+                    yield loaded.place_of(scale, arm, option), unknown("store", store, known)
 
 
 def _message(item: Any) -> str:

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from variant_ai.core.train.comparison import METRICS, ArmRuns, compare, data_of, machine_of
-from variant_ai.core.train.experiment import Experiment, arm_folder, load_experiment
+from variant_ai.core.train.experiment import (
+    Experiment,
+    arm_folder,
+    load_experiment,
+    stores_of,
+)
 from variant_ai.specs.errors import SpecError
 
 TEXT = """\
@@ -83,6 +88,13 @@ def test_mistakes_are_told_by_their_place(
     lines = [text for text in str(raised.value).splitlines() if text.startswith(place)]
     assert lines, str(raised.value)
     assert said in lines[0]
+
+
+def test_stores_may_have_weights(tmp_path: Path) -> None:
+    experiment = loaded(tmp_path, TEXT.replace("data: [games]", "data: [games:2, sample:0.5]"))
+    options = experiment.arm_options("small", "a")
+    assert list(stores_of(options)) == [("data", "games"), ("data", "sample")]
+    assert list(stores_of({"data": "games"})) == [("data", "games")]
 
 
 def test_files_of_something_else_are_told_in_a_word(tmp_path: Path) -> None:
