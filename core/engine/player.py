@@ -60,6 +60,8 @@ class Player:
         self._search_settings: dict[str, Any] | None = None
         self._manager: TimeManager | None = None
         self._is_warm = False
+        self._judged = ""
+        """Variant whose judge of chases was loaded."""
         self._frozen = False
 
     # --- what is in force ----------------------------------------------------------------------
@@ -97,14 +99,26 @@ class Player:
         return self._search is not None and self._is_warm
 
     def prepare(self) -> None:
-        """Load all that the next search needs."""
+        """Load all that the next search needs, before a clock runs."""
         self._searching()
         self._timing()
+        self._load_judge()
         if not self._frozen:
             # what was loaded stays: the collector need not look at it again after every move
             gc.collect()
             gc.freeze()
             self._frozen = True
+
+    def _load_judge(self) -> None:
+        """Who judges chases takes the better part of a second to load, and would be asked for in
+        the middle of a game, at its first repetition."""
+        spec = self.spec()
+        if spec.rules.repetition.perpetual_chase == "none" or self._judged == spec.variant:
+            return
+        from variant_ai.core.rules.fairy import FairyRules
+
+        FairyRules(spec)
+        self._judged = spec.variant
 
     def _searching(self) -> Searching:
         from variant_ai.core.search.params import SearchParams
