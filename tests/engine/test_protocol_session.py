@@ -206,6 +206,15 @@ def test_limits_reach_the_search() -> None:
         assert movetime is not None and movetime <= 0.04
 
 
+def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        client.ask("go wtime 50 btime 9000", until="bestmove")
+        assert last_search(client).limits[-1].movetime == 0
+        client.ask("go wtime 9000 btime 50", until="bestmove")
+        assert last_search(client).limits[-1].movetime != 0
+
+
 def test_searchmoves_that_are_illegal_are_named_and_left_out() -> None:
     with hello() as client:
         lines = client.ask("go searchmoves e2e5 d2d4 nodes 4", until="bestmove")
