@@ -321,11 +321,6 @@ def calibrate(
     )
     names = [output.name for output in session.get_outputs()]
 
-    def activations(planes: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-        found: Any = session.run(names, {inputs[0]: planes})
-        advance(len(planes))
-        return {inputs[0]: planes, **dict(zip(names, found, strict=True))}
-
     low = dict.fromkeys(edges, 0.0)
     high = dict.fromkeys(edges, 0.0)
     for planes in batches:
