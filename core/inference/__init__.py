@@ -2,12 +2,11 @@
 
 From lowest to highest: `interface`, `baseline` (uniform, random), `model_file`, `folders`,
 `padding`, `known_answers`, `saturation`, the libraries (`onnx`, `openvino`, `torch`), wrappers
-(`parallel`, `check`, `cached`), `measure`, `choose` (by name), `auto`. This file imports neither
+(`parallel`, `check`), `measure`, `choose` (by name), `auto`. This file imports neither
 torch nor OpenVINO.
 """
 
 from variant_ai.core.inference.baseline import RandomEvaluator, UniformEvaluator
-from variant_ai.core.inference.cached import CachedEvaluator
 from variant_ai.core.inference.check import CheckEvaluator
 from variant_ai.core.inference.choose import EvaluatorMaker, EvaluatorRequest, make_evaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
@@ -15,7 +14,6 @@ from variant_ai.core.inference.onnx import OnnxEvaluator
 from variant_ai.core.inference.parallel import ParallelEvaluator
 
 __all__ = [
-    "CachedEvaluator",
     "CheckEvaluator",
     "Evaluation",
     "Evaluator",
