@@ -34,7 +34,12 @@ class Model(BaseModel):
     """Strict, frozen, nothing extra: a misspelt key is an error, not a silent default."""
 
     model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="null"
+        defer_build=True,
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        ser_json_inf_nan="null",
     )
 
 

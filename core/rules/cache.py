@@ -30,6 +30,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 F = TypeVar("F", bound=Callable[..., Any])
 Record: TypeAlias = Any
@@ -96,7 +97,12 @@ class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            # numba would first bring in the types of all it knows (lists, text, random numbers:
+            # a third of a second), which a compilation needs and machine code that is there does
+            # not; it does so itself when it next compiles. Code needs the memory manager only.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception:  # a pickle of anything may raise anything
             with contextlib.suppress(OSError):
                 self.flush()

@@ -112,6 +112,7 @@ class Geometry:
         self.spec = spec
         self.files, self.ranks = spec.board.files, spec.board.ranks
         self.squares = self.files * self.ranks
+        self._rays: dict[tuple[int, int, int], tuple[int, ...]] = {}
         self._zones: dict[tuple[str | tuple[str, ...], int], frozenset[int]] = {}
 
     def step(self, square: int, dx: int, dy: int) -> int | None:
@@ -120,6 +121,15 @@ class Geometry:
         if 0 <= file < self.files and 0 <= rank < self.ranks:
             return rank * self.files + file
         return None
+
+    def ray(self, square: int, dx: int, dy: int) -> tuple[int, ...]:
+        """The squares from one to the edge by equal steps, nearest first, without its own."""
+        found = self._rays.get((square, dx, dy))
+        if found is None:
+            after = self.step(square, dx, dy)
+            found = () if after is None else (after, *self.ray(after, dx, dy))
+            self._rays[(square, dx, dy)] = found
+        return found
 
     def zone(self, zone: str | tuple[str, ...], colour: int) -> frozenset[int]:
         """Squares of a zone of the player of `colour`."""
@@ -147,11 +157,7 @@ class Geometry:
     def _path(self, kind: PieceType, movement: Movement, colour: int, origin: int) -> Path | None:
         turn = 1 - 2 * colour  # the second player's board is turned by 180 degrees
         dx, dy = movement.dx * turn, movement.dy * turn
-        targets: list[int] = []
-        square = self.step(origin, dx, dy)
-        while square is not None and (movement.reach == 0 or len(targets) < movement.reach):
-            targets.append(square)
-            square = self.step(square, dx, dy)
+        targets = self.ray(origin, dx, dy)[: movement.reach or None]
         if kind.piece.within is not None:
             targets = self._within(kind, targets, colour)
         if len(targets) < (2 if movement.hop else 1):
@@ -162,7 +168,7 @@ class Geometry:
         )
         return Path(
             origin=origin,
-            targets=tuple(targets),
+            targets=targets,
             step=(dx, dy),
             legs=tuple(leg for leg in legs if leg is not None),
             quiet=movement.quiet,
@@ -172,7 +178,7 @@ class Geometry:
             passant=kind.piece.passant and movement.capture and movement.reach == 1,
         )
 
-    def _within(self, kind: PieceType, targets: list[int], colour: int) -> list[int]:
+    def _within(self, kind: PieceType, targets: tuple[int, ...], colour: int) -> tuple[int, ...]:
         """The part of a ray inside the piece's zone."""
         assert kind.piece.within is not None
         zone = self.zone(kind.piece.within, colour)
@@ -182,7 +188,7 @@ class Geometry:
                 f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes "
                 "back in one move; that needs `engine: fairy`"
             )
-        return [square for square, ok in zip(targets, inside, strict=True) if ok]
+        return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
 
 
 def forward_program(paths: list[Path]) -> list[int]:
@@ -241,33 +247,31 @@ def _union(flags: Iterable[int]) -> int:
 
 @dataclass
 class _Ray:
-    squares: list[int]
+    squares: tuple[int, ...]
     first: list[int]
     """Mask of types that capture when first on the ray, by distance."""
     second: list[int]
     """Mask of types that capture over one piece."""
 
 
-def reverse_program(
-    geometry: Geometry, target: int, capturing: list[tuple[int, Path]]
-) -> list[int]:
-    """From where `target` can be captured. `capturing`: (type, path) with target on the path."""
+def reverse_program(capturing: list[tuple[int, Path, int]]) -> list[int]:
+    """From where a square can be captured.
+
+    `capturing`: type, path, and how many squares of the path lie before that square.
+    """
     rays: dict[tuple[tuple[int, int], bool], _Ray] = {}
     lame: dict[tuple[int, int], int] = defaultdict(int)
-    for kind, path in capturing:
-        distance = path.targets.index(target)
+    for kind, path, distance in capturing:
         if path.legs:
             lame[(path.packed_legs, path.origin)] |= 1 << kind
             continue
         back = (-path.step[0], -path.step[1])
-        ray = rays.setdefault((back, path.hop == "behind"), _Ray([], [], []))
-        while len(ray.squares) <= distance:
-            square = geometry.step(ray.squares[-1] if ray.squares else target, *back)
-            assert square is not None
-            ray.squares.append(square)
-            ray.first.append(0)
-            ray.second.append(0)
-        assert ray.squares[distance] == path.origin
+        ray = rays.setdefault((back, path.hop == "behind"), _Ray((), [], []))
+        farther = distance + 1 - len(ray.squares)
+        if farther > 0:
+            ray.squares = (*reversed(path.targets[:distance]), path.origin)
+            ray.first += [0] * farther
+            ray.second += [0] * farther
         (ray.second if path.hop == "over" else ray.first)[distance] |= 1 << kind
     leaps: list[int] = []
     long: list[tuple[int, list[int]]] = []
@@ -296,10 +300,6 @@ def captures_of(
     yield from (path for path in paths if path.capture)
     if kind.piece.faces is not None:
         for dy in (1, -1):
-            line: list[int] = []
-            square = geometry.step(origin, 0, dy)
-            while square is not None:
-                line.append(square)
-                square = geometry.step(square, 0, dy)
+            line = geometry.ray(origin, 0, dy)
             if line:
-                yield Path(origin, tuple(line), (0, dy), (), False, True, "")
+                yield Path(origin, line, (0, dy), (), False, True, "")

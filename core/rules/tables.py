@@ -187,7 +187,7 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
     starts = table["forward_start"]
     for colour in (0, 1):
         alike: dict[object, list[tuple[list[Path], list[int]]]] = {}
-        capturing: dict[int, list[tuple[int, Path]]] = defaultdict(list)
+        capturing: dict[int, list[tuple[int, Path, int]]] = defaultdict(list)
         passant: dict[int, list[int]] = defaultdict(list)
         for kind in types.all:
             piece = kind.piece
@@ -209,13 +209,13 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
                     starts[row + square] = len(forward)
                     forward += program
                 for path in captures_of(geometry, kind, square, paths):
-                    for target in path.targets:
-                        capturing[target].append((kind.index, path))
+                    for distance, target in enumerate(path.targets):
+                        capturing[target].append((kind.index, path, distance))
                     if path.passant:
                         passant[path.targets[0]].append(square | kind.index << 7)
         for square in range(geometry.squares):
             row = colour * MAX_SQUARES + square
-            program = reverse_program(geometry, square, capturing[square])
+            program = reverse_program(capturing[square])
             if program != [END]:
                 table["reverse_start"][row] = len(reverse)
                 reverse += program
