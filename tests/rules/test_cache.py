@@ -36,6 +36,27 @@ if __name__ == "__main__":
     print(add(1))
 """
 
+TWO = """
+import numpy as np
+from variant_ai.core.rules.cache import njit
+
+@njit
+def fill(out, n):
+    scratch = np.zeros(4, np.int64)
+    scratch[:] = n
+    out[:] = scratch.sum()
+
+@njit
+def twice(out, n):
+    fill(out, n)
+    return int(out.sum())
+
+if __name__ == "__main__":
+    out = np.zeros(8, np.int64)
+    fill(out, 8)
+    print(twice(out, 32), sum(fill.stats.cache_hits.values()))
+"""
+
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
@@ -250,3 +271,24 @@ def test_old_folders_of_a_module_are_removed(tmp_path: Path) -> None:
     kept = {path.name for path in tmp_path.iterdir()}
     assert {"other-1", "small-last"} <= kept
     assert len(kept) == cache.KEPT_FOLDERS + 1
+
+
+@jitted
+def test_what_is_compiled_may_call_what_was_loaded(tmp_path: Path, folder: Path) -> None:
+    """Loading leaves numba's types aside until something is compiled: both in one process."""
+    path = tmp_path / "two.py"
+    path.write_text(TWO)
+
+    def run_anew() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, str(path)], capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    assert run_anew() == ["1024", "0"]
+    assert run_anew() == ["1024", "1"]
+    indices = list(folder.rglob("two.twice-*.nbi"))
+    assert indices
+    for index in indices:
+        index.unlink()
+    assert run_anew() == ["1024", "1"]
