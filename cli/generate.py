@@ -93,15 +93,15 @@ if TYPE_CHECKING:
     "--openings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="What games start with, in turn: positions from an .epd or .fen file, or the first plies "
-    "of the games of any other file (PGN).",
+    help="What games start with, in turn: positions from an .epd or .fen file, lines drawn by weight "
+    "from a Polyglot book (.bin), or the first plies of the games of any other file (PGN).",
 )
 @click.option(
     "--opening-plies",
     type=click.IntRange(min=1),
     default=12,
     show_default=True,
-    help="Plies taken of each game in --openings.",
+    help="Plies taken of each game in --openings, and most plies of each line of a book.",
 )
 @click.option(
     "--max-plies",
@@ -199,7 +199,7 @@ def command(
         workers=workers,
     )
     if openings is not None:
-        read = file_openings(openings, opening_plies, rules)
+        read = file_openings(openings, opening_plies, rules, seed=seed)
         settings = dataclasses.replace(settings, openings=read)
     soft = {"Threads": "1", "Hash": str(hash_mb)}
     generator = GameGenerator(

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 @click.option(
     "--openings",
     metavar="FILE",
-    help="What games start with: positions (.epd, .fen) or lines of games (PGN, move lists); each "
-    "is played with both colours.",
+    help="What games start with: positions (.epd, .fen), lines drawn by weight from a Polyglot book "
+    "(.bin), or lines of games (PGN, move lists); each is played with both colours.",
 )
 @click.option("--opening-plies", type=click.IntRange(min=1), help="Plies of each line. [16]")
 @click.option("--from-store", metavar="STORE", help="Start from positions of a game store.")

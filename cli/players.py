@@ -79,7 +79,8 @@ def load_openings(
     if settings.lines:
         found += line_openings(settings.lines, make_resolver(rules.spec))
     if settings.file is not None:
-        found += file_openings(beside(settings.file, folder), settings.plies, rules)
+        path = beside(settings.file, folder)
+        found += file_openings(path, settings.plies, rules, count=settings.count, seed=seed)
     if settings.store is not None:
         store = Store(beside(settings.store, folder), rules.spec)
         plies = (settings.least, settings.most)
@@ -92,13 +93,19 @@ def load_openings(
     return tuple(found)
 
 
-def file_openings(path: Path, plies: int, rules: Rules) -> tuple[Opening, ...]:
-    """Openings of a file: positions of .epd and .fen, else the first plies of its games."""
+def file_openings(
+    path: Path, plies: int, rules: Rules, *, count: int | None = None, seed: int = 0
+) -> tuple[Opening, ...]:
+    """Openings of a file: positions of .epd and .fen, `count` lines drawn of a Polyglot book
+    (.bin), else the first plies of its games."""
     from variant_ai.cli.notations import make_resolver, readers
     from variant_ai.core.arena.openings import POSITION_SUFFIXES, read_lines, read_positions
+    from variant_ai.core.arena.polyglot import BOOK_SUFFIX, book_lines
 
     if path.suffix.lower() in POSITION_SUFFIXES:
         return read_positions(path, rules)
+    if path.suffix.lower() == BOOK_SUFFIX:
+        return book_lines(path, rules, plies, count=count, seed=seed)
     spec = rules.spec
     return read_lines(path, plies, list(readers(spec).values()), lambda: make_resolver(spec))
 

@@ -24,10 +24,16 @@ class OpeningSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    file: str | None = Field(default=None, description="EPD, FEN, PGN or lines of moves")
+    file: str | None = Field(
+        default=None, description="EPD, FEN, Polyglot book, PGN, lines of moves"
+    )
     lines: tuple[str, ...] = Field(default=(), description="lines of moves, in any notation")
     store: str | None = Field(default=None, description="game store to draw positions from")
-    plies: int = Field(default=16, ge=1, description="plies taken of each game of a file")
+    plies: int = Field(
+        default=16,
+        ge=1,
+        description="plies taken of each game of a file, most plies of a line of a book",
+    )
     least: int = Field(default=4, ge=0, description="least plies of a position of a store")
     most: int = Field(default=100, ge=0, description="most plies of it (thesis 5.2: 100)")
     count: int | None = Field(default=None, ge=1, description="take so many of them")
