@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 )
 @variant_option()
 @net_options
-@click.option("--fen", metavar="FEN", help="Position.  [default: figure 13's]")
+@click.option(
+    "--fen",
+    metavar="FEN",
+    help="Position; where figure 13's is none of the variant, needed.  [default: figure 13's]",
+)
 @click.option("--move", "text", metavar="MOVE", help="Move to watch, in UCI.  [default: N@e6]")
 @click.option(
     "-n",
@@ -96,7 +100,7 @@ def command(
     from variant_ai.core.search.params import SearchParams
     from variant_ai.core.search.search import Search
     from variant_ai.plugins import registry
-    from variant_ai.specs.errors import UnknownNameError
+    from variant_ai.specs.errors import FenError, MoveError, UnknownNameError
 
     spec = load_variant(variant)
     for name in only:
@@ -106,8 +110,17 @@ def command(
         fail(f"{output}: a plot ends in .png, .svg or .pdf")
     chosen = settings_of(SearchParams.of(spec), settings_given(net))
     rules = registry().rules(spec)
-    game = Game(rules, fen or POSITION)
-    move = UciNotation().read(rules, game.position, text or MOVE)
+    try:
+        game = Game(rules, fen or POSITION)
+        move = UciNotation().read(rules, game.position, text or MOVE)
+    except FenError:
+        if fen is None:
+            fail(f"figure 13 is no position of {spec.variant}: give --fen FEN and --move MOVE")
+        raise
+    except MoveError:
+        if fen is not None and text is None:
+            fail(f"{MOVE}, the move of figure 13, is none of {fen}: give --move MOVE")
+        raise
     evaluator = load_evaluator(spec, net, net.batch or FIXED["batch_size"])
     steps = looks(simulations, points)
     curves: list[MoveCurve] = []

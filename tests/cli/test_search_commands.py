@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
 from variant_ai.core.analysis.move_curve import POSITION, SETTINGS
+from variant_ai.specs import builtin_specs, load_spec
 
 PGN = """[White "A"]
 [Black "B"]
@@ -139,3 +140,13 @@ def test_n_e6_gives_a_curve_for_every_setting(tmp_path: Path) -> None:
     assert plot.exists()
     assert "did you mean" in run(*args, "--only", "defualt", ok=False).output
     assert ".png" in run(*args, "-o", "plot.gif", ok=False).output
+
+
+def test_n_e6_of_another_variant_needs_a_position_and_a_move() -> None:
+    args = ("experiment", "n-e6", "-V", "xiangqi", "--evaluator", "uniform", "-n", "20")
+    said = run(*args, ok=False).output
+    assert "figure 13 is no position of xiangqi: give --fen FEN and --move MOVE" in said
+    fen = load_spec(builtin_specs()["xiangqi"]).rules.start
+    assert "give --move MOVE" in run(*args, "--fen", fen, ok=False).output
+    said = json.loads(run(*args, "--fen", fen, "--move", "h3e3", "--json").stdout)
+    assert said["move"] == "h3e3"
