@@ -131,6 +131,11 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
     tree = parse_yaml(
         read_text(path, "an experiment"), where, "an experiment", "experiment, title, arms, …"
     )
+    if "experiment" not in tree and "players" in tree:
+        raise SpecError(
+            "is a match, not an experiment of trainings: `variant-ai match --config FILE` runs it",
+            where,
+        )
     if "experiment" not in tree:
         raise SpecError("has no `experiment: 1`: it is no experiment of trainings", where)
     try:

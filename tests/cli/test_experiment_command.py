@@ -192,6 +192,14 @@ def test_options_are_checked_before_anything_is_run(
     assert said in result.stderr
 
 
+def test_a_match_is_sent_to_the_command_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text("variant: xiangqi\nplayers: [random]\n")
+    result = call(path)
+    assert result.exit_code == 1
+    assert "variant-ai match --config FILE" in result.stderr
+
+
 def test_missing_stores_say_how_they_are_made(tmp_path: Path) -> None:
     path = tmp_path / "weights.yaml"
     path.write_text(TEXT)
