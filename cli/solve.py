@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common import (
+    EXIT_INTERRUPTED,
     examples,
     json_option,
     load_variant,
@@ -58,12 +59,12 @@ def command(
     limit: int | None,
     wait: float,
     as_json: bool,
-) -> None:
+) -> int:
     """Let PLAYER solve the puzzles of SUITE: mate suites (JSON lines with fen, mate_in, pv) and
     best-move EPDs (bm, dm).
 
     A puzzle is solved by one of its best moves, by a mate at once, or by a mate announced in time.
-    PLAYER is written as in `variant-ai match`.
+    PLAYER is written as in `variant-ai match`. Ctrl-C reports the puzzles tried so far.
     """
     from variant_ai.cli.notations import notations
     from variant_ai.cli.players import make_player
@@ -90,20 +91,32 @@ def command(
         refused = made.refuse(budget)
         if refused:
             raise SettingError(f"player {described.label!r}: {refused}")
-    lines = []
+    runs: list[tuple[str, list[Attempt]]] = []
+    interrupted = False
     try:
         with progress() as bar:
             for budget in budgets:
                 task = bar.add_task(budget.text, total=len(puzzles))
-                attempts = []
+                runs.append((budget.text, []))
                 for attempt in solve(made, rules, puzzles, budget, wait=wait):
-                    attempts.append(attempt)
+                    runs[-1][1].append(attempt)
                     bar.advance(task)
-                lines.append(_line(budget.text, attempts))
+    except KeyboardInterrupt:
+        interrupted = True
     finally:
         made.close()
+    lines = [_line(limit, attempts) for limit, attempts in runs if attempts]
+    if interrupted:
+        note(f"Interrupted after {sum(len(attempts) for _, attempts in runs)} puzzles.")
+    _report(made.name, suite, len(puzzles), lines, as_json=as_json)
+    return EXIT_INTERRUPTED if interrupted else 0
+
+
+def _report(
+    player: str, suite: Path, puzzles: int, lines: list[dict[str, Any]], *, as_json: bool
+) -> None:
     if as_json:
-        print_json({"player": made.name, "suite": suite, "puzzles": len(puzzles), "runs": lines})
+        print_json({"player": player, "suite": suite, "puzzles": puzzles, "runs": lines})
         return
     for line in lines:
         for fault in line["faults"]:
@@ -120,7 +133,7 @@ def command(
             )
             for line in lines
         ],
-        title=f"{made.name}: {suite.name}",
+        title=f"{player}: {suite.name}",
         right=("puzzles", "solved", "%", "s a puzzle"),
     )
 

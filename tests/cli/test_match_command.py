@@ -12,7 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
+from variant_ai.core.arena.player import RandomPlayer, Reply
 from variant_ai.core.arena.process import GAMES_FOLDERS
+from variant_ai.core.arena.time_control import Turn
+from variant_ai.core.rules.game import Game
+from variant_ai.plugins import registry
 
 FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
 LINE = "h3e3 h10g8 h1g3 i10h10 i1h1 g7g6 c4c5 b10c8"
@@ -95,6 +99,32 @@ def test_puzzles(tmp_path: Path) -> None:
         done = runner.invoke(cli, [*words, "--json"])
         assert done.exit_code == 0, done.stderr
         assert [run["share"] for run in json.loads(done.stdout)["runs"]] == [share] * 2
+
+
+def test_interrupted_puzzles_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzles = tmp_path / "s.epd"
+    start = registry().variant("xiangqi").rules.start
+    puzzles.write_text(f"{start} bm h3e3;\n" * 3)
+
+    class Tired(RandomPlayer):
+        asked = 0
+
+        def play(self, game: Game, turn: Turn) -> Reply:
+            self.asked += 1
+            if self.asked == 3:
+                raise KeyboardInterrupt
+            return super().play(game, turn)
+
+    monkeypatch.setattr("variant_ai.cli.players.make_player", lambda spec, rules: Tired())
+    words = ["solve", "random", str(puzzles), "-V", "xiangqi", "--nodes", "1", "--json"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 130
+    assert "Interrupted after 2 puzzles." in done.stderr
+    said = json.loads(done.stdout)
+    assert (said["puzzles"], [run["puzzles"] for run in said["runs"]]) == (3, [2])
+    monkeypatch.setattr(Tired, "asked", 2)
+    done = CliRunner().invoke(cli, words[:-1])
+    assert done.exit_code == 130 and "Interrupted after 0 puzzles." in done.stderr
 
 
 def have(program: str) -> bool:
