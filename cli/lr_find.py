@@ -17,7 +17,7 @@ from variant_ai.cli.common import (
     progress,
 )
 from variant_ai.cli.networks import all_builders, calm_threads
-from variant_ai.cli.recipes import make_request, recipe_options
+from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
 
 
 @click.command(
@@ -80,6 +80,7 @@ def command(
     builders = all_builders()
     prepared = prepare(replace(request, steps=steps), rules=rules, builders=builders)
     config = prepared.config
+    tell_sample(options, config.variant)
     trainer = Trainer(config, prepared.train, None, Path(), builders=builders, tensorboard=False)
     trainer.take_start()
     note(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -142,7 +142,7 @@ def recipe_options(command: F) -> F:
 
 
 def make_request(
-    options: dict[str, Any], *, sample: dict[str, Any] | None = None
+    options: Mapping[str, Any], *, sample: dict[str, Any] | None = None
 ) -> tuple[TrainRequest, Any]:
     """The request and the rules that the options mean. `sample`: options that stand where the
     variant's own games are trained on and nothing else was said.
@@ -152,6 +152,7 @@ def make_request(
     from variant_ai.core.train.plan import TrainRequest
     from variant_ai.plugins import registry
 
+    options = dict(options)
     name = options.pop("variant")
     if name is None:
         raise click.UsageError("name the variant: -V NAME (`variant-ai variants` lists them)")
@@ -166,7 +167,6 @@ def make_request(
         if entry is None or entry.sample is None:
             fail(f"{spec.variant} comes without games of its own; name a store with --data")
         stores = (entry.sample,)
-        note(f"No --data: training on the games that come with {spec.variant}.")
         for key, value in (sample or {}).items():
             if options.get(key) is None:
                 options[key] = value
@@ -175,6 +175,13 @@ def make_request(
             options["batch"] = options["batch"] or SAMPLE_BATCH
     request = TrainRequest(spec=spec, stores=stores, weights=weights, size=size, **options)
     return request, registry().rules(spec)
+
+
+def tell_sample(options: Mapping[str, Any], variant: str) -> None:
+    """Says where the games are from if the options name none; for after the request was accepted,
+    so that a mistake is told first."""
+    if not options["stores"]:
+        note(f"No --data: training on the games that come with {variant}.")
 
 
 def weighted_stores(texts: tuple[str, ...]) -> tuple[tuple[Path, ...], tuple[float, ...]]:

@@ -23,13 +23,13 @@ from variant_ai.cli.common import (
     progress,
 )
 from variant_ai.cli.networks import all_builders, calm_threads
-from variant_ai.cli.recipes import make_request, recipe_options
+from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from variant_ai.core.train.config import TrainConfig
-    from variant_ai.core.train.plan import Prepared, TrainRequest
+    from variant_ai.core.train.plan import Prepared
     from variant_ai.core.train.session import RunReport
     from variant_ai.core.train.workers import Workers
 
@@ -126,6 +126,7 @@ def command(
     """
     started = time.perf_counter()
     calm_threads()
+    from variant_ai.core.train.plan import prepare
     from variant_ai.core.train.session import open_run, require_empty, run_spec, run_training
     from variant_ai.core.train.workers import open_workers
     from variant_ai.plugins import registry
@@ -146,7 +147,9 @@ def command(
             if options["steps"] is not None or options["minutes"] is not None or workers.world > 1:
                 sample = {}
             request, rules = make_request({**options, "started": started}, sample=sample)
-            prepared = _prepare(request, rules, builders, workers)
+            prepared = prepare(request, rules=rules, builders=builders, workers=workers, say=note)
+            if workers.first:
+                tell_sample(options, prepared.config.variant)
             target = workers.share(folder or _default_folder(prepared.config))
         if workers.first:
             _announce(prepared, target, workers)
@@ -182,14 +185,6 @@ def _refuse_options(context: click.Context) -> None:
             raise click.UsageError(
                 f"{option} cannot be given with --resume: a training goes on as it was configured"
             )
-
-
-def _prepare(request: TrainRequest, rules: Any, builders: Any, workers: Workers) -> Prepared:
-    from variant_ai.core.train.plan import prepare
-
-    if request.minutes is not None:
-        note(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
-    return prepare(request, rules=rules, builders=builders, workers=workers)
 
 
 def _default_folder(config: TrainConfig) -> Path:

@@ -150,8 +150,11 @@ def find_checkpoint_folder(path: Path) -> Path:
         if (match := _STEP.match(folder.name))
     ]
     if not found:
-        what = "is no checkpoint and no run directory with one" if path.exists() else "is not there"
-        raise DataError(f"{path} {what}")
+        what = "is none" if path.exists() else "is not there"
+        raise DataError(
+            f"{path} {what}: accepted is a run directory with a checkpoint in it, or a checkpoint, "
+            f"which is a folder with {_WEIGHTS[-1]}"
+        )
     return max(found)[1]
 
 

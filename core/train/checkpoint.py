@@ -26,6 +26,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from variant_ai.core.inference.torch import find_checkpoint_folder
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.files import naming
 from variant_ai.specs.errors import DataError
@@ -173,13 +174,7 @@ def find_checkpoint(path: Path) -> Checkpoint:
 
     Raises DataError where there is none.
     """
-    if (path / MODEL).is_file():
-        return Checkpoint(path)
-    found = list_checkpoints(path / "checkpoints") or list_checkpoints(path)
-    if not found:
-        what = "is no checkpoint and no run directory with one" if path.exists() else "is not there"
-        raise DataError(f"{path} {what}")
-    return found[-1]
+    return Checkpoint(find_checkpoint_folder(path))
 
 
 def read_config(path: Path) -> TrainConfig:

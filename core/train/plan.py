@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -126,8 +126,10 @@ def prepare(
     rules: Rules | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
     workers: Workers = ALONE,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Prepared:
-    """Opens the stores and resolves the request; with a budget of minutes, measures the machine.
+    """Opens the stores and resolves the request; with a budget of minutes, measures the machine,
+    and tells so by `say`.
 
     Everything that can be refused without the data is refused before they are opened. `rules` are
     needed where the spec's engine is `fairy`.
@@ -213,6 +215,7 @@ def prepare(
         },
     )
     if request.minutes is not None:
+        say(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
         threads = (1,) if on_cpu and request.threads is None else ()
         begun = time.perf_counter() if request.started is None else request.started
         draft = _within_minutes(

@@ -184,6 +184,21 @@ class TestWrongInput:
         said = complaint("train", "-V", "xiangqi", "--data", store, "--device", "gpu")
         assert "unknown device 'gpu'" in said
 
+    def test_mistakes_are_told_before_anything_is_begun(self, folder: Path) -> None:
+        for words in (
+            ("train", "-V", "xiangqi", "--device", "tpu"),
+            ("train", "-V", "xiangqi", "--from", folder / "nowhere"),
+            ("lr-find", "-V", "xiangqi", "--net", "resnet"),
+        ):
+            assert call(*words).stderr.startswith("Error:"), words
+
+    def test_no_net_to_start_from(self, store: Path, folder: Path) -> None:
+        words = ("train", "-V", "xiangqi", "--data", store, "--from")
+        accepted = "accepted is a run directory with a checkpoint in it, or a checkpoint"
+        said = complaint(*words, folder / "nowhere")
+        assert f"{folder / 'nowhere'} is not there: {accepted}" in said
+        assert f"{store} is none: {accepted}" in complaint(*words, store)
+
     def test_some_weights(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", f"{store}:2", "--data", store)
         assert "give every store a weight, or none" in said
