@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +28,11 @@ from variant_ai.cli.common import (
 from variant_ai.specs.errors import DataError, EngineError
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.generate import Dropped, GameGenerator
+    from variant_ai.core.arena.blunders import BlunderRule
+    from variant_ai.core.arena.generate import Ended, GameGenerator
     from variant_ai.core.arena.generated import GeneratedGames
-    from variant_ai.core.data.record import GameRecord
     from variant_ai.core.data.store_writer import Mode
+    from variant_ai.specs.schema import VariantSpec
 
 
 @click.command(
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
         "# openings from a file, two engines at a time, behind the games that are there",
         "variant-ai generate --engine ./my-engine -V NAME --openings lines.epd --workers 2 \\",
         "    --append -o g.store",
+        "# lost games are ended, and games in which a move lost more than four pawns are dropped",
+        "variant-ai generate --engine fairy-stockfish -V NAME --resign 4:900 --drop-blunders 400 \\",
+        "    -o g.store",
     )
 )
 @click.option(
@@ -111,6 +116,28 @@ if TYPE_CHECKING:
     help="A game as long as this is a draw.",
 )
 @click.option(
+    "--resign",
+    metavar="MOVES:CP[:both]",
+    help="Ends a game as lost for who scored -CP or less in so many own moves in a row (4:900); "
+    "`both`: and the other side +CP or more.",
+)
+@click.option(
+    "--drop-blunders",
+    "drop_blunders",
+    type=click.IntRange(1, 2000),
+    metavar="CP",
+    help="Drops games in which a move lost more than CP: the sum of its score and of the answer's, "
+    "each within ±1000. The search's own noise reaches 100 to 200 at a few hundred nodes.",
+)
+@click.option(
+    "--cut-blunders",
+    "cut_blunders",
+    type=click.IntRange(1, 2000),
+    metavar="CP",
+    help="Keeps such games from the position after the last such move on, and drops those of which "
+    "too little is left.",
+)
+@click.option(
     "--hash",
     "hash_mb",
     type=click.IntRange(min=1),
@@ -155,6 +182,9 @@ def command(
     openings: Path | None,
     opening_plies: int,
     max_plies: int,
+    resign: str | None,
+    drop_blunders: int | None,
+    cut_blunders: int | None,
     hash_mb: int,
     options: tuple[str, ...],
     workers: int,
@@ -169,19 +199,22 @@ def command(
     that dies, hangs or plays an illegal move is restarted and its game dropped, and so is a game
     that was played before. Every finished game is kept in STORE.journal at once: after a Ctrl-C or
     a kill the same command goes on, and Ctrl-C puts the finished games into the store as well.
+    What is dropped is counted by its reason: `blunder`, `duplicate`, or what the engine did.
     """
     if random_plies[0] > random_plies[1]:
         raise click.BadParameter("the least is more than the most", param_hint="--random-plies")
     if append and replace:
         raise click.UsageError("--append and --replace exclude each other")
+    if drop_blunders and cut_blunders:
+        raise click.UsageError("--drop-blunders and --cut-blunders exclude each other")
     wanted = _named(options)
 
     from variant_ai.cli.players import file_openings
-    from variant_ai.core.arena.generate import Dropped, GameGenerator, GenerateSettings
+    from variant_ai.core.arena.generate import GameGenerator, GenerateSettings
     from variant_ai.core.arena.generated import GeneratedGames, journal_path
+    from variant_ai.core.arena.match_settings import resign_rule
     from variant_ai.core.arena.uci_client import UciClient, engine_command
     from variant_ai.core.data.store import Store
-    from variant_ai.core.data.store_writer import StoreWriter
     from variant_ai.plugins import registry
 
     words = engine_command(engine)
@@ -195,6 +228,8 @@ def command(
         random_plies=random_plies,
         random_share=random_share,
         max_plies=max_plies,
+        resign=resign_rule(resign) if resign else None,
+        blunder=_blunder_rule(drop_blunders, cut_blunders),
         move_timeout=timeout,
         workers=workers,
     )
@@ -217,7 +252,7 @@ def command(
     deciding = {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(settings)
-        if field.name not in ("games", "workers", "openings", "move_timeout")
+        if field.name not in ("games", "workers", "openings", "move_timeout", "resign", "blunder")
     }
     deciding |= {
         "random_plies": list(random_plies),
@@ -228,20 +263,19 @@ def command(
         "openings": hashlib.blake2b(repr(settings.openings).encode(), digest_size=8).hexdigest(),
         "append": append,
     }
+    for rule, said in (("resign", settings.resign), ("blunder", settings.blunder)):
+        if said is not None:
+            deciding[rule] = dataclasses.asdict(said)
     output.parent.mkdir(parents=True, exist_ok=True)
     with GeneratedGames(output, spec.variant, deciding) as journal:
         if journal.resumed:
             note(f"going on after {journal.resumed} games of {journal.path}")
-        report = _play(generator, journal, games)
+        report = _Report()
+        _play(generator, journal, games, report)
         sources = [f"self-play of {name}, {nodes} nodes a move, seed {seed}"]
-        if report.games:
-            if mode == "new" and output.exists():
-                mode = "replace"  # what an interrupted run of this command put there
-            with StoreWriter(output, spec, mode=mode, sources=sources) as writer:
-                for game in journal.games():
-                    if not isinstance(game, Dropped):
-                        writer.add(game)
-                writer.close(dropped=report.dropped)
+        if mode == "new" and output.exists():
+            mode = "replace"  # what an interrupted run of this command put there
+        _write(journal, output, spec, mode, sources, report)
         # Games appended to a store are in it for good; those of a new one are written again.
         if append or not (report.interrupted or report.failure) or not report.games:
             journal.remove()
@@ -260,11 +294,14 @@ class _Report:
     endings: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     """By reason."""
+    cut: int = 0
+    """Games without what came before a blunder."""
     failure: str = ""
     """Why the engine was given up."""
     interrupted: bool = False
 
-    def count(self, game: GameRecord | Dropped) -> None:
+    def count(self, game: Ended) -> None:
+        from variant_ai.core.arena.blunders import CUT_TAG
         from variant_ai.core.arena.generate import Dropped
 
         if isinstance(game, Dropped):
@@ -274,33 +311,64 @@ class _Report:
         self.plies += game.plies
         self.results[game.result] += 1
         self.endings[game.termination] += 1
+        self.cut += CUT_TAG in game.tags
 
 
-def _play(generator: GameGenerator, journal: GeneratedGames, wanted: int) -> _Report:
-    """Play until enough games are in the journal, the engine is given up, or Ctrl-C."""
-    from variant_ai.core.arena.generate import STOPPED, Dropped
-    from variant_ai.core.data.record import GameRecord
+def _play(generator: GameGenerator, journal: GeneratedGames, wanted: int, report: _Report) -> None:
+    """Play until enough games are in the journal, the engine is given up, or Ctrl-C; which of the
+    two last is told in the report."""
+    from variant_ai.core.arena.generate import STOPPED, Dropped, number_of
 
-    report = _Report()
-    before = list(journal.games())
-    for game in before:
-        report.count(game)
-    played = [game for game in before if isinstance(game, GameRecord)]
-    done = frozenset(journal.done)
-    with progress() as bar, contextlib.closing(generator.games(done, played)) as games:
-        task = bar.add_task("games", total=wanted, completed=report.games)
+    def keep(game: Ended) -> None:
+        if not (isinstance(game, Dropped) and game.reason == STOPPED):
+            journal.add(game)
+
+    done = {number_of(game): game for game in journal.games()}
+    finished = dropped = 0
+    with progress() as bar, contextlib.closing(generator.games(done, keep)) as games:
+        task = bar.add_task("games", total=wanted)
         try:
             for game in games:
-                if isinstance(game, Dropped) and game.reason == STOPPED:
-                    continue
-                journal.add(game)
-                report.count(game)
-                bar.update(task, completed=report.games, note=f"{report.dropped.total()} dropped")
+                if isinstance(game, Dropped):
+                    dropped += 1
+                else:
+                    finished += 1
+                bar.update(task, completed=finished, note=f"{dropped} dropped")
         except KeyboardInterrupt:
             report.interrupted = True
         except EngineError as error:
             report.failure = str(error)
-    return report
+
+
+def _write(
+    journal: GeneratedGames,
+    output: Path,
+    spec: VariantSpec,
+    mode: Mode,
+    sources: list[str],
+    report: _Report,
+) -> None:
+    """Put the journal's games into the store, counting them; without a game nothing is written."""
+    from variant_ai.core.arena.generate import Dropped
+    from variant_ai.core.data.store import Store
+    from variant_ai.core.data.store_writer import StoreWriter
+
+    for game in journal.unlike():
+        report.count(game)
+    if not report.games:
+        return
+    there = 0
+    if mode == "append" and output.exists():
+        games = len(Store(output, spec))
+        if journal.appended_to is None:
+            journal.appending(games)
+        else:
+            there = games - journal.appended_to  # put there before a kill
+    with StoreWriter(output, spec, mode=mode, sources=sources) as writer:
+        kept = (game for game in journal.unlike() if not isinstance(game, Dropped))
+        for game in itertools.islice(kept, there, None):
+            writer.add(game)
+        writer.close(dropped=report.dropped)
 
 
 def _print(report: _Report, output: Path, as_json: bool) -> None:
@@ -320,8 +388,17 @@ def _print(report: _Report, output: Path, as_json: bool) -> None:
             ("results", _counted(report.results)),
             ("endings", _counted(report.endings)),
             ("dropped", report.dropped.total()),
+            *([("cut", report.cut)] if report.cut else []),
         ]
     )
+
+
+def _blunder_rule(drop: int | None, cut: int | None) -> BlunderRule | None:
+    from variant_ai.core.arena.blunders import BlunderRule
+
+    if cut is not None:
+        return BlunderRule(cut, "cut")
+    return None if drop is None else BlunderRule(drop)
 
 
 def _counted(counter: Counter[str]) -> str:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import random
 import threading
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from variant_ai.core.arena.blunders import BlunderRule, filtered
 from variant_ai.core.arena.external import score_of
 from variant_ai.core.arena.openings import Opening, played_out
+from variant_ai.core.arena.referee import MOVE_LIMIT, RESIGN_RULE, ResignRule, resigned
 from variant_ai.core.arena.uci_client import UciClient
 from variant_ai.core.data.record import GameRecord, Result
 from variant_ai.core.rules.game import Game
@@ -28,9 +30,9 @@ MAX_FAILURES = 5
 """Games lost in a row to a failing engine before it is given up."""
 
 OPENING_TRIES = 100
-MAX_DUPLICATES = 100
-"""Games in a row that were played before, after which there is nothing new to play."""
-DUPLICATE, STOPPED = "duplicate", "stopped"
+MAX_UNWANTED = 100
+"""Games in a row that were played before or filtered out, after which there is nothing to gain."""
+BLUNDER, DUPLICATE, STOPPED = "blunder", "duplicate", "stopped"
 """Reasons to drop a game that are no fault of the engine."""
 RANDOM_MOVE = "random"
 """What is said of a move that was drawn by lot after the opening."""
@@ -52,6 +54,11 @@ class GenerateSettings:
     """Share of the later plies that are drawn among the legal moves as well, in [0, 1]."""
     max_plies: int = 400
     """A longer game is a draw, its termination `adjudicated: move limit`."""
+    resign: ResignRule | None = None
+    """Ends lost games early, their termination `adjudicated: resign rule`. A move by lot has no
+    score, so the count begins anew after it."""
+    blunder: BlunderRule | None = None
+    """Drops or cuts games with a blunder in them."""
     move_timeout: float = 30.0
     """Seconds for one move; after that the engine counts as hung and its game is dropped."""
     openings: tuple[Opening, ...] = (Opening(),)
@@ -62,10 +69,34 @@ class GenerateSettings:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A game that was not finished, and why."""
+    """A game that was not finished or is not kept, and why."""
 
     number: int
     reason: str
+
+
+Ended = GameRecord | Dropped
+
+
+def number_of(game: Ended) -> int:
+    """Number of a game, from 0."""
+    return game.number if isinstance(game, Dropped) else game.number - 1
+
+
+class Unlike:
+    """Says of games, in the order of their numbers, which were played before: those are dropped."""
+
+    def __init__(self) -> None:
+        self._played: set[bytes] = set()
+
+    def __call__(self, game: Ended) -> Ended:
+        if isinstance(game, Dropped):
+            return game
+        key = _game_key(game)
+        if key in self._played:
+            return Dropped(number_of(game), DUPLICATE)
+        self._played.add(key)
+        return game
 
 
 class GameGenerator:
@@ -89,7 +120,6 @@ class GameGenerator:
         self._local = threading.local()
         self._engines: list[UciClient] = []
         self._openings_seen: set[str] = set()
-        self._played: set[bytes] = set()
 
     def stop(self) -> None:
         """End soon: games under way are dropped."""
@@ -110,37 +140,48 @@ class GameGenerator:
             engine.close()
 
     def games(
-        self, done: Collection[int] = (), played: Collection[GameRecord] = ()
-    ) -> Generator[GameRecord | Dropped, None, None]:
+        self,
+        done: Mapping[int, Ended] | None = None,
+        on_end: Callable[[Ended], None] = lambda game: None,
+    ) -> Generator[Ended, None, None]:
         """Finished and dropped games in the order of their numbers, until enough are finished.
 
-        done: numbers that an earlier run has dealt with, not played again; played: the games that
-        it finished. Raises EngineError when the engine cannot be started, fails several games in a
-        row, or plays nothing but games that were played before.
+        done: what an earlier run has to say of games, by number; these are not played again.
+        on_end: told of every game that is played as soon as it has ended, in any order and before
+        it is known whether it was played before; called in the caller's thread. Raises EngineError
+        when the engine cannot be started, fails several games in a row, or plays nothing but games
+        that are not kept.
         """
-        settings = self.settings
-        self._played.update(map(_game_key, played))
-        finished, failures, duplicates, number = len(played), 0, 0, 0
-        under_way: dict[int, Future[GameRecord | Dropped]] = {}
+        settings, done = self.settings, done or {}
+        unlike = Unlike()
+        finished, failures, unwanted, number, next_number = 0, 0, 0, 0, 0
+        ended: dict[int, Ended] = {}
+        under_way: dict[Future[Ended], int] = {}
         pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="game")
         try:
             while finished < settings.games:
-                while len(under_way) < min(2 * settings.workers, settings.games - finished):
+                room = min(2 * settings.workers, settings.games - finished)
+                while number - next_number < room:
                     # Openings of games that are done count as seen: none is drawn twice.
                     game = self._opening(number)
-                    if number not in done:
-                        under_way[number] = pool.submit(self._play, number, game)
+                    if number in done:
+                        ended[number] = done[number]
+                    else:
+                        under_way[pool.submit(self._play, number, game)] = number
                     number += 1
-                first = min(under_way)
                 # With a timeout the main thread still hears Ctrl-C on every system.
-                while not under_way[first].done():
-                    wait([under_way[first]], timeout=0.2, return_when=FIRST_COMPLETED)
-                result = self._unlike(under_way.pop(first).result())
+                while next_number not in ended:
+                    over, _ = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
+                    for future in over:
+                        ended[under_way.pop(future)] = future.result()
+                        on_end(future.result())
+                result = unlike(ended.pop(next_number))
+                next_number += 1
                 yield result
                 if isinstance(result, GameRecord):
-                    finished, failures, duplicates = finished + 1, 0, 0
-                elif result.reason == DUPLICATE:
-                    duplicates += 1
+                    finished, failures, unwanted = finished + 1, 0, 0
+                elif result.reason in (BLUNDER, DUPLICATE):
+                    unwanted += 1
                 else:
                     failures += 1
                 if failures >= MAX_FAILURES:
@@ -149,26 +190,13 @@ class GameGenerator:
                         f"the engine failed in {failures} games in a row; the last time: "
                         f"{result.reason}"
                     )
-                if duplicates >= MAX_DUPLICATES:
-                    raise EngineError(
-                        f"the last {duplicates} games were played before: give more random plies, "
-                        "more openings or a node jitter"
-                    )
+                if unwanted >= MAX_UNWANTED:
+                    raise EngineError(_nothing_new(result, unwanted))
         finally:
             self.stop()
             pool.shutdown(cancel_futures=True)
             for engine in self._engines:
                 engine.close()
-
-    def _unlike(self, result: GameRecord | Dropped) -> GameRecord | Dropped:
-        """The result, a game that was played before as a dropped one."""
-        if isinstance(result, Dropped):
-            return result
-        key = _game_key(result)
-        if key in self._played:
-            return Dropped(result.number - 1, DUPLICATE)
-        self._played.add(key)
-        return result
 
     # --- one game ------------------------------------------------------------------------------
 
@@ -206,7 +234,7 @@ class GameGenerator:
                 break
         return game
 
-    def _play(self, number: int, game: Game) -> GameRecord | Dropped:
+    def _play(self, number: int, game: Game) -> Ended:
         if self._stopped.is_set():
             return Dropped(number, STOPPED)
         settings = self.settings
@@ -220,7 +248,7 @@ class GameGenerator:
             engine.new_game()
             texts = game.uci_moves()
             start = self.rules.fen(game.positions[0])
-            while game.outcome() is None and game.ply < settings.max_plies:
+            while not self._over(game, scores):
                 if self._stopped.is_set():
                     return Dropped(number, STOPPED)
                 if settings.random_share and chance.random() < settings.random_share:
@@ -247,7 +275,17 @@ class GameGenerator:
         except (EngineError, MoveError) as error:
             engine.kill()
             return Dropped(number, str(error))
-        return self._record(number, game, scores, engine, opening_plies, marked)
+        record = self._record(number, game, scores, engine, opening_plies, marked)
+        kept = filtered(self.rules, record, settings.blunder) if settings.blunder else record
+        return kept or Dropped(number, BLUNDER)
+
+    def _over(self, game: Game, scores: Sequence[int | None]) -> bool:
+        settings = self.settings
+        return (
+            game.outcome() is not None
+            or (settings.resign is not None and resigned(scores, settings.resign))
+            or game.ply >= settings.max_plies
+        )
 
     def _record(
         self,
@@ -260,9 +298,12 @@ class GameGenerator:
     ) -> GameRecord:
         settings = self.settings
         outcome = game.outcome()
-        result: Result = "1/2-1/2"
-        if outcome is not None and outcome.winner is not None:
-            result = "0-1" if outcome.winner else "1-0"
+        winner, termination = None, MOVE_LIMIT
+        if outcome is not None:
+            winner, termination = outcome.winner, outcome.reason
+        elif settings.resign is not None and resigned(scores, settings.resign):
+            winner, termination = game.side, RESIGN_RULE
+        result: Result = "1/2-1/2" if winner is None else "0-1" if winner else "1-0"
         opening = settings.openings[number % len(settings.openings)]
         return GameRecord(
             variant=self.rules.spec.variant,
@@ -272,7 +313,7 @@ class GameGenerator:
             white=engine.name,
             black=engine.name,
             event=f"self-play, {settings.nodes} nodes a move",
-            termination=outcome.reason if outcome else "adjudicated: move limit",
+            termination=termination,
             source=f"generate --seed {settings.seed}",
             number=number + 1,
             scores=scores,
@@ -293,6 +334,15 @@ def _jittered(chance: random.Random, settings: GenerateSettings) -> int:
         return settings.nodes
     reach = settings.node_jitter
     return max(1, round(settings.nodes * chance.uniform(1 - reach, 1 + reach)))
+
+
+def _nothing_new(last: Ended, count: int) -> str:
+    if isinstance(last, Dropped) and last.reason == BLUNDER:
+        return f"none of the last {count} games was kept: allow a greater blunder, or more nodes"
+    return (
+        f"the last {count} games were played before: give more random plies, more openings or a "
+        "node jitter"
+    )
 
 
 def _game_key(record: GameRecord) -> bytes:

@@ -1,8 +1,10 @@
 """Generated games before they are in a store: a journal beside it that outlives a kill.
 
 The first line says what is generated; only the same command goes on with it. Every finished or
-dropped game is a line, written when it has ended. When the run ends the games are put into the
-store in the order of their numbers and the journal is removed.
+dropped game is a line, written when it has ended, whatever its number, so a kill loses the games in
+progress and no other. When the run ends the games are put into the store in the order of their
+numbers, those that were played before left out, and the journal is removed. Before games are
+appended to a store, a line says how many it had: after a kill none of them is appended again.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from variant_ai.core.arena.generate import Dropped
+from variant_ai.core.arena.generate import Dropped, Ended, Unlike, number_of
 from variant_ai.core.arena.journal import Journal, read_journal
 from variant_ai.core.data.record import GameRecord
 from variant_ai.specs.errors import DataError
@@ -43,9 +45,13 @@ class GeneratedGames:
                 f"{self.path} holds games that another command began for this store; run that one "
                 "again to go on, or remove the file to begin anew"
             )
-        self.done = {int(line["number"]) for line in lines[1:]}
+        self.done = {int(line["number"]) for line in lines[1:] if "number" in line}
         """Numbers of the games that have ended, from 0."""
         self.resumed = len(self.done)
+        self.appended_to: int | None = max(
+            (int(line["appended_to"]) for line in lines[1:] if "appended_to" in line), default=None
+        )
+        """Games of the store when an earlier run began to append to it; None: none did."""
 
     def __enter__(self) -> Self:
         return self
@@ -58,21 +64,25 @@ class GeneratedGames:
     ) -> None:
         self._journal.close()
 
-    def add(self, game: GameRecord | Dropped) -> None:
+    def add(self, game: Ended) -> None:
         """Keep a game, for good when this returns. Raises DataError on a full disk."""
+        line: dict[str, Any] = {"number": number_of(game)}
         if isinstance(game, Dropped):
-            line: dict[str, Any] = {"number": game.number, "dropped": game.reason}
+            line["dropped"] = game.reason
         else:
-            line = {"number": game.number - 1}
             line |= {name: getattr(game, name) for name in FIELDS}
             line |= {"scores": game.scores, "tags": game.tags, "comments": game.comments}
         self._journal.append(line)
         self.done.add(line["number"])
 
-    def games(self) -> Iterator[GameRecord | Dropped]:
+    def appending(self, games: int) -> None:
+        """Say that the games are about to be appended to a store that has so many."""
+        self._journal.append({"appended_to": games})
+
+    def games(self) -> Iterator[Ended]:
         """What has ended so far, in the order of numbers."""
-        lines = sorted(list(read_journal(self.path))[1:], key=lambda line: int(line["number"]))
-        for line in lines:
+        said = (line for line in read_journal(self.path) if "number" in line)
+        for line in sorted(said, key=lambda line: int(line["number"])):
             if "dropped" in line:
                 yield Dropped(line["number"], line["dropped"])
                 continue
@@ -81,6 +91,10 @@ class GeneratedGames:
             record.scores, record.tags = line["scores"], line["tags"]
             record.comments = {int(ply): words for ply, words in line["comments"].items()}
             yield record
+
+    def unlike(self) -> Iterator[Ended]:
+        """The same, games that were played before as dropped ones."""
+        return map(Unlike(), self.games())
 
     def remove(self) -> None:
         """The games are in the store."""

@@ -6,7 +6,7 @@ what is not so or oversteps its time has lost it, with the reason kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from variant_ai.core.arena.player import Fault, Player, Reply
@@ -174,9 +174,8 @@ class Referee:
             played.reason, played.detail = outcome.reason, outcome.detail
             return True
         conduct = self.conduct
-        loser = resigned(played, conduct.resign) if conduct.resign else None
-        if loser is not None:
-            played.result, played.reason = _lost_by(loser), RESIGN_RULE
+        if conduct.resign and resigned(played.scores, conduct.resign):
+            played.result, played.reason = _lost_by(1 - played.game.side), RESIGN_RULE
         elif conduct.draw and drawn(played, conduct.draw):
             played.result, played.reason = "1/2-1/2", DRAW_RULE
         elif played.game.ply >= conduct.max_plies:
@@ -184,17 +183,15 @@ class Referee:
         return played.result != "*"
 
 
-def resigned(played: PlayedGame, rule: ResignRule) -> int | None:
-    """The side that has lost by the rule, None where none has."""
-    mover = 1 - played.game.side  # whose score is the last one
-    own, other = played.scores[::-2][: rule.moves], played.scores[-2::-2][: rule.moves]
+def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:
+    """Whether who made the last move has lost by the rule. `scores`: per ply, centipawns of the
+    mover, None where it told none."""
+    own, other = scores[::-2][: rule.moves], scores[-2::-2][: rule.moves]
     if len(own) < rule.moves or not all(s is not None and s <= -rule.score for s in own):
-        return None
-    if rule.both and (
-        len(other) < rule.moves or not all(s is not None and s >= rule.score for s in other)
-    ):
-        return None
-    return mover
+        return False
+    return not rule.both or (
+        len(other) == rule.moves and all(s is not None and s >= rule.score for s in other)
+    )
 
 
 def drawn(played: PlayedGame, rule: DrawRule) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -163,3 +164,61 @@ def test_the_same_command_goes_on_after_a_kill(
     one, two = Store(whole), Store(broken)
     assert [one.game(i) for i in range(4)] == [two.game(i) for i in range(4)]
     assert not (tmp_path / "broken.journal").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_kill_loses_the_games_in_progress_alone(tmp_path: Path) -> None:
+    """SIGKILL while the first game hangs and those behind it have ended."""
+    store, counter = tmp_path / "games.store", tmp_path / "counter"
+    journal = tmp_path / "games.store.journal"
+    words = ["generate", "--engine", engine("hangs", "1", str(counter)), *QUICK, "--workers", "2"]
+    words += ["--games", "4", "-o", str(store)]
+    code = f"import sys; from variant_ai.cli.main import main\nsys.argv[1:] = {words!r}\nmain()\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    for _ in range(600):
+        if journal.exists() and journal.read_bytes().count(b"\n") >= 3:
+            break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+            break
+    process.kill()
+    process.communicate()
+    lines = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    ended = {line["number"] for line in lines[1:]}
+    assert len(ended) >= 2 and not store.exists()
+    again = CliRunner().invoke(cli, [*words, "--json"])
+    assert f"going on after {len(ended)} games" in again.stderr
+    assert told(again)["games"] == len(Store(store)) == 4
+    assert not journal.exists()
+
+
+def test_games_appended_before_a_kill_are_not_appended_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "games.store"
+    told(generate(store, "--games", "1", "--json"))
+    words = ("--games", "3", "--append", "--seed", "1", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
+        told(generate(store, *words))
+    assert told(generate(store, *words))["games"] == 3
+    assert len(Store(store)) == 4
+    assert not (tmp_path / "games.store.journal").exists()
+
+
+def test_filters_are_counted(tmp_path: Path) -> None:
+    store = tmp_path / "games.store"
+    # the engine's score is the ply, so that a move and its answer make 21 and less
+    report = told(generate(store, "--games", "2", "--cut-blunders", "22", "--json"))
+    assert report["games"] == 2 and report["cut"] == 0
+    lost = told(
+        generate(store, "--games", "2", "--resign", "2:800", "--replace", "--json",
+                 command=engine("loses"))
+    )  # fmt: skip
+    assert lost["endings"] == {"adjudicated: resign rule": 2}
+    both = generate(store, "--drop-blunders", "10", "--cut-blunders", "10")
+    assert both.exit_code == 2 and "exclude each other" in both.stderr
+    wrong = generate(store, "--resign", "x", "--replace")
+    assert wrong.exit_code == 1 and "MOVES:CENTIPAWNS" in wrong.stderr
