@@ -79,6 +79,12 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     help="Seconds for a move without a time limit, then the player counts as hung. [60]",
 )
+@click.option(
+    "--ponder",
+    is_flag=True,
+    default=None,
+    help="Programs think on while the other side does; nets do not.",
+)
 @click.option("--max-plies", type=click.IntRange(min=1), help="A longer game is a draw. [600]")
 @click.option("--resign", metavar="MOVES:CP[:both]", help="Adjudicate lost games: 3:600.")
 @click.option("--draw", metavar="FROM:MOVES:CP", help="Adjudicate drawn games: 40:8:10.")
@@ -103,7 +109,8 @@ def command(
 
     A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
     random, or a YAML file; further words follow after semicolons: name=, clock=, movetime=, nodes=,
-    depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true.
+    depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
+    ponder=true.
 
     Who crashes, hangs, plays an illegal move, oversteps its time or claims an end that is none
     loses the game, and the match goes on. Every finished game is safe on disk before the next one
@@ -122,7 +129,12 @@ def command(
     rules = registry().rules(spec)
     folder = config.parent if config else None
     specs = [
-        player.model_copy(update={"net": str(beside(player.net, folder))}) if player.net else player
+        player.model_copy(
+            update={
+                "net": str(beside(player.net, folder)) if player.net else "",
+                "ponder": player.ponder or settings.ponder,
+            }
+        )
         for player in settings.players
     ]
     tournament = Tournament(

@@ -40,6 +40,7 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
         first_rank=spec.ranks,
         other_letters=spec.letters == "also",
         restart=spec.restart,
+        ponder=spec.ponder,
         timeout=spec.timeout,
     )
 

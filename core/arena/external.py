@@ -140,24 +140,86 @@ class ExternalPlayer(Player, Generic[Client]):
 
 
 class UciPlayer(ExternalPlayer[UciClient]):
-    """A program that speaks UCI, UCI-cyclone or (`UcciPlayer`) UCCI."""
+    """A program that speaks UCI, UCI-cyclone or (`UcciPlayer`) UCCI.
+
+    With `ponders` it thinks on the move that it expects (`go ponder`): where that is played the
+    search goes on as one of its own (`ponderhit`), else it is stopped and another one begun.
+    """
+
+    ponders = False
+    _expected = ""
+    """What the engine thinks will be answered to its last move."""
+    _pondered: list[int] | None = None
+    """Moves of the game that the engine ponders on, the expected one last; None: it does not."""
+
+    def play(self, game: Game, turn: Turn) -> Reply:
+        self._expected = ""
+        return super().play(game, turn)
+
+    def ponder(self, game: Game, turn: Turn) -> None:
+        if not self.ponders or not self._expected:
+            return
+        ahead = Game(game.rules, game.rules.fen(game.positions[0]))
+        try:
+            for move in (*game.moves, self._read(game, self._expected)):
+                ahead.push(move)
+        except MoveError:
+            return
+        if ahead.outcome() is not None:
+            return
+        with self._faults():
+            self._set(ahead)
+            self.client.ponder(self._limits(turn))
+        self._pondered = ahead.moves
+
+    def game_over(self, result: str, reason: str) -> None:
+        with suppress(EngineError):
+            self._rest()
+
+    def _rest(self) -> None:
+        """Ponder no more."""
+        pondered, self._pondered = self._pondered, None
+        if pondered is not None and self.client.running:
+            self.client.miss()
 
     def _begin(self) -> None:
+        self._pondered = None
         self.client.start()
         self.client.set_variant(self.variant)
+        if self.ponders and "ponder" in self.client.options:
+            self.client.set_option("Ponder", "true")
 
     def _new_game(self, game: Game) -> None:
+        self._rest()
+        self._expected = ""
         self.client.new_game()
 
     def _ask(self, game: Game, turn: Turn) -> Answer:
-        client, moves = self.client, self.coordinates.write_all(game.moves)
-        client.say(client.position_line(self._start(game), moves))
-        client.ready()
-        return client.search(client.go_line(uci_limits(turn)), turn.wait, turn.grace)
+        client = self.client
+        if self._pondered is not None and self._pondered == list(game.moves):
+            self._pondered = None
+            answer = client.hit(turn.wait, turn.grace)
+        else:
+            self._rest()
+            self._set(game)
+            answer = client.search(client.go_line(self._limits(turn)), turn.wait, turn.grace)
+        self._expected = answer.expected
+        return answer
+
+    def _set(self, game: Game) -> None:
+        """Set the game's position; returns when the engine has it."""
+        moves = self.coordinates.write_all(game.moves)
+        self.client.say(self.client.position_line(self._start(game), moves))
+        self.client.ready()
+
+    def _limits(self, turn: Turn) -> dict[str, int]:
+        return uci_limits(turn)
 
 
-class UcciPlayer(ExternalPlayer[UcciClient]):
+class UcciPlayer(UciPlayer):
     """A program that speaks UCCI: positions begin at the last capture."""
+
+    client: UcciClient
 
     def refuse(self, allowance: Allowance) -> str:
         limits = (allowance.depth, allowance.nodes, allowance.movetime or allowance.base)
@@ -165,15 +227,11 @@ class UcciPlayer(ExternalPlayer[UcciClient]):
             return "UCCI takes one limit a move: a clock, nodes or a depth"
         return ""
 
-    def _new_game(self, game: Game) -> None:
-        self.client.new_game()
-
-    def _ask(self, game: Game, turn: Turn) -> Answer:
-        client = self.client
+    def _set(self, game: Game) -> None:
         at = last_capture(game)
         fen = self.coordinates.fen(game.rules.fen(game.positions[at])) if at else self._start(game)
-        client.say(client.position_line(fen, self.coordinates.write_all(game.moves[at:])))
-        return client.search(client.go_line(self._limits(turn)), turn.wait, turn.grace)
+        moves = self.coordinates.write_all(game.moves[at:])
+        self.client.say(self.client.position_line(fen, moves))
 
     def _limits(self, turn: Turn) -> dict[str, int]:
         allowance, clock = turn.allowance, turn.clock
@@ -276,10 +334,11 @@ def external_player(
     first_rank: int | None = None,
     other_letters: bool = False,
     restart: bool = False,
+    ponder: bool = False,
     timeout: float = 20.0,
 ) -> Player:
     """A player of a program. protocol: `uci`, `ucci`, `cyclone` or `xboard`; first_rank: None for
-    the protocol's own way to count ranks."""
+    the protocol's own way to count ranks; ponder: it thinks while the other side does."""
     if first_rank is None:
         zero = protocol in ("ucci", "cyclone") or (
             protocol == "xboard" and rules.spec.board.ranks >= XBOARD_TEN
@@ -288,13 +347,22 @@ def external_player(
     coordinates = Coordinates(rules, first_rank=first_rank, other_letters=other_letters)
     theirs = variant or rules.spec.fairy or rules.spec.variant
     if protocol == "xboard":
-        xboard = XboardClient(command, options=options, lines=lines, timeout=timeout)
+        xboard = XboardClient(command, options=options, lines=lines, ponder=ponder, timeout=timeout)
         return XboardPlayer(xboard, coordinates, theirs, name=name, restart=restart)
-    if protocol == "ucci":
-        ucci = UcciClient(command, options=options, timeout=timeout)
-        return UcciPlayer(ucci, coordinates, theirs, name=name, restart=restart)
-    kinds: dict[str, type[UciClient]] = {"uci": UciClient, "cyclone": CycloneClient}
+    kinds: dict[str, tuple[type[UciPlayer], type[UciClient]]] = {
+        "uci": (UciPlayer, UciClient),
+        "cyclone": (UciPlayer, CycloneClient),
+        "ucci": (UcciPlayer, UcciClient),
+    }
     if protocol not in kinds:
         raise EngineError(f"unknown protocol {protocol!r}; accepted: uci, ucci, cyclone, xboard")
-    uci = kinds[protocol](command, options=options, timeout=timeout)
-    return UciPlayer(uci, coordinates, theirs, name=name, restart=restart)
+    player, client = kinds[protocol]
+    made = player(
+        client(command, options=options, timeout=timeout),
+        coordinates,
+        theirs,
+        name=name,
+        restart=restart,
+    )
+    made.ponders = ponder
+    return made

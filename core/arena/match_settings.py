@@ -51,6 +51,9 @@ class MatchSettings(Limits):
     seeds: int = Field(default=1, ge=1, description="first players that meet all others (gauntlet)")
     games: int = Field(default=2, ge=1, description="for each pair of players")
     openings: OpeningSettings = OpeningSettings()
+    ponder: bool = Field(
+        default=False, description="programs think while the other side does; nets do not"
+    )
     margin: float = Field(default=0.05, ge=0, description="seconds a move may be over its time")
     think: float = Field(default=60.0, gt=0, description="seconds for a move without a time limit")
     max_plies: int = Field(default=600, ge=1)

@@ -65,6 +65,10 @@ class Player(ABC):
         Raises Fault where the player loses by what it did.
         """
 
+    def ponder(self, game: Game, turn: Turn) -> None:  # noqa: B027  (few can)
+        """The player has moved, and may think while the other side does; returns at once. `turn`
+        has the clocks as they stand. Raises Fault."""
+
     def refuse(self, allowance: Allowance) -> str:
         """Why the player cannot play under these limits; empty: it can."""
         return ""

@@ -67,6 +67,9 @@ class PlayerSpec(Limits):
         default="own", description="letters of FENs: the spec's, or those it reads besides"
     )
     restart: bool = Field(default=False, description="a fresh process for each game")
+    ponder: bool = Field(
+        default=False, description="a program thinks while the other side does; nets do not"
+    )
     timeout: float = Field(default=20.0, gt=0, description="seconds to start and to be ready")
 
     net: str = Field(default="", description="network: an ONNX file")

@@ -84,6 +84,8 @@ class Answer:
     claim: str = ""
     """What the engine said instead of, or beside, a move: `resign`, `draw`, or the line in which it
     claimed that the game had ended."""
+    expected: str = ""
+    """The other side's move that the engine would ponder on; empty: it named none."""
     info: tuple[str, ...] = field(default=(), repr=False)
     """The last `info` line of every multipv rank."""
 

@@ -142,8 +142,9 @@ class Referee:
                 played.reason = "stopped"
                 return
             side = game.side
-            turn = self._turn(clocks, side)
-            reply = players[side].play(game, turn)
+            if game.ply > played.opening_plies:
+                self._ponder(game, players, clocks, 1 - side)
+            reply = players[side].play(game, self._turn(clocks, side))
             if not clocks[side].spend(round(1000 * reply.seconds), self.conduct.margin):
                 raise Fault(
                     "time forfeit",
@@ -154,6 +155,20 @@ class Referee:
                 )
             game.push(reply.move)
             played.add(reply)
+
+    def _ponder(
+        self,
+        game: Game,
+        players: tuple[Player, Player],
+        clocks: tuple[PlayerClock, PlayerClock],
+        side: int,
+    ) -> None:
+        """Let the player who has moved think on, if it does."""
+        try:
+            players[side].ponder(game, self._turn(clocks, side))
+        except Fault as fault:
+            fault.side = side  # type: ignore[attr-defined]
+            raise
 
     def _turn(self, clocks: tuple[PlayerClock, PlayerClock], side: int) -> Turn:
         allowance = clocks[side].allowance

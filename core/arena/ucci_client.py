@@ -6,8 +6,7 @@ scores without `cp`, the time of the side to move only.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from variant_ai.core.arena.uci_client import UciClient, UciOption
 from variant_ai.specs.errors import EngineError
@@ -18,32 +17,17 @@ _KINDS = {"check", "spin", "combo", "button", "string", "label"}
 class UcciClient(UciClient):
     """One engine process that speaks UCCI."""
 
+    hello = "ucci"
     millisec = False
     """Whether the engine takes times in milliseconds; else in seconds."""
 
-    def start(self) -> None:
-        self._launch()
-        self.options = {}
-        self._send("ucci")
-        deadline = time.monotonic() + self.timeout
-        while (line := self._line("ucciok", deadline)) != "ucciok":
-            if line.startswith("id name "):
-                self.name = line.removeprefix("id name ").strip()
-            elif line.startswith("id author "):
-                self.author = line.removeprefix("id author ").strip()
-            elif line.startswith("option "):
-                option = parse_ucci_option(line)
-                if option is not None:
-                    self.options[option.name.lower()] = option
+    def read_option(self, line: str) -> UciOption | None:
+        return parse_ucci_option(line)
+
+    def greeted(self) -> None:
         self.millisec = "usemillisec" in self.options
         if self.millisec:
             self._send("setoption usemillisec true")
-        for name, value in self.soft_options.items():
-            if name.lower() in self.options:
-                self.set_option(name, value)
-        for name, value in self.options_wanted.items():
-            self.set_option(name, value)
-        self.ready()
 
     def set_option(self, name: str, value: str) -> None:
         """As UCI's, but an engine may take options that it does not list."""
@@ -61,9 +45,6 @@ class UcciClient(UciClient):
         if "newgame" in self.options:
             self._send("setoption newgame")
         self.ready()
-
-    def go_line(self, limits: Mapping[str, int]) -> str:
-        return "go " + " ".join(f"{word} {value}" for word, value in limits.items())
 
     def times(self, milliseconds: int) -> int:
         """A time in the unit the engine takes, at least 1."""

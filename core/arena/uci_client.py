@@ -38,7 +38,8 @@ NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 class UciClient(EngineProcess):
     """One engine process that speaks UCI."""
 
-    stop_word = "stop"
+    hello = "uci"
+    """The client's first word; the engine answers it with the same and `ok`."""
 
     def __init__(
         self,
@@ -61,23 +62,31 @@ class UciClient(EngineProcess):
     def start(self) -> None:
         self._launch()
         self.options = {}
-        self._send("uci")
+        self._send(self.hello)
         deadline = time.monotonic() + self.timeout
-        while (line := self._line("uciok", deadline)) != "uciok":
+        while (line := self._line(f"{self.hello}ok", deadline)) != f"{self.hello}ok":
             if line.startswith("id name "):
                 self.name = line.removeprefix("id name ").strip()
             elif line.startswith("id author "):
                 self.author = line.removeprefix("id author ").strip()
             elif line.startswith("option "):
-                option = parse_option(line)
+                option = self.read_option(line)
                 if option is not None:
                     self.options[option.name.lower()] = option
+        self.greeted()
         for name, value in self.soft_options.items():
             if name.lower() in self.options:
                 self.set_option(name, value)
         for name, value in self.options_wanted.items():
             self.set_option(name, value)
         self.ready()
+
+    def read_option(self, line: str) -> UciOption | None:
+        """An option as the protocol declares it; None where the line makes no sense."""
+        return parse_option(line)
+
+    def greeted(self) -> None:
+        """What is to be said before the options that the user wants."""
 
     def ready(self) -> None:
         """Wait until the engine has done all that it was told."""
@@ -139,6 +148,29 @@ class UciClient(EngineProcess):
     def search(self, command: str, timeout: float, grace: float = 0.0) -> Answer:
         """Send the `go` line and wait for the move; see `go`."""
         self._send(command)
+        return self.answer(timeout, grace)
+
+    # --- pondering -----------------------------------------------------------------------------
+
+    def ponder(self, limits: Mapping[str, int]) -> None:
+        """Search the position that was set, in which the expected move has been played, until
+        `hit` or `miss`."""
+        self._send(self.go_line(limits).replace("go", "go ponder", 1))
+
+    def hit(self, timeout: float, grace: float = 0.0) -> Answer:
+        """The expected move was played: wait for the answer to it, as `search` does."""
+        self._send("ponderhit")
+        return self.answer(timeout, grace)
+
+    def miss(self) -> None:
+        """Another move was played: end the search. Raises EngineHungError."""
+        self._send("stop")
+        deadline = time.monotonic() + self.timeout
+        while not self._line("bestmove", deadline).startswith(("bestmove", "nobestmove")):
+            pass
+
+    def answer(self, timeout: float, grace: float) -> Answer:
+        """Wait for the move of the search under way; see `go`."""
         started = time.monotonic()
         deadline, late = started + timeout, False
         ranks: dict[int, str] = {}
@@ -151,7 +183,7 @@ class UciClient(EngineProcess):
                         f"engine {self.name} hangs: no 'bestmove' in the time agreed"
                     )
                 late, deadline = True, deadline + grace
-                self._send(self.stop_word)
+                self._send("stop")
                 continue
             text = line.text
             if text.startswith(("bestmove", "nobestmove")):
@@ -159,7 +191,14 @@ class UciClient(EngineProcess):
                 move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
                 answer = _answer(None if move in NO_MOVES else move, ranks)
                 claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
-                return replace(answer, seconds=line.at - started, late=late, claim=claim)
+                expected = words[3] if words[2:3] == ["ponder"] and len(words) > 3 else ""
+                return replace(
+                    answer,
+                    seconds=line.at - started,
+                    late=late,
+                    claim=claim,
+                    expected="" if expected in NO_MOVES else expected,
+                )
             if text.startswith("info ") and " pv " in text:
                 rank = _number(text.split(), "multipv", 1)
                 # A bound is a score only where the search was cut off before any exact one.

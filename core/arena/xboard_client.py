@@ -37,14 +37,17 @@ class XboardClient(EngineProcess):
         *,
         options: Mapping[str, str] | None = None,
         lines: Sequence[str] = (),
+        ponder: bool = False,
         timeout: float = 20.0,
         cwd: Path | None = None,
     ) -> None:
         """`options` are sent as `option NAME=VALUE`, `memory` and `cores` as commands of their
-        own; `lines` as they are, at every start."""
+        own; `lines` as they are, at every start. ponder: the engine thinks while the other side
+        does (`hard`); else it is told not to (`easy`)."""
         super().__init__(command, timeout=timeout, cwd=cwd)
         self.options_wanted = dict(options or {})
         self.lines = tuple(lines)
+        self.ponders = ponder
         self.features: dict[str, str] = {}
         self._pings = 0
         self._fed = 0
@@ -74,7 +77,7 @@ class XboardClient(EngineProcess):
             word = name.lower()
             known = word in ("memory", "cores")
             self._send(f"{word} {value}" if known else f"option {name}={value}")
-        for text in ("post", "easy", *self.lines):
+        for text in ("post", "hard" if self.ponders else "easy", *self.lines):
             self._send(text)
         self._sync()
 
@@ -88,15 +91,18 @@ class XboardClient(EngineProcess):
     def takes_positions(self) -> bool:
         return self.features.get("setboard") == "1"
 
-    def _sync(self) -> None:
-        """Wait until the engine has done what it was told, where it answers pings."""
+    def _sync(self) -> str:
+        """Wait until the engine has done what it was told, where it answers pings; what it claimed
+        of the game meanwhile, nothing where it did not."""
         if self.features.get("ping") != "1":
-            return
+            return ""
         self._pings += 1
         self._send(f"ping {self._pings}")
         deadline = time.monotonic() + self.timeout
-        while self._line("pong", deadline) != f"pong {self._pings}":
-            pass
+        claim = ""
+        while (line := self._line("pong", deadline)) != f"pong {self._pings}":
+            claim = claim or _claim(line)
+        return claim
 
     # --- a game --------------------------------------------------------------------------------
 
@@ -120,17 +126,28 @@ class XboardClient(EngineProcess):
         self._sync()
 
     def search(self, moves: Sequence[str], turn: Turn) -> Answer:
-        """Play the moves of the game that the engine does not know yet, then ask for one."""
-        self._send("force")
+        """Play the moves of the game that the engine does not know yet, then ask for one.
+
+        An engine that ponders is told the one move, and answers it of itself: `force` would end
+        its thinking. What an engine claims of the game while it is told moves is its answer.
+        """
+        new = moves[self._fed :]
         usermove = "usermove " if self.features.get("usermove") == "1" else ""
-        for text in moves[self._fed :]:
-            self._send(usermove + text)
+        pondering = self.ponders and self._fed > 0 and len(new) == 1
+        if not pondering:
+            self._send("force")
+            for text in new:
+                self._send(usermove + text)
         if turn.allowance.base is not None and self.features.get("time") != "0":
             self._send(f"time {max(0, turn.clock.left) // 10}")
             self._send(f"otim {max(0, turn.clocks[1 - turn.side].left) // 10}")
-        self._sync()
-        self._send("go")
         self._fed = len(moves) + 1
+        if pondering:
+            self._send(usermove + new[0])
+        elif claim := self._sync():
+            return Answer(None, claim=claim)
+        else:
+            self._send("go")
         return self._answer(turn)
 
     def game_over(self, result: str, reason: str) -> None:

@@ -5,6 +5,7 @@
 PROTOCOL is uci (where none is given), ucci, cyclone, xboard or xboard-old (version 1). It plays the
 first legal move by pyffish, or the next one of the line in the environment's FAKE_LINE, with a
 made-up score, and does what MODE says in the game numbered AT (0: always; `dies-from`: from AT on).
+`ponders` names the move it expects; an answer that it had pondered on has depth 9, not 1.
 Games are counted in the file COUNTER, so that a restart does not forget.
 """
 
@@ -86,7 +87,7 @@ def shifted(move: str, by: int) -> str:
 
 
 def uci() -> None:
-    game = Game()
+    game, pondering = Game(), False
     for raw in sys.stdin.buffer:
         line = raw.decode().strip()
         word, _, rest = line.partition(" ")
@@ -114,6 +115,14 @@ def uci() -> None:
             game.fen = fen.strip().replace(" r ", " w ")
             game.moves = played.split()
         elif word == "go":
+            pondering = rest.startswith("ponder")
+            if not pondering:
+                uci_answer(game)
+        elif word == "ponderhit":
+            pondering = False
+            uci_answer(game, depth=9)
+        elif word == "stop" and pondering:
+            pondering = False
             uci_answer(game)
         elif word == "stop" and MODE == "late":
             say(f"bestmove {game.legal()[0]}")
@@ -144,7 +153,7 @@ def greet(word: str) -> None:
     say("uciok")
 
 
-def uci_answer(game: Game) -> None:
+def uci_answer(game: Game, depth: int = 1) -> None:
     mode = game.mode()
     score = "score" if PROTOCOL == "ucci" else "score cp"
     if mode == "dies":
@@ -183,15 +192,19 @@ def uci_answer(game: Game) -> None:
         say(f"bestmove {legal[0]} resign")
         return
     value = -900 if mode == "loses" else len(game.moves)
-    say(f"info depth 1 {score} {value} nodes 1 pv {legal[0] if legal else ''}")
-    say(f"bestmove {legal[0] if legal else '(none)'}")
+    say(f"info depth {depth} {score} {value} nodes 1 pv {legal[0] if legal else ''}")
+    said = f"bestmove {legal[0] if legal else '(none)'}"
+    if mode == "ponders":
+        game.moves.append(legal[0])
+        said += f" ponder {game.legal()[0]}"
+    say(said)
 
 
 # --- XBoard --------------------------------------------------------------------------------------
 
 
 def xboard() -> None:
-    game, force = Game(), False
+    game, force, hard = Game(), False, False
     for raw in sys.stdin.buffer:
         line = raw.decode().strip()
         word, _, rest = line.partition(" ")
@@ -215,7 +228,11 @@ def xboard() -> None:
         elif word == "usermove" or re.fullmatch(r"[a-i]\d[a-i]\d", word):
             game.moves.append(rest or word)
             if not force:
-                xboard_answer(game)
+                xboard_answer(game, depth=9 if hard else 1)
+            elif MODE == "claims-early":
+                say("1/2-1/2 {50 move rule}")
+        elif word in ("hard", "easy"):
+            hard = word == "hard"
         elif word == "go":
             force = False
             xboard_answer(game)
@@ -225,11 +242,11 @@ def xboard() -> None:
             return
 
 
-def xboard_answer(game: Game) -> None:
+def xboard_answer(game: Game, depth: int = 1) -> None:
     mode = game.mode()
     if mode == "dies":
         die()
-    if mode == "hangs":
+    if mode in ("hangs", "claims-early"):
         hang()
     if mode == "late":
         return
@@ -246,7 +263,7 @@ def xboard_answer(game: Game) -> None:
         return
     move = game.legal()[0]
     say("1 bad line")
-    say(f"1. {len(game.moves)} 0 1 {move}")
+    say(f"{depth}. {len(game.moves)} 0 1 {move}")
     say(f"1. ... {move}" if PROTOCOL == "xboard-old" else f"move {move}")
     game.moves.append(move)
 

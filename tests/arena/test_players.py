@@ -289,6 +289,50 @@ def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
         player.close()
 
 
+def test_what_is_claimed_while_moves_are_told_is_no_hang(tall: Rules) -> None:
+    """A program that has a rule of its own for draws says so, and waits for the next game."""
+    player = external_player(tall, "xboard", command("xboard", "claims-early"))
+    game = Game.from_uci(tall, None, LINE.split()[:2])
+    try:
+        player.start()
+        for _ in range(2):
+            player.new_game(game)
+            with pytest.raises(Fault, match="50 move rule") as fault:
+                player.play(game, turn(Allowance(depth=1)))
+            assert fault.value.reason == "false claim"
+    finally:
+        player.close()
+
+
+@pytest.mark.parametrize("protocol", ["uci", "ucci", "cyclone", "xboard"])
+def test_pondering(tall: Rules, protocol: str) -> None:
+    """Depths tell which answers the engine had pondered on."""
+    line = LINE.split()
+    clock = turn(Allowance.parse("60+1"))
+    for ponder in (True, False):
+        player = external_player(tall, protocol, command(protocol, "ponders"), ponder=ponder)
+        try:
+            player.start()
+            for answers, depths in (
+                ((line[1], line[3], line[5]), [1, 9, 9, 9]),
+                # another move than the expected one; XBoard's programs do not tell what they expect
+                ((line[1], "a10a9", line[5]), [1, 9, 9 if protocol == "xboard" else 1, 9]),
+            ):
+                game, found = Game(tall), []
+                player.new_game(game)
+                for answer in (*answers, ""):
+                    reply = player.play(game, clock)
+                    found.append(reply.depth)
+                    game.push(reply.move)
+                    player.ponder(game, clock)
+                    if answer:
+                        game.push_uci(answer)
+                assert found == (depths if ponder else [1, 1, 1, 1])
+                player.game_over("1-0", "checkmate")
+        finally:
+            player.close()
+
+
 @pytest.mark.parametrize("mode", ["san", "castles"])
 def test_moves_in_san_are_read(drops: Rules, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_LINE", "O-O")
