@@ -26,6 +26,11 @@ LEAVING_MATTERS = 1
 """A piece there pins, blocks a leg, or serves as a hurdle: moving it away may give check."""
 ENTERING_MATTERS = 2
 """The square is empty, and a piece put there becomes a hurdle."""
+ENTERING_SAVES = 4
+"""A piece put there may end a check: it captures or blocks."""
+LEAVING_SAVES = 8
+"""A piece that goes from there may end a check: it was the hurdle."""
+ANYTHING = LEAVING_MATTERS | ENTERING_MATTERS | ENTERING_SAVES | LEAVING_SAVES
 
 
 @inlined
@@ -104,7 +109,7 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
     """Whether `them` attack the king; marks in `work["marks"]` the squares that matter to it.
 
     Marks have to be zero before. Not every marked square can expose the king, but every square
-    that can is marked.
+    that can is marked; and every square is marked that a move must enter or leave to end a check.
     """
     board = p["board"]
     marks = work["marks"]
@@ -131,6 +136,8 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
                         break
                     if hits:
                         check = True
+                        for j in range(i + 1):
+                            marks[program[at + j] & SQUARE_MASK] |= ENTERING_SAVES
                     if ((piece - 1) >> COLOUR_BIT) == them:
                         break  # theirs to move out of the way, not ours
                     blocker = square
@@ -140,6 +147,7 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
                 entry = program[at + i]
                 if captures(board[entry & SQUARE_MASK], them, entry):
                     check = True
+                    marks[entry & SQUARE_MASK] |= ENTERING_SAVES
             at += n
         elif opcode == LAME:  # n holds the legs
             entry = program[at]
@@ -147,6 +155,8 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
                 near, far = n & SQUARE_MASK, n >> 7
                 if board[near] == 0 and board[far] == 0:
                     check = True
+                    for square in (entry & SQUARE_MASK, near, far):
+                        marks[square] |= ENTERING_SAVES
                 else:
                     marks[near] |= LEAVING_MATTERS
                     marks[far] |= LEAVING_MATTERS
@@ -158,13 +168,20 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
             hurdle = board[program[at] & SQUARE_MASK] != 0
             for i in range(n):
                 entry = program[at + i]
-                marks[entry & SQUARE_MASK] |= LEAVING_MATTERS | ENTERING_MATTERS
+                marks[entry & SQUARE_MASK] |= ANYTHING
                 piece = board[entry & SQUARE_MASK]
                 if i > 0 and hurdle and piece != 0:
                     hurdle = False
                     if captures(piece, them, entry):
                         check = True
             at += n
+
+
+@inlined
+def open_hops(program: Record, at: Number, i: Number, marks: Record) -> None:
+    """Mark the squares of a ray of pairs up to the i-th, from which it gives check."""
+    for j in range(i + 1):
+        marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_SAVES
 
 
 @inlined
@@ -187,6 +204,7 @@ def scan_hops(t: Record, p: Record, them: Number, at: Number, n: Number, work: R
         if met == 0:
             if hits:
                 check = True
+                open_hops(program, at, i, marks)
             if hops:
                 for j in range(i):
                     marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_MATTERS
@@ -196,6 +214,8 @@ def scan_hops(t: Record, p: Record, them: Number, at: Number, n: Number, work: R
                 marks[first] |= LEAVING_MATTERS
             if hops:
                 check = True
+                open_hops(program, at, i, marks)
+                marks[first] |= LEAVING_SAVES
             second = square
         else:
             if hops:

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from variant_ai.core.rules.attacks import (
     COLOUR_BIT,
     ENTERING_MATTERS,
+    ENTERING_SAVES,
     LEAVING_MATTERS,
+    LEAVING_SAVES,
     TYPE_MASK,
     attacked,
     scan_king,
@@ -227,6 +229,7 @@ def board_moves(
         kind = (piece - 1) & TYPE_MASK
         is_king = origin == king
         tested = check or is_king or (marks[origin] & LEAVING_MATTERS) != 0
+        stays = check and not is_king and marks[origin] & LEAVING_SAVES == 0
         choices = np.int64(t["choices"][kind * MAX_CHOICES])
         row = piece * MAX_SQUARES
         at = t["forward_start"][row + origin]
@@ -277,7 +280,8 @@ def board_moves(
                             break
                 if (tested or gone >= 0 or (marks[target] & ENTERING_MATTERS) != 0) and king >= 0:
                     after = target if is_king else king
-                    if not safe_after(t, p, origin, target, piece, gone, after, them):
+                    useless = stays and gone < 0 and marks[target] & ENTERING_SAVES == 0
+                    if useless or not safe_after(t, p, origin, target, piece, gone, after, them):
                         if last:
                             break
                         continue
@@ -372,7 +376,7 @@ def drop_moves(
     low = COLOUR_STRIDE * us
     per_file = t["features"] & PER_FILE
     for target in range(t["squares"]):
-        if board[target] != 0:
+        if board[target] != 0 or (check and marks[target] & ENTERING_SAVES == 0):
             continue
         if (
             (check or (marks[target] & ENTERING_MATTERS) != 0)

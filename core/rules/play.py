@@ -48,13 +48,9 @@ def play_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Numbe
     becomes 0.
     """
     q[j] = p[i]
-    table, r = t[0], q[j]
-    advance(table, r, move)
-    if table["features"] & COUNTS_CHECKS and r["clock"] > 0:
-        us = np.int64(r["side"])
-        king = np.int64(r["kings"][us])
-        if king >= 0 and attacked(table, r, 1 - us, king):
-            r["checks"][1 - us] += 1  # a resetting move's own check is not counted
+    advance(t[0], q[j], move)
+    if t[0]["features"] & COUNTS_CHECKS and is_in_check(t, q, j):
+        count_given_check(t, q, j)
 
 
 @njit
@@ -63,6 +59,14 @@ def replay_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Num
     asks for, stays as it was, which saves a search for checks after every move."""
     q[j] = p[i]
     advance(t[0], q[j], move)
+
+
+@njit
+def count_given_check(t: Record, p: Record, i: Number) -> None:
+    """Complete a `replay_into` whose move gave check: afterwards all is as after `play_into`."""
+    if t[0]["features"] & COUNTS_CHECKS and p[i]["clock"] > 0:
+        # a resetting move's own check is not counted
+        p[i]["checks"][1 - np.int64(p[i]["side"])] += 1
 
 
 @njit

@@ -5,7 +5,8 @@ The value of a node is a function of its edges (arXiv 2012.11045 keeps a mean in
     Q(n) = (V(n) + sum over a of N(n, a) * Q(n, a)) / (1 + sum over a of N(n, a))
 
 with V(n) the evaluator's value and Q(n, a) = -Q(child). It is computed anew for every node of the
-path, so what another parent's visits taught a child reaches this path at its next visit.
+path, so what another parent's visits taught a child reaches this path at its next visit. The rate of
+draws, which selects nothing, is the mean of what the visits brought.
 
 With `q-epsilon` and `none` an edge keeps the mean of the values that came through it, and the node
 the mean of all, as in a tree.
@@ -17,7 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, borrowing
-from variant_ai.core.search.nodes import CLOSES, DRAWN, LOST, UNPROVEN, WON, Arrays
+from variant_ai.core.search.nodes import (
+    ASKS,
+    CLOSES,
+    DRAWN,
+    LOST,
+    REPEATS,
+    UNPROVEN,
+    WON,
+    Arrays,
+    child_proof,
+    child_q,
+)
 from variant_ai.core.search.settings import CATCH_UP
 
 FAR = 32_000
@@ -26,7 +38,7 @@ FAR = 32_000
 
 @borrowing
 def recompute(g: Arrays, s: Record, node: Number) -> None:
-    """Q, draw rate and visits of an OPEN node from its edges, and what they prove.
+    """Q and visits of an OPEN node from its edges, and what they prove.
 
     The solver: a lost child makes a win, by the shortest line; if all children are won for the
     opponent it is a loss, by the longest; if all are proven and one is drawn, a draw. A node one of
@@ -37,7 +49,6 @@ def recompute(g: Arrays, s: Record, node: Number) -> None:
     slots = np.int64(record["slots"])
     opened = np.int64(record["opened"])
     total = np.float64(record["value"])
-    draws = np.int64(record["own_draw"]) / 65535.0
     visits = np.int64(1)
     drawn = False
     unproven = opened < np.int64(record["count"]) or record["flags"] & CLOSES != 0
@@ -45,34 +56,29 @@ def recompute(g: Arrays, s: Record, node: Number) -> None:
     longest = np.int64(0)
     for e in range(opened):
         edge = g.slots[slots + e]
-        child = np.int64(edge["child"])
         n = np.int64(edge["visits"])
-        repeat = np.int64(edge["repeat"])
         visits += n
-        if repeat != 0:
-            entry = g.repeats[repeat]
+        if edge["flags"] & REPEATS:
+            entry = g.repeats[np.int64(edge["repeat"])]
             n -= np.int64(entry["visits"])
             total += np.float64(entry["sum"])
-            draws += np.float64(entry["draws"])
+        child = np.int64(edge["child"])
         if child == 0:
             unproven = True
             continue
-        there = g.nodes[child]
-        total -= n * np.float64(there["q"])
-        draws += n * np.float64(there["draw"])
-        proof = there["proof"]
+        total -= n * child_q(g, edge)
+        proof = child_proof(g, edge)
         if proof == UNPROVEN:
             unproven = True
         elif proof == LOST:
-            quickest = min(quickest, np.int64(there["distance"]) + 1)
+            quickest = min(quickest, np.int64(g.nodes[child]["distance"]) + 1)
         elif proof == WON:
-            longest = max(longest, np.int64(there["distance"]) + 1)
+            longest = max(longest, np.int64(g.nodes[child]["distance"]) + 1)
         else:
             drawn = True
     record["visits"] = visits
     if s[0]["backup"] == CATCH_UP:
         record["q"] = total / visits
-        record["draw"] = draws / visits
     if s[0]["solver"]:
         if quickest < FAR:
             prove(g, node, np.int64(WON), quickest)
@@ -107,8 +113,8 @@ def back_up(
     """Add one visit to the edges of a path, deepest first.
 
     path: int32 [rows, 2, depth], nodes and their edges; `length` of them are in use. `value` and
-    `draw` are of the position behind the last edge, for its side to move; they matter only where
-    edges keep values. `flown` 1 also ends the visit's flight.
+    `draw` are of the position behind the last edge, for its side to move; the value matters only
+    where edges keep values. `flown` 1 also ends the visit's flight.
     """
     keeps = s[0]["backup"] != CATCH_UP
     for d in range(length - 1, -1, -1):
@@ -120,6 +126,13 @@ def back_up(
         if flown:
             edge["flight"] -= 1
             record["flight"] -= 1
+        child = np.int64(edge["child"])
+        if child != 0 and edge["flags"] & ASKS == 0:
+            edge["q"] = g.nodes[child]["q"]
+            edge["proof"] = g.nodes[child]["proof"]
+        if record["proof"] == UNPROVEN:
+            n = np.int64(record["visits"]) + 1
+            record["draw"] += (draw - np.float64(record["draw"])) / n
         if keeps:
             value = -value
             mean = np.float64(g.edge_values[slot])
@@ -127,9 +140,8 @@ def back_up(
             if record["proof"] == UNPROVEN:
                 n = np.int64(record["visits"]) + 1
                 record["q"] += (value - np.float64(record["q"])) / n
-                record["draw"] += (draw - np.float64(record["draw"])) / n
         recompute(g, s, node)
-        if keeps and record["proof"] != UNPROVEN:
+        if record["proof"] != UNPROVEN:
             value = np.float64(record["q"])
             draw = np.float64(record["draw"])
     g.state[0]["visits"] += 1

@@ -22,9 +22,10 @@ from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
 from variant_ai.core.rules.ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
 from variant_ai.core.rules.giving_check import checks_into
 from variant_ai.core.rules.movegen import legal_moves_into
-from variant_ai.core.rules.play import play_into
+from variant_ai.core.rules.play import count_given_check, play_into, replay_into
 from variant_ai.core.search.backup import back_up, fly, prove
 from variant_ai.core.search.nodes import (
+    CHECKED,
     CLOSES,
     DRAWN,
     END,
@@ -34,9 +35,12 @@ from variant_ai.core.search.nodes import (
     MARKING,
     MATES,
     OPEN,
+    REPEATS,
+    SHARED,
     UNKNOWN,
     UNPROVEN,
     WAITING,
+    WINS,
     WON,
     Arrays,
     allocate_node,
@@ -44,7 +48,9 @@ from variant_ai.core.search.nodes import (
     first_prior,
     open_edge,
     repeat_of,
+    share,
 )
+from variant_ai.core.search.prefetch import prefetch
 from variant_ai.core.search.repetition import (
     ASK_FROM,
     ASK_SHARE,
@@ -124,6 +130,8 @@ def make_node(t: Record, s: Record, g: Arrays, w: Trail, at: Number, key: Number
         return node
     record = g.nodes[node]
     record["key"] = key
+    if w.work[0]["check"]:
+        record["flags"] = CHECKED
     if end == NO_END:
         first = first_move(node, n)
         moves = w.out[0]["move"]
@@ -146,15 +154,29 @@ def finish(s: Record, g: Arrays, node: Number, winner: Number, side: Number, pro
         proof = np.int64(WON) if winner == side else np.int64(LOST)
     prove(g, node, proof, np.int64(0))
     record["value"] = record["q"]
-    record["own_draw"] = 65535 if winner < 0 else 0
     if not (proves and s[0]["solver"]):
         record["proof"] = UNPROVEN
 
 
 @borrowing
-def link(g: Arrays, node: Number, edge: Number, child: Number) -> None:
-    """Let an edge lead to a node. A marking that has passed the parent must not miss the child."""
-    g.slots[np.int64(g.nodes[node]["slots"]) + edge]["child"] = child
+def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> None:
+    """Let an edge lead to a node, `known` if there was one for its position already.
+
+    A marking that has passed the parent must not miss the child.
+    """
+    slot = g.slots[np.int64(g.nodes[node]["slots"]) + edge]
+    there = g.nodes[child]
+    slot["child"] = child
+    if known:
+        share(g, child)
+        slot["flags"] |= SHARED
+    else:
+        there["parent"] = node
+        if slot["flags"] & REPEATS == 0:
+            slot["q"] = there["q"]
+            slot["proof"] = there["proof"]
+    if there["state"] == END and there["q"] <= -1.0:
+        slot["flags"] |= WINS
     state = g.state[0]
     if state["phase"] == MARKING and g.nodes[child]["mark"] != state["mark"]:
         g.nodes[child]["mark"] = state["mark"]
@@ -173,7 +195,7 @@ def stops_at(g: Arrays, s: Record, slot: Number) -> Truth:
     if child["state"] != OPEN:
         return False
     own = np.int64(edge["visits"])
-    if edge["repeat"] != 0:
+    if edge["flags"] & REPEATS:
         own -= np.int64(g.repeats[np.int64(edge["repeat"])]["visits"])
     if own == 0:
         return True
@@ -212,10 +234,10 @@ def verdict_on_cycle(
         place = judged_place(w.judged, cycle_key(w.line, first, at))
         if w.judged[place]["used"]:
             return np.int64(w.judged[place]["value"])
-        repeat = np.int64(g.slots[slot]["repeat"])
         if near:
             return np.int64(UNKNOWN)
-        if repeat != 0:
+        if g.slots[slot]["flags"] & REPEATS:
+            repeat = np.int64(g.slots[slot]["repeat"])
             if g.repeats[repeat]["verdict"] != UNKNOWN:
                 return np.int64(g.repeats[repeat]["verdict"])
             times = np.int64(g.repeats[repeat]["visits"])
@@ -343,8 +365,16 @@ def descend(
         path[row, 0, depth] = node
         path[row, 1, depth] = edge
         slot = np.int64(record["slots"]) + edge
+        child = np.int64(g.slots[slot]["child"])
+        for cell in range(3):
+            prefetch(g.nodes, child + cell)
         move = np.int64(g.moves[first_move(node, np.int64(record["count"])) + edge])
-        play_into(t, w.line, at, w.line, at + 1, move)
+        if child == 0:
+            play_into(t, w.line, at, w.line, at + 1, move)
+        else:
+            replay_into(t, w.line, at, w.line, at + 1, move)
+            if g.nodes[child]["flags"] & CHECKED:
+                count_given_check(t, w.line, at + 1)
         at += 1
         depth += 1
         first = cycle_start(s, w.line, np.int64(trip["root_at"]), at, w.past)
@@ -360,19 +390,19 @@ def descend(
             back_up(g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, flown)
             state["terminals"] += 1
             return np.int64(DONE)
-        child = np.int64(g.slots[slot]["child"])
         if child == 0:
             key = node_key(w.line, at, s[0]["read"])
             if s[0]["transpositions"]:
                 child = find(g, key)
-            if child != 0:
+            known = child != 0
+            if known:
                 state["merges"] += 1
             else:
                 child = make_node(t, s, g, w, at, key)
                 if child == 0:
                     return np.int64(FULL)
                 insert(g, child, key)
-            link(g, node, edge, child)
+            link(g, node, edge, child, known)
         if s[0]["transpositions"] and stops_at(g, s, slot):
             value = correction(g, s, slot)
             draw = np.float64(g.nodes[child]["draw"])

@@ -5,7 +5,7 @@ line each, and a node is named by its first cell. A descent through a node with 
 two neighbouring lines and no more:
 
     cell 0   key · q · visits · slots · opened · proof · ...          48 bytes
-             slot 0: child, visits, flight, repeat                    16 bytes
+             slot 0: child, visits, q, flight, proof, flags           16 bytes
     cell 1   slot 1                                                   16 bytes
              priors   p0 >= p1 >= p2 >= ...   of all legal moves       2 bytes each
              moves    m0    m1    m2    ...   in the same order        4 bytes each
@@ -14,6 +14,11 @@ two neighbouring lines and no more:
 Of its edges only those that were ever tried have a slot. Untried edges all have the same Q, so the
 next one tried is always the first untried one, and the tried ones are a prefix. From the third on,
 slots live in a block of their own, whose room doubles.
+
+Selection and back-up look at every tried edge of every node of a path, and a child's Q would cost a
+cache miss each. So a slot has a copy of it. A child with one parent changes only when a visit comes
+through that parent, and back-up renews the copy then; slots of a child with several are SHARED and
+have no copy: the child is asked. `child_q` knows which.
 
 The arrays of `Arrays` are views of the one arena, each with its own unit. Blocks that are given back
 go to a list of blocks of their size, and neighbours are joined when a sweep is over: memory is used
@@ -37,21 +42,19 @@ NODE = np.dtype(
         ("key", "u8"),  # full key: position and the counters that planes or rules read
         ("q", "f4"),  # value of the node, for its side to move; exact where proven
         ("value", "f4"),  # what the evaluator said of the position alone
-        ("draw", "f4"),  # probability of a draw, averaged like q
+        ("draw", "f4"),  # probability of a draw, mean of what its visits brought
         ("visits", "i4"),  # 1 + sum of the edges' visits; 0 until evaluated
         ("slots", "i4"),  # index of its first slot
         ("next", "i4"),  # next node of the hash chain; 0 ends
+        ("parent", "i4"),  # the only node with an edge to it; 0 where that is not known
         ("flight", "i2"),  # descents through its edges that are not backed up yet
-        ("own_draw", "u2"),  # the evaluator's probability of a draw, in 1/65535
         ("count", "u2"),  # legal moves
         ("opened", "u2"),  # edges that have a slot
         ("distance", "i2"),  # plies to the end of the game where proven won or lost
         ("state", "i1"),  # FRESH, WAITING, OPEN, END
         ("proof", "i1"),  # UNPROVEN, WON, DRAWN, LOST for the side to move
-        ("room", "i1"),  # room for 2**room slots
         ("mark", "u1"),  # last marking that reached it
-        ("flags", "u1"),  # CLOSES, LOOKED, MATES
-        ("unused", "u1"),
+        ("flags", "u1"),  # CLOSES, LOOKED, MATES, CHECKED
         ("slot0", "i4", (4,)),  # reached as a SLOT
     ]
 )
@@ -65,15 +68,33 @@ LOOKED = 2
 """Flag: its checks have been tried for mate."""
 MATES = 4
 """Flag: the first untried edge mates."""
+CHECKED = 8
+"""Flag: the side to move is in check."""
 
 SLOT = np.dtype(
-    [
-        ("child", "i4"),  # node, 0 none
-        ("visits", "i4"),  # of this edge, repetitions included
-        ("flight", "i4"),  # descents through it that are not backed up yet
-        ("repeat", "i4"),  # entry of `repeats`, 0 none
-    ]
+    {
+        "names": ["child", "visits", "q", "repeat", "flight", "proof", "flags"],
+        "formats": ["i4", "i4", "f4", "i4", "i2", "i1", "u1"],
+        "offsets": [0, 4, 8, 8, 12, 14, 15],
+        "itemsize": 16,
+    }
 )
+"""child    node, 0 none
+visits   of this edge, repetitions included
+q        copy of the child's, for the child's side to move; with ASKS it is not kept
+repeat   in the place of q where the edge REPEATS: entry of `repeats`
+flight   descents through it that are not backed up yet
+proof    copy of the child's; with ASKS it is not kept
+flags    SHARED, REPEATS, WINS
+"""
+SHARED = 1
+"""Slot flag: other edges lead to the child as well."""
+REPEATS = 2
+"""Slot flag: visits of the edge have closed a repetition."""
+WINS = 4
+"""Slot flag: the game is over at the child, and won for the side that moves along the edge."""
+ASKS = SHARED | REPEATS
+"""Slot flags with either of which the child itself has to be asked."""
 REPEAT = np.dtype(
     [
         ("visits", "i4"),  # visits of the edge that closed a repetition
@@ -85,8 +106,8 @@ REPEAT = np.dtype(
 )
 UNKNOWN = 2
 
-INLINE_ROOM = 1
-"""log2 of the slots that a node has itself."""
+INLINE_SLOTS = 2
+"""Slots that a node has itself."""
 CLASSES = 768
 """Blocks have fewer cells than this."""
 USED = 1 << 15
@@ -229,6 +250,15 @@ def node_cells(count: Number) -> Number:
 
 
 @borrowing
+def block_cells(opened: Number) -> Number:
+    """Cells of the block that the slots of so many edges live in, 0 for none."""
+    room = np.int64(INLINE_SLOTS)
+    while room < opened:
+        room *= 2
+    return room >> 2 if room > INLINE_SLOTS else np.int64(0)
+
+
+@borrowing
 def take_cells(g: Arrays, size: Number) -> Number:
     """A block of so many cells, 0 where memory is full."""
     state = g.state[0]
@@ -289,14 +319,13 @@ def allocate_node(g: Arrays, count: Number) -> Number:
     record["visits"] = 0
     record["slots"] = node * 4 + 3
     record["next"] = 0
+    record["parent"] = 0
     record["flight"] = 0
-    record["own_draw"] = 0
     record["count"] = count
     record["opened"] = 0
     record["distance"] = 0
     record["state"] = FRESH
     record["proof"] = UNPROVEN
-    record["room"] = INLINE_ROOM
     record["mark"] = g.state[0]["mark"]
     record["flags"] = 0
     return node
@@ -307,26 +336,26 @@ def open_edge(g: Arrays, node: Number) -> Truth:
     """Give the first untried edge a slot; False where memory is full."""
     record = g.nodes[node]
     opened = np.int64(record["opened"])
-    room = np.int64(record["room"])
     old = np.int64(record["slots"])
-    if opened == 1 << room:
-        block = take_cells(g, np.int64((2 << room) >> 2))
+    if opened >= INLINE_SLOTS and opened & (opened - 1) == 0:  # its room is full: twice as much
+        block = take_cells(g, opened >> 1)
         if block == 0:
             return False
         for k in range(opened):
             g.slots[block * 4 + k] = g.slots[old + k]
             if g.edge_values.shape[0] > 1:
                 g.edge_values[block * 4 + k] = g.edge_values[old + k]
-        if room > INLINE_ROOM:
-            give_cells(g, old >> 2, np.int64((1 << room) >> 2))
+        if opened > INLINE_SLOTS:
+            give_cells(g, old >> 2, opened >> 2)
         old = block * 4
         record["slots"] = old
-        record["room"] = room + 1
     slot = g.slots[old + opened]
     slot["child"] = 0
     slot["visits"] = 0
+    slot["q"] = 0
     slot["flight"] = 0
-    slot["repeat"] = 0
+    slot["proof"] = UNPROVEN
+    slot["flags"] = 0
     if g.edge_values.shape[0] > 1:
         g.edge_values[old + opened] = 0
     record["opened"] = opened + 1
@@ -339,13 +368,14 @@ def free_node(g: Arrays, node: Number) -> None:
     record, state = g.nodes[node], g.state[0]
     slots = np.int64(record["slots"])
     for k in range(np.int64(record["opened"])):
-        repeat = np.int64(g.slots[slots + k]["repeat"])
-        if repeat != 0:
+        slot = g.slots[slots + k]
+        if slot["flags"] & REPEATS:
+            repeat = np.int64(slot["repeat"])
             g.repeats[repeat]["next"] = state["repeat_free"]
             state["repeat_free"] = repeat
-    room = np.int64(record["room"])
-    if room > INLINE_ROOM:
-        give_cells(g, slots >> 2, np.int64((1 << room) >> 2))
+    own_block = block_cells(np.int64(record["opened"]))
+    if own_block > 0:
+        give_cells(g, slots >> 2, own_block)
     state["node_count"] -= 1
     give_cells(g, node, node_cells(np.int64(record["count"])))
 
@@ -354,9 +384,8 @@ def free_node(g: Arrays, node: Number) -> None:
 def repeat_of(g: Arrays, slot: Record) -> Number:
     """The slot's entry of `repeats`, made if it has none; 0 where there is no room."""
     state = g.state[0]
-    entry = np.int64(slot["repeat"])
-    if entry != 0:
-        return entry
+    if slot["flags"] & REPEATS:
+        return np.int64(slot["repeat"])
     entry = np.int64(state["repeat_free"])
     if entry != 0:
         state["repeat_free"] = g.repeats[entry]["next"]
@@ -370,5 +399,35 @@ def repeat_of(g: Arrays, slot: Record) -> Number:
     g.repeats[entry]["sum"] = 0.0
     g.repeats[entry]["draws"] = 0.0
     g.repeats[entry]["verdict"] = UNKNOWN
+    slot["flags"] |= REPEATS
     slot["repeat"] = entry
     return entry
+
+
+@borrowing
+def child_q(g: Arrays, slot: Record) -> float:
+    """Q of the child of a slot that has one, for the child's side to move."""
+    if slot["flags"] & ASKS:
+        return np.float64(g.nodes[np.int64(slot["child"])]["q"])
+    return np.float64(slot["q"])
+
+
+@borrowing
+def child_proof(g: Arrays, slot: Record) -> Number:
+    """What is proven of the child of a slot that has one."""
+    if slot["flags"] & ASKS:
+        return np.int64(g.nodes[np.int64(slot["child"])]["proof"])
+    return np.int64(slot["proof"])
+
+
+@borrowing
+def share(g: Arrays, node: Number) -> None:
+    """Let nobody keep a copy of a node's Q: from now on it may change unseen by its parent."""
+    parent = np.int64(g.nodes[node]["parent"])
+    if parent == 0:
+        return
+    g.nodes[node]["parent"] = 0
+    slots = np.int64(g.nodes[parent]["slots"])
+    for k in range(np.int64(g.nodes[parent]["opened"])):
+        if g.slots[slots + k]["child"] == node:
+            g.slots[slots + k]["flags"] |= SHARED

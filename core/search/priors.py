@@ -105,9 +105,8 @@ def expand_node(
         chances[k] /= total
     settle(t, s, g, node, p, i, scratch, work, trial)
     record["value"] = min(max(value, -1.0), 1.0)
-    record["own_draw"] = np.int64(min(max(draw, 0.0), 1.0) * 65535.0 + 0.5)
     record["q"] = record["value"]
-    record["draw"] = np.int64(record["own_draw"]) / 65535.0
+    record["draw"] = min(max(draw, 0.0), 1.0)
     record["visits"] = 1
     record["state"] = OPEN
     return True

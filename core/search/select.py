@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, borrowing
-from variant_ai.core.search.nodes import END, WON, Arrays, first_prior
+from variant_ai.core.search.nodes import (
+    REPEATS,
+    WINS,
+    WON,
+    Arrays,
+    child_proof,
+    child_q,
+    first_prior,
+)
 from variant_ai.core.search.priors import decode_prior
 from variant_ai.core.search.settings import CATCH_UP, DRAW, LOSS, TABLED
 
@@ -25,22 +33,20 @@ NO_EDGE = -1
 def edge_value(g: Arrays, s: Record, slot: Number) -> float:
     """Q(s, a) of a slot with visits, for the side that moves along it.
 
-    It is read from the child, so that all parents see what any of them has learnt. Visits that
+    It is the child's, so that all parents see what any of them has learnt. Visits that
     closed a repetition are a matter of the path, not of the child: they keep a value of their own
     (w_rep of n_rep visits): Q = ((N - n_rep) * -Q(child) + w_rep) / N.
     """
     edge = g.slots[slot]
     if s[0]["backup"] != CATCH_UP:
         return np.float64(g.edge_values[slot])
-    child = np.int64(edge["child"])
-    repeat = np.int64(edge["repeat"])
-    if repeat == 0:
-        return -np.float64(g.nodes[child]["q"])
-    entry = g.repeats[repeat]
+    if edge["flags"] & REPEATS == 0:
+        return -child_q(g, edge)
+    entry = g.repeats[np.int64(edge["repeat"])]
     visits = np.int64(edge["visits"])
     value = np.float64(entry["sum"])
-    if child != 0:
-        value -= (visits - np.int64(entry["visits"])) * np.float64(g.nodes[child]["q"])
+    if edge["child"] != 0:
+        value -= (visits - np.int64(entry["visits"])) * child_q(g, edge)
     return value / visits
 
 
@@ -85,6 +91,8 @@ def select_edge(
         if settings["adaptive"]:
             divisor -= math.exp(-total / settings["u_base"]) * (low - settings["u_init"])
     unvisited = unvisited_value(g, s, node)
+    solver = settings["solver"]
+    follows = settings["backup"] == CATCH_UP  # an edge's Q is its child's
     best = -np.inf
     chosen = np.int64(NO_EDGE)
     for e in range(opened):
@@ -92,17 +100,22 @@ def select_edge(
             continue
         slot = slots + e
         edge = g.slots[slot]
-        child = np.int64(edge["child"])
         visits = np.int64(edge["visits"])
-        if child != 0 and edge["repeat"] == 0:
-            there = g.nodes[child]
-            if settings["mate_stop"] and there["state"] == END and there["q"] <= -1.0:
-                return np.int64(e)  # 000 9.2.7: a move that ends the game won needs no rival
-            if settings["solver"] and there["proof"] == WON:
-                continue  # a move proven to lose is never visited again
+        flags = edge["flags"]
         q = unvisited
-        if visits > 0:
-            q = edge_value(g, s, slot)
+        if flags == 0 and follows:
+            if solver and edge["proof"] == WON:
+                continue  # a move proven to lose is never visited again
+            if visits > 0:
+                q = -np.float64(edge["q"])
+        else:
+            if flags & REPEATS == 0:
+                if flags & WINS and settings["mate_stop"]:
+                    return np.int64(e)  # 000 9.2.7: a move that ends the game won needs no rival
+                if solver and edge["child"] != 0 and child_proof(g, edge) == WON:
+                    continue
+            if visits > 0:
+                q = edge_value(g, s, slot)
         n = np.float64(visits)
         flight = np.int64(edge["flight"])
         if flight > 0:

@@ -182,11 +182,12 @@ class SlowTree(Tree):
             if child == 0:
                 key = self._key(position)
                 child = int(find(g, key)) if s[0]["transpositions"] else 0
-                state["merges"] += child != 0
+                known = child != 0
+                state["merges"] += known
                 child = child or self._make_node(position, key)
                 if child == 0:
                     return FULL
-                link(g, np.int64(node), np.int64(edge), np.int64(child))
+                link(g, np.int64(node), np.int64(edge), np.int64(child), np.bool_(known))
             if s[0]["transpositions"] and stops_at(g, s, np.int64(slot)):
                 state["catches"] += 1
                 return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))

@@ -34,6 +34,7 @@ from variant_ai.core.search.nodes import (
     MARKING,
     MATES,
     OPEN,
+    REPEATS,
     SWEEPING,
     UNPROVEN,
     WON,
@@ -44,6 +45,7 @@ from variant_ai.core.search.nodes import (
     first_prior,
     new_arrays,
     reset_counters,
+    share,
 )
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.priors import EXPANDER, decode_priors
@@ -115,6 +117,7 @@ class Tree:
         self.complete(batch, 0, 1, np.zeros(1, np.float32), logits, None)
         grown(self.arrays)
         find(self.arrays, self._key(self._trail.line[:1].copy()))
+        share(self.arrays, np.int64(self.root))
         begin_reclaim(self.arrays)
         self.finish_reclaim()
         cycle_key(self._trail.line, np.int64(0), np.int64(0))
@@ -197,8 +200,8 @@ class Tree:
             return False
         if node != self.root:
             self._finish_sweep()
-            self.root = node
-            g.state[0]["root"] = node
+            share(g, np.int64(node))  # its parents are about to go
+            self._take_root(node)
             begin_reclaim(g)
             self._check_proof(game)
         return True
@@ -243,6 +246,7 @@ class Tree:
             if int(g.nodes[node]["count"]):
                 g.nodes[node]["proof"] = UNPROVEN
                 g.nodes[node]["flags"] |= CLOSES
+                share(g, np.int64(node))  # no slot may keep the proof
 
     def proven_line(self, node: int) -> list[tuple[int, int]]:
         """Moves and nodes of the shortest proven win or the longest defence from a proven node."""
@@ -404,7 +408,7 @@ class Tree:
         key = np.uint64(cycle_key(trail.line, np.int64(first), np.int64(last)))
         value = 0 if winner is None else (1 if winner == side else -1)
         slot = g.slots[int(g.nodes[node]["slots"]) + edge]
-        if slot["repeat"]:
+        if int(slot["flags"]) & REPEATS:
             g.repeats[int(slot["repeat"])]["verdict"] = value
         place = int(judged_place(self._judged, key))
         self._judged[place]["key"] = key
@@ -465,7 +469,7 @@ class Tree:
         q = np.where(known, -there["q"].astype(np.float64), 0.0)
         draws = np.where(known, there["draw"].astype(np.float64), 0.0)
         repeats = np.zeros(n, np.int32)
-        repeats[:opened] = slots["repeat"]
+        repeats[:opened] = np.where(slots["flags"] & REPEATS, slots["repeat"], 0)
         closes = np.zeros(n, bool)
         for e in np.flatnonzero(repeats).tolist():
             entry = g.repeats[int(repeats[e])]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from variant_ai.core.search.nodes import REPEATS
 from variant_ai.core.search.search import Search
 
 
@@ -37,7 +38,7 @@ def equation(search: Search, node: int) -> tuple[np.float32, int]:
         slot = g.slots[int(record["slots"]) + k]
         n = int(slot["visits"])
         visits += n
-        if slot["repeat"]:
+        if slot["flags"] & REPEATS:
             entry = g.repeats[int(slot["repeat"])]
             n -= int(entry["visits"])
             total += float(entry["sum"])

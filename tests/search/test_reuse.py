@@ -10,7 +10,7 @@ from graph_walk import reachable
 
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import IDLE, USED, bytes_used, node_cells
+from variant_ai.core.search.nodes import IDLE, USED, block_cells, bytes_used, node_cells
 from variant_ai.core.search.search import Search
 
 MakeSearch = Callable[..., Search]
@@ -22,8 +22,7 @@ def cells_of(search: Search) -> int:
     for node in reachable(search):
         record = g.nodes[node]
         total += int(node_cells(int(record["count"])))
-        if record["room"] > 1:
-            total += (1 << int(record["room"])) // 4
+        total += int(block_cells(int(record["opened"])))
     return total
 
 
