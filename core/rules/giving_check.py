@@ -139,10 +139,12 @@ def scan_targets(t: Record, p: Record, us: Number, king: Number, work: Record) -
                         if not own(piece, us):
                             break
                         blocker = square
-                elif piece != 0:
-                    if captures(piece, us, entry):
+                else:
+                    # farther out the blocker itself may attack where it did not (zones)
+                    if captures(piece, us, entry) or captures(board[blocker], us, entry):
                         marks[blocker] |= LEAVING_MATTERS
-                    break
+                    if piece != 0:
+                        break
             at += n
         elif opcode == LEAPS:
             for i in range(n):
