@@ -294,7 +294,7 @@ def look_for_mate(t: Record, g: Arrays, w: Trail, k: Bench, node: Number, at: Nu
             g.moves[first + j] = g.moves[first + j - 1]
             g.priors[first_prior(node) + j] = g.priors[first_prior(node) + j - 1]
         g.moves[first + opened] = move
-        # its prior is raised to that of the move it replaces, so that the order stays one
+        # its prior is raised to that of the move it replaces, so that the best stays in front
         kept = g.priors[first_prior(node) + opened]
         g.priors[first_prior(node) + opened] = max(prior, kept)
         record["flags"] |= MATES

@@ -7,13 +7,14 @@ two neighbouring lines and no more:
     cell 0   key · q · visits · slots · opened · proof · ...          48 bytes
              slot 0: child, visits, q, flight, proof, flags           16 bytes
     cell 1   slot 1                                                   16 bytes
-             priors   p0 >= p1 >= p2 >= ...   of all legal moves       2 bytes each
-             moves    m0    m1    m2    ...   in the same order        4 bytes each
+             priors   of all legal moves                               2 bytes each
+             moves    in the same order                                4 bytes each
     ...
 
 Of its edges only those that were ever tried have a slot. Untried edges all have the same Q, so the
-next one tried is always the first untried one, and the tried ones are a prefix. From the third on,
-slots live in a block of their own, whose room doubles.
+next one tried is the one with the best prior. That one is always kept in front of the others: the
+tried ones are a prefix, and nothing is ever sorted. From the third on, slots live in a block of their
+own, whose room doubles.
 
 Selection and back-up look at every tried edge of every node of a path, and a child's Q would cost a
 cache miss each. So a slot has a copy of it. A child with one parent changes only when a visit comes
@@ -54,7 +55,7 @@ NODE = np.dtype(
         ("state", "i1"),  # FRESH, WAITING, OPEN, END
         ("proof", "i1"),  # UNPROVEN, WON, DRAWN, LOST for the side to move
         ("mark", "u1"),  # last marking that reached it
-        ("flags", "u1"),  # CLOSES, LOOKED, MATES, CHECKED
+        ("flags", "u1"),  # CLOSES, LOOKED, MATES, CHECKED, SORTED
         ("slot0", "i4", (4,)),  # reached as a SLOT
     ]
 )
@@ -70,6 +71,8 @@ MATES = 4
 """Flag: the first untried edge mates."""
 CHECKED = 8
 """Flag: the side to move is in check."""
+SORTED = 16
+"""Flag: the order of its untried edges is given, and they are not compared any more."""
 
 SLOT = np.dtype(
     {
@@ -359,7 +362,38 @@ def open_edge(g: Arrays, node: Number) -> Truth:
     if g.edge_values.shape[0] > 1:
         g.edge_values[old + opened] = 0
     record["opened"] = opened + 1
+    bring_best(g, node)
     return True
+
+
+@borrowing
+def bring_best(g: Arrays, node: Number) -> None:
+    """Put the untried edge with the greatest prior in front of the others, which keep their order."""
+    record = g.nodes[node]
+    if record["flags"] & SORTED:
+        return
+    count = np.int64(record["count"])
+    prior = first_prior(node)
+    front = prior + np.int64(record["opened"])
+    end = prior + count
+    if front >= end:
+        return
+    greatest = np.int64(g.priors[front])
+    best = front
+    for k in range(front + 1, end):
+        code = np.int64(g.priors[k])
+        if code > greatest:
+            greatest = code
+            best = k
+    if best == front:
+        return
+    to_move = first_move(node, count) - prior
+    move = g.moves[best + to_move]
+    for k in range(best, front, -1):
+        g.priors[k] = g.priors[k - 1]
+        g.moves[k + to_move] = g.moves[k + to_move - 1]
+    g.priors[front] = greatest
+    g.moves[front + to_move] = move
 
 
 @borrowing

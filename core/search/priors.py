@@ -1,4 +1,4 @@
-"""Priors: from the policy's logits to the sorted edges of a node.
+"""Priors: from the policy's logits to the edges of a node.
 
 A prior is kept in 16 bits: 5 bits of exponent and 11 of mantissa, of a positive number up to 1.
 The relative error is at most 2**-12, and 0 means 2**-31, which no search tells from 0.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.kernels import action_of
 from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
 from variant_ai.core.rules.giving_check import checks_into
-from variant_ai.core.search.nodes import OPEN, Arrays, first_move, first_prior
+from variant_ai.core.search.nodes import OPEN, Arrays, bring_best, first_move, first_prior
 
 _SHIFT = 12
 _OFFSET = 96 << 11
@@ -153,11 +153,11 @@ def settle(
     work: Record,
     trial: Record,
 ) -> None:
-    """Enhance checks (000 eq. 12), then write the node's priors and sort its edges by them."""
+    """Enhance checks (000 eq. 12), then write the node's priors, the best in front."""
     record = g.nodes[node]
     n = np.int64(record["count"])
     first = first_move(node, n)
-    to_prior = first_prior(node) - first
+    to_prior = first_prior(node)
     chances = scratch[0]["p"]
     if s[0]["enhance"]:
         gives = scratch[0]["gives"]
@@ -172,14 +172,6 @@ def settle(
                 total += chances[k]
             for k in range(n):
                 chances[k] /= total
-    # insertion sort, stable: equal priors stay in the order of the move generator
     for k in range(n):
-        code = encode_prior(chances[k])
-        move = g.moves[first + k]
-        at = first + k
-        while at > first and np.int64(g.priors[to_prior + at - 1]) < code:
-            g.priors[to_prior + at] = g.priors[to_prior + at - 1]
-            g.moves[at] = g.moves[at - 1]
-            at -= 1
-        g.priors[to_prior + at] = code
-        g.moves[at] = move
+        g.priors[to_prior + k] = encode_prior(chances[k])
+    bring_best(g, node)

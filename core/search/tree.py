@@ -35,6 +35,7 @@ from variant_ai.core.search.nodes import (
     MATES,
     OPEN,
     REPEATS,
+    SORTED,
     SWEEPING,
     UNPROVEN,
     WON,
@@ -288,6 +289,7 @@ class Tree:
         moves, codes = self._edge_arrays(self.root)
         if int(record["flags"]) & MATES:  # the order of its edges is about to change
             record["flags"] = int(record["flags"]) & ~(MATES | LOOKED)
+        record["flags"] = int(record["flags"]) | SORTED
         order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
         moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
         priors = decode_priors(codes).astype(np.float64)
@@ -457,6 +459,10 @@ class Tree:
         record = g.nodes[node]
         n, opened = int(record["count"]), int(record["opened"])
         moves, codes = self._edge_arrays(node)
+        if record["state"] == OPEN and not int(record["flags"]) & SORTED:
+            untried = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
+            order = np.concatenate([np.arange(opened), untried])
+            moves, codes = moves[order], codes[order]
         slot = int(record["slots"])
         slots = g.slots[slot : slot + opened]
         visits = np.zeros(n, np.int64)
