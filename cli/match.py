@@ -112,8 +112,8 @@ def command(
     depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
     ponder=true.
 
-    Who crashes, hangs, plays an illegal move, oversteps its time or claims an end that is none
-    loses the game, and the match goes on. Every finished game is safe on disk before the next one
+    Who crashes, hangs, plays an illegal move, oversteps its time, or claims an end or a mate in one
+    that is none loses the game, and the match goes on. Every finished game is safe on disk before the next one
     begins; the same command goes on after any interruption. FOLDER has games.jsonl, games.pgn and
     the table as text, CSV and HTML.
     """

@@ -59,6 +59,9 @@ class MatchSettings(Limits):
     max_plies: int = Field(default=600, ge=1)
     resign: str | None = Field(default=None, description="MOVES:CENTIPAWNS, or with `:both`")
     draw: str | None = Field(default=None, description="FIRST_MOVE:MOVES:CENTIPAWNS")
+    check_mates: bool = Field(
+        default=True, description="who announces a mate in one that is none loses the game"
+    )
     sprt: tuple[float, float] | tuple[float, float, float, float] | None = Field(
         default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
     )
@@ -73,6 +76,7 @@ class MatchSettings(Limits):
             max_plies=self.max_plies,
             resign=resign_rule(self.resign) if self.resign else None,
             draw=draw_rule(self.draw) if self.draw else None,
+            check_mates=self.check_mates,
         )
 
     def test(self) -> Sprt | None:

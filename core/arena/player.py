@@ -27,6 +27,8 @@ class Fault(EngineError):  # noqa: N818  (what it is called at the board)
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason: Reason = reason
+        self.side: int | None = None
+        """Whose fault it is (0 or 1), where that is not the side to move."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from variant_ai.core.arena.player import Fault, Player, Reply
 from variant_ai.core.arena.time_control import Allowance, PlayerClock, Turn
-from variant_ai.core.data.record import Result
+from variant_ai.core.data.record import MATE, Result
 from variant_ai.core.rules.game import Game
 from variant_ai.specs.errors import EngineError
 
@@ -56,6 +56,9 @@ class Conduct:
     """A game as long as this is a draw."""
     resign: ResignRule | None = None
     draw: DrawRule | None = None
+    check_mates: bool = True
+    """Whether a player loses that announces a mate in one and plays a move that does not win the
+    game at once. Longer mates are not judged: a shallow search may find another way."""
 
 
 @dataclass
@@ -107,7 +110,7 @@ class Referee:
         try:
             self._play(played, players, clocks)
         except Fault as fault:
-            side = getattr(fault, "side", game.side)
+            side = game.side if fault.side is None else fault.side
             played.result = _lost_by(side)
             played.reason, played.detail = fault.reason, str(fault)
         except EngineError as error:
@@ -135,7 +138,7 @@ class Referee:
             try:
                 players[side].new_game(game)
             except Fault as fault:
-                fault.side = side  # type: ignore[attr-defined]
+                fault.side = side
                 raise
         while not self._over(played):
             if self._stopped():
@@ -155,6 +158,8 @@ class Referee:
                 )
             game.push(reply.move)
             played.add(reply)
+            if self.conduct.check_mates and reply.score == MATE - 1:
+                _check_mate(game, side, players[side].name)
 
     def _ponder(
         self,
@@ -167,7 +172,7 @@ class Referee:
         try:
             players[side].ponder(game, self._turn(clocks, side))
         except Fault as fault:
-            fault.side = side  # type: ignore[attr-defined]
+            fault.side = side
             raise
 
     def _turn(self, clocks: tuple[PlayerClock, PlayerClock], side: int) -> Turn:
@@ -196,6 +201,18 @@ class Referee:
         elif played.game.ply >= conduct.max_plies:
             played.result, played.reason = "1/2-1/2", MOVE_LIMIT
         return played.result != "*"
+
+
+def _check_mate(game: Game, side: int, name: str) -> None:
+    outcome = game.outcome()
+    if outcome is None or outcome.winner != side:
+        fault = Fault(
+            "false claim",
+            f"{name} announces a mate in one and plays {game.uci_moves()[-1]}, which is none "
+            f"(FEN {game.fen()})",
+        )
+        fault.side = side
+        raise fault
 
 
 def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from arena_players import ToyPlayer
 
-from variant_ai.core.arena.player import Fault
+from variant_ai.core.arena.player import Fault, Reply
 from variant_ai.core.arena.referee import (
     DRAW_RULE,
     MOVE_LIMIT,
@@ -16,7 +16,8 @@ from variant_ai.core.arena.referee import (
     Referee,
     ResignRule,
 )
-from variant_ai.core.arena.time_control import Allowance
+from variant_ai.core.arena.time_control import Allowance, Turn
+from variant_ai.core.data.record import MATE
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -44,8 +45,7 @@ def play(
 
 
 def test_the_rules_end_a_game(rules: Rules) -> None:
-    mate = ("f2f3", "e7e5", "g2g4", "d8h4")
-    a, b = ToyPlayer("a", line=mate), ToyPlayer("b", line=mate)
+    a, b = ToyPlayer("a", line=MATE_LINE), ToyPlayer("b", line=MATE_LINE)
     played = play(rules, a, b)
     assert (played.result, played.reason) == ("0-1", "checkmate")
     assert a.ended == b.ended == [("0-1", "checkmate")]
@@ -82,6 +82,53 @@ def test_who_cannot_begin_loses(rules: Rules) -> None:
 
     assert play(rules, ToyPlayer("a"), Broken("b")).result == "1-0"
     assert play(rules, Broken("a"), ToyPlayer("b")).result == "0-1"
+
+
+MATE_LINE = ("f2f3", "e7e5", "g2g4", "d8h4")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_who_announces_a_mate_that_is_none_loses(rules: Rules, side: int) -> None:
+    players = [ToyPlayer("a"), ToyPlayer("b")]
+    players[side].score = MATE - 1
+    played = play(rules, players[0], players[1])
+    assert (played.result, played.reason) == (("0-1", "1-0")[side], "false claim")
+    assert "announces a mate in one and plays" in played.detail
+    assert played.game.ply == side + 1 == len(played.scores)
+    # longer mates are not judged, and nothing is where it is believed
+    players[side].score = MATE - 2
+    assert play(rules, players[0], players[1]).reason == MOVE_LIMIT
+    players[side].score = MATE - 1
+    believed = Conduct(max_plies=12, check_mates=False)
+    assert play(rules, players[0], players[1], believed).reason == MOVE_LIMIT
+
+
+def test_a_mate_that_is_one_is_believed(rules: Rules) -> None:
+    class Mating(ToyPlayer):
+        def play(self, game: Game, turn: Turn) -> Reply:
+            self.score = MATE - 1 if game.ply == 3 else None
+            return super().play(game, turn)
+
+    played = play(rules, ToyPlayer("a", line=MATE_LINE), Mating("b", line=MATE_LINE))
+    assert (played.result, played.reason) == ("0-1", "checkmate")
+    assert played.scores[3] == MATE - 1
+
+
+def test_a_fault_while_pondering_is_the_ponderers(rules: Rules) -> None:
+    class Dying(ToyPlayer):
+        pondered = 0
+
+        def ponder(self, game: Game, turn: Turn) -> None:
+            self.pondered += 1
+            if self.pondered == 2:
+                raise Fault("crash", "died in thought")
+
+    for players, result in (
+        ((Dying("a"), ToyPlayer("b")), "0-1"),
+        ((ToyPlayer("a"), Dying("b")), "1-0"),
+    ):
+        played = play(rules, *players)
+        assert (played.result, played.reason) == (result, "crash")
 
 
 def test_what_is_no_fault_of_the_game_is_told(rules: Rules) -> None:
