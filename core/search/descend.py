@@ -320,6 +320,7 @@ def descend(
     flown = np.int64(0)
     while True:
         record = g.nodes[node]
+        prefetch(g.nodes, np.int64(record["slot0"][0]))  # of most nodes the only child yet
         where = record["state"]
         trip["length"] = depth
         if where == FRESH:

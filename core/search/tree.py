@@ -423,7 +423,7 @@ class Tree:
         """Free a little of what cannot be reached any more, and let the hash table grow with the
         graph: what there is to do between batches. False when nothing is left to free."""
         g = self.arrays
-        crowded = int(g.state[0]["node_count"]) > len(g.heads)
+        crowded = 2 * int(g.state[0]["node_count"]) > len(g.heads)
         if crowded and g.state[0]["phase"] in (IDLE, MARKING):
             self.arrays = grown(g)
         if self.arrays.state[0]["phase"] == IDLE:
