@@ -11,7 +11,7 @@ from graph_walk import children, equation, reachable
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.batch import new_batch
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import OPEN, UNPROVEN
+from variant_ai.core.search.nodes import OPEN, REPEATS, SHARED, UNPROVEN, WINS
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.table import node_key
 
@@ -171,3 +171,50 @@ def test_the_corrections_of_the_paper_merge_too(make_search: MakeSearch) -> None
         counts[backup] = report.evaluations
         assert abs(report.lines[0].q) <= 1
     assert counts["catch-up"] < counts["q-epsilon"] <= counts["none"]
+
+
+@pytest.mark.parametrize(
+    ("variant", "params"),
+    [
+        ("dobutsu", {"q_unvisited": "draw"}),
+        ("xiangqi", {}),
+        ("crazyhouse", {"transpositions": False}),
+        ("minixiangqi", {"backup": "q-epsilon"}),
+    ],
+)
+def test_copies_of_a_child_are_its_own(
+    make_search: MakeSearch, variant: str, params: dict[str, object]
+) -> None:
+    """Slots that do not ask the child know its Q and proof, over a few moves of reused graph."""
+    search = make_search(variant, **params)
+    shared = single = repeats = 0
+    for _ in range(3):
+        report = search.run(Limits(simulations=3000))
+        g = search.tree.arrays
+        parents: dict[int, int] = {}
+        for node in reachable(search):
+            record = g.nodes[node]
+            for k in range(int(record["opened"])):
+                slot = g.slots[int(record["slots"]) + k]
+                child, flags = int(slot["child"]), int(slot["flags"])
+                repeats += bool(flags & REPEATS)
+                if not child:
+                    continue
+                parents[child] = parents.get(child, 0) + 1
+                there = g.nodes[child]
+                if flags & (SHARED | REPEATS):
+                    shared += 1
+                elif slot["visits"]:
+                    single += 1
+                    assert (slot["q"], slot["proof"]) == (there["q"], there["proof"])
+                    assert there["parent"] == node
+                if flags & WINS:
+                    assert (there["q"], there["count"]) == (-1.0, 0)
+        for child, count in parents.items():
+            assert count == 1 or g.nodes[child]["parent"] == 0
+        if report.best is None:
+            break
+        search.advance(report.best)
+    assert single > 1000
+    assert (shared > 0) == (params.get("transpositions", True) or repeats > 0)
+    assert repeats > 0 or variant == "crazyhouse"
