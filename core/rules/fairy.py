@@ -164,7 +164,7 @@ class FairyRules(Rules):
 
         Raises FenError, MoveError.
         """
-        start = self.position(fen)
+        start = parse_fen(self.spec, self.types, fen)
         start["ply"] = start["side"]
         start["clock"] = 0
         for move in moves:
@@ -181,7 +181,7 @@ class FairyRules(Rules):
         first = int(parse_fen(self.spec, self.types, fen)["side"][0])
         side = first ^ (len(moves) & 1)
         winner = _winner(value, side)
-        if value != self._without_chase.optional_end(fen, moves) and winner is not None:
+        if winner is not None and value != self._without_chase.optional_end(fen, moves):
             detail = f"{occurrence}, the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
             return Outcome(winner, "perpetual chase", detail)
         if winner != idle_winner(self.spec, side) and winner is not None:

@@ -126,8 +126,8 @@ JUDGED = np.dtype([("key", "u8"), ("value", "i1"), ("used", "i1")])
 """Verdicts on cycles that a judge of chases has given: an open hash table, a power of two."""
 ASK_FROM = 16
 """Visits that close a cycle through one edge before its chase is looked into."""
-ASK_SHARE = 256
-"""And one in so many of the search's visits: a judge takes as long as hundreds of visits do."""
+ASK_SHARE = 64
+"""And one in so many of all visits of the search: a judge takes as long as a thousand visits do."""
 
 
 def new_judged() -> NDArray[np.void]:
