@@ -241,7 +241,8 @@ def verdict_on_cycle(
             if g.repeats[repeat]["verdict"] != UNKNOWN:
                 return np.int64(g.repeats[repeat]["verdict"])
             times = np.int64(g.repeats[repeat]["visits"])
-            if times >= ASK_FROM and times * ASK_SHARE >= g.state[0]["visits"]:
+            visits = np.int64(g.nodes[np.int64(g.state[0]["root"])]["visits"])
+            if times >= ASK_FROM and times * ASK_SHARE >= visits:
                 return np.int64(UNKNOWN)
     return idle_verdict(s, w.line, at)
 

@@ -18,7 +18,7 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.batch import Batch, new_batch
-from variant_ai.core.search.descend import FULL, STUCK
+from variant_ai.core.search.descend import ASK, FULL, STUCK
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.lines import make_report
 from variant_ai.core.search.params import SearchParams
@@ -157,7 +157,7 @@ class Grove:
             end = min(size, rows + (share if plant.prepared else 1))
             before = plant.tree.counter("visits")
             row, outcome = plant.tree.fill(batch, rows, end, most)
-            worked = worked or plant.tree.counter("visits") > before
+            worked = worked or plant.tree.counter("visits") > before or outcome == ASK
             if not (row > rows or plant.flying):
                 self._note(plant, outcome)
             if row > rows:

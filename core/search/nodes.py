@@ -182,13 +182,15 @@ class Arrays(NamedTuple):
 
 
 FEWEST_CHAINS = 1 << 10
+TABLE_SHARE = 24
+"""One part in so many of the memory is for the hash table."""
 SMALLEST = 16
 """Nodes for which there is always room, however little memory was asked for."""
 
 
 def new_arrays(memory: int, keeps_values: bool) -> Arrays:
     """An empty graph of at most `memory` bytes; `keeps_values` for back-ups with edge values."""
-    cells = (memory - memory // 64) // (CELL + 2)  # the rest is for the hash table
+    cells = (memory - memory // TABLE_SHARE) // (CELL + 2)
     room = max(cells, SMALLEST * 256) + 1
     arena = np.empty(room * CELL + CELL, np.uint8)
     skip = -arena.ctypes.data % CELL  # cells are cache lines

@@ -127,7 +127,7 @@ JUDGED = np.dtype([("key", "u8"), ("value", "i1"), ("used", "i1")])
 ASK_FROM = 16
 """Visits that close a cycle through one edge before its chase is looked into."""
 ASK_SHARE = 64
-"""And one in so many of all visits of the search: a judge takes as long as a thousand visits do."""
+"""And one in so many of the root's visits: a judge takes as long as a thousand visits do."""
 
 
 def new_judged() -> NDArray[np.void]:

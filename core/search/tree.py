@@ -37,6 +37,7 @@ from variant_ai.core.search.nodes import (
     REPEATS,
     SORTED,
     SWEEPING,
+    TABLE_SHARE,
     UNPROVEN,
     WON,
     Arrays,
@@ -56,6 +57,8 @@ from variant_ai.core.search.settings import compile_settings
 from variant_ai.core.search.table import find, grown, insert, node_key
 from variant_ai.specs.errors import DataError
 
+ASKED_AT_ONCE = 4
+"""Chases judged before the caller may see to other things, at about 5 ms each."""
 _NOTHING = np.zeros(0, np.float32)
 _warm: set[str] = set()
 """Variants for which everything compiled was called once in this process."""
@@ -318,10 +321,11 @@ class Tree:
     ) -> tuple[int, int]:
         """Gather leaves: (row behind the last, outcome), see `batch.fill`.
 
-        With `enough` the evaluator is a uniform one, and nothing is left to evaluate.
+        With `enough` the evaluator is a uniform one, and nothing is left to evaluate. ASK: chases
+        were judged that took some milliseconds, and there is more to gather.
         """
         made = 0
-        while True:
+        for _ in range(ASKED_AT_ONCE):
             before = int(self.arrays.state[0]["visits"])
             result = fill(
                 self.tables,
@@ -343,6 +347,7 @@ class Tree:
             self._ask(batch)
             made += int(self.arrays.state[0]["visits"]) - before + max(row - first, 0)
             first = row
+        return first, ASK
 
     def complete(
         self,
@@ -424,6 +429,7 @@ class Tree:
         graph: what there is to do between batches. False when nothing is left to free."""
         g = self.arrays
         crowded = 2 * int(g.state[0]["node_count"]) > len(g.heads)
+        crowded &= 2 * g.heads.nbytes <= (self.params.memory_mb << 20) // TABLE_SHARE
         if crowded and g.state[0]["phase"] in (IDLE, MARKING):
             self.arrays = grown(g)
         if self.arrays.state[0]["phase"] == IDLE:
