@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from variant_ai.core.search.choice import choose, move_policy, pv_adjusted, ranking
+from variant_ai.core.search.edges import Edges
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.report import Line, Report, centipawns
-from variant_ai.core.search.tree import Edges, Tree
+from variant_ai.core.search.tree import Tree
 
 LONGEST = 200
 

@@ -29,6 +29,7 @@ from variant_ai.core.search.descend import (
     stops_at,
     visit_cycle,
 )
+from variant_ai.core.search.edges import edge_arrays
 from variant_ai.core.search.nodes import (
     END,
     FRESH,
@@ -167,7 +168,7 @@ class SlowTree(Tree):
             path[row, 0, depth], path[row, 1, depth] = node, edge
             slot = int(record["slots"]) + edge
             child = int(g.slots[slot]["child"])
-            move = int(self._edge_arrays(node)[0][edge])
+            move = int(edge_arrays(g, node)[0][edge])
             position = self._positions.get(child) if child else None
             if position is None:
                 position = self.rules.play(self._line[-1], move)

@@ -6,7 +6,6 @@ A tree belongs to one thread at a time; `Search` guards it with a lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,9 @@ from variant_ai.core.rules.tables import Tables
 from variant_ai.core.rules.verdicts import idle_winner
 from variant_ai.core.search.batch import Batch, abandon, complete, fill, new_batch
 from variant_ai.core.search.descend import ASK, TRIP, Bench, Trail, make_node
+from variant_ai.core.search.edges import Edges, edge_arrays, edges_of
 from variant_ai.core.search.nodes import (
     CLOSES,
-    DRAWN,
     IDLE,
     JOINING,
     LOOKED,
@@ -43,8 +42,6 @@ from variant_ai.core.search.nodes import (
     Arrays,
     bytes_used,
     clear,
-    first_move,
-    first_prior,
     new_arrays,
     reset_counters,
     share,
@@ -62,26 +59,6 @@ ASKED_AT_ONCE = 4
 _NOTHING = np.zeros(0, np.float32)
 _warm: set[str] = set()
 """Variants for which everything compiled was called once in this process."""
-
-
-@dataclass(frozen=True)
-class Edges:
-    """The edges of a node, best prior first. Arrays of shape (n,)."""
-
-    moves: NDArray[np.int32]
-    priors: NDArray[np.float64]
-    visits: NDArray[np.int64]
-    q: NDArray[np.float64]
-    """For the side that moves; 0 without visits."""
-    draws: NDArray[np.float64]
-    mates: NDArray[np.int64]
-    """Plies to the end of a proven game: positive won, negative lost for the side that moves."""
-    drawn: NDArray[np.bool_]
-    """Proven draws."""
-    children: NDArray[np.int32]
-    """Nodes, 0 none."""
-    closes: NDArray[np.bool_]
-    """Edges most of whose visits closed a repetition."""
 
 
 class Tree:
@@ -289,7 +266,7 @@ class Tree:
         g, params = self.arrays, self.params
         record = g.nodes[self.root]
         n, opened = int(record["count"]), int(record["opened"])
-        moves, codes = self._edge_arrays(self.root)
+        moves, codes = edge_arrays(g, self.root)
         if int(record["flags"]) & MATES:  # the order of its edges is about to change
             record["flags"] = int(record["flags"]) & ~(MATES | LOOKED)
         record["flags"] = int(record["flags"]) | SORTED
@@ -397,7 +374,7 @@ class Tree:
         moves = list(self.game.moves)
         for depth in range(int(trip["length"]) + 1):
             node, edge = batch.paths[row, :, depth].tolist()
-            moves.append(int(self._edge_arrays(node)[0][edge]))
+            moves.append(int(edge_arrays(g, node)[0][edge]))
         spec, types = self.rules.spec, self.rules.types
         cycle = [uci(types, spec.board.files, move) for move in moves[first:last]]
         if first >= int(trip["root_at"]):  # the second occurrence: it goes round to the full fold
@@ -452,68 +429,10 @@ class Tree:
 
     # --- what it knows ---------------------------------------------------------------------------
 
-    def _edge_arrays(self, node: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """Moves and prior codes of a node, both [n], in place."""
-        g = self.arrays
-        n = int(g.nodes[node]["count"])
-        move, prior = int(first_move(node, n)), int(first_prior(node))
-        return g.moves[move : move + n], g.priors[prior : prior + n]
-
     def edges(self, node: int) -> Edges:
         """The edges of a node."""
-        g = self.arrays
-        record = g.nodes[node]
-        n, opened = int(record["count"]), int(record["opened"])
-        moves, codes = self._edge_arrays(node)
-        if record["state"] == OPEN and not int(record["flags"]) & SORTED:
-            untried = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
-            order = np.concatenate([np.arange(opened), untried])
-            moves, codes = moves[order], codes[order]
-        slot = int(record["slots"])
-        slots = g.slots[slot : slot + opened]
-        visits = np.zeros(n, np.int64)
-        visits[:opened] = slots["visits"]
-        children = np.zeros(n, np.int32)
-        children[:opened] = slots["child"]
-        there = g.nodes[children]
-        known = children > 0
-        proof = np.where(known, there["proof"], UNPROVEN)
-        q = np.where(known, -there["q"].astype(np.float64), 0.0)
-        draws = np.where(known, there["draw"].astype(np.float64), 0.0)
-        repeats = np.zeros(n, np.int32)
-        repeats[:opened] = np.where(slots["flags"] & REPEATS, slots["repeat"], 0)
-        closes = np.zeros(n, bool)
-        for e in np.flatnonzero(repeats).tolist():
-            entry = g.repeats[int(repeats[e])]
-            times = int(entry["visits"])
-            if visits[e]:
-                q[e] = ((visits[e] - times) * q[e] + float(entry["sum"])) / visits[e]
-                draws[e] = ((visits[e] - times) * draws[e] + float(entry["draws"])) / visits[e]
-            closes[e] = 2 * times >= visits[e]
-            proof[e] = UNPROVEN
-        if len(g.edge_values) > 1:
-            exact = proof != UNPROVEN
-            q[:opened] = np.where(exact[:opened], q[:opened], g.edge_values[slot : slot + opened])
-        q = np.where((visits > 0) | (proof != UNPROVEN), q, 0.0)
-        plies = there["distance"].astype(np.int64) + 1
-        mates = np.where(proof == LOST, plies, np.where(proof == WON, -plies, 0))
-        if record["state"] != OPEN:  # not evaluated yet
-            priors = np.full(n, 1.0 / max(n, 1), np.float32)
-        elif node == self.root and len(self._trail.root_priors) == n:
-            priors = self._trail.root_priors
-        else:
-            priors = decode_priors(codes)
-        return Edges(
-            moves=moves.copy(),
-            priors=np.maximum(priors.astype(np.float64), 0.0),
-            visits=visits,
-            q=q,
-            draws=draws,
-            mates=mates,
-            drawn=proof == DRAWN,
-            children=children,
-            closes=closes,
-        )
+        priors = self._trail.root_priors if node == self.root else _NOTHING
+        return edges_of(self.arrays, node, priors)
 
     @property
     def trip(self) -> np.void:
