@@ -150,6 +150,8 @@ def command(
         _print_json(state, settings)
     else:
         click.echo(text(state.table(settings.title)), nl=False)
+        if state.entries:
+            click.echo(f"ends: {state.endings}")
         if state.sprt is not None:
             click.echo(state.sprt.text)
     if state.stopped:

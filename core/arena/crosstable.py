@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from variant_ai.core.arena.elo import Tally, estimate
@@ -127,10 +127,12 @@ def text(table: Standings) -> str:
         first, second = table.lines
         said = estimate(first.tally)
         parts.append(
-            f"\n{first.name} against {second.name}: {first.tally.text}, Elo {said.text}, "
+            f"\n{first.name} against {second.name}: {first.tally.text}, Elo "
+            f"{number(said.elo, '+.1f')} ± {number(said.error, '.1f')}, "
             f"LOS {100 * said.los:.1f} %, draws {100 * first.tally.draw_ratio:.1f} %\n"
         )
     elif table.games:
+        parts.extend(_encounters(table))
         heads = ["", *(str(line.rank) for line in table.lines)]
         body = [[f"{line.rank} {line.name}", *_against(table, line)] for line in table.lines]
         parts.append("\n" + aligned([heads, *body], left={0}))
@@ -145,6 +147,23 @@ def text(table: Standings) -> str:
             "game between all pairs.\n"
         )
     return "".join(parts)
+
+
+def _encounters(table: Standings) -> Iterator[str]:
+    """A line for each pair that met, where these are no more than there are players (gauntlets,
+    single matches): seen from the better one."""
+    met = [
+        (line.name, other.name, line.against[other.name])
+        for i, line in enumerate(table.lines)
+        for other in table.lines[i + 1 :]
+        if other.name in line.against
+    ]
+    if len(met) <= len(table.lines):
+        yield "\n"
+        for first, second, tally in met:
+            said = estimate(tally)
+            elo, error = number(said.elo, "+.1f"), number(said.error, ".1f")
+            yield f"{first} against {second}: {tally.text}, Elo {elo} ± {error}\n"
 
 
 def csv_text(table: Standings) -> str:

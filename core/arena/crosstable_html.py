@@ -8,15 +8,20 @@ from html import escape
 
 from variant_ai.core.arena.crosstable import Standing, Standings, columns, number, rows
 
-WIDTH, ROW, LABEL, MARGIN = 720, 28, 220, 24
-"""Pixels of the plot: its width, a player's height, the names' width, the axis below."""
+WIDTH, ROW, MARGIN = 780, 28, 44
+"""Pixels of the plot: its width, a player's height, the axis below with its words."""
+LETTER, LONGEST = 7.5, 44
+"""Pixels of a name's letter, at most; letters shown of a name."""
 _SHARPEST = 2
 """Decimals of coordinates."""
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; color: #222; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 66rem; padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; }
+td { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+svg { max-width: 100%; height: auto; }
 th { border-bottom: 2px solid #888; }
 td.name, th.name { text-align: left; }
 td.self { background: #eee; }
@@ -61,31 +66,48 @@ def plot(table: Standings) -> str:
     step = _tick(high - low)
     low, high = step * math.floor(low / step - 0.1), step * math.ceil(high / step + 0.1)
     height = ROW * len(lines)
+    label = LETTER * max((len(_shown(line.name)) for line in lines), default=0) + 16
 
     def x(elo: float) -> float:
-        return round(LABEL + (WIDTH - LABEL - 20) * (elo - low) / (high - low), _SHARPEST)
+        return round(label + (WIDTH - label - 24) * (elo - low) / (high - low), _SHARPEST)
 
     parts = []
     for tick in range(round(low / step), round(high / step) + 1):
         at = x(tick * step)
-        parts.append(f'<line x1="{at}" y1="0" x2="{at}" y2="{height}" stroke="#8884"/>')
+        ink = "#8889" if tick == 0 else "#8884"
+        parts.append(f'<line x1="{at}" y1="0" x2="{at}" y2="{height}" stroke="{ink}"/>')
         parts.append(
-            f'<text x="{at}" y="{height + 17}" text-anchor="middle">{tick * step:g}</text>'
+            f'<text x="{at}" y="{height + 17}" text-anchor="middle">'
+            f"{_signed(f'{tick * step:g}')}</text>"
         )
     for row, (line, reach) in enumerate(zip(lines, reaches, strict=True)):
         y = ROW * row + ROW // 2
         parts.append(
-            f'<text x="{LABEL - 12}" y="{y + 4}" text-anchor="end">{escape(line.name)}</text>'
+            f'<text x="{label - 12}" y="{y + 4}" text-anchor="end">'
+            f"{escape(_shown(line.name))}</text>"
         )
         left, right = x(line.elo - reach), x(line.elo + reach)
         parts.append(
             f'<line x1="{left}" y1="{y}" x2="{right}" y2="{y}" stroke="#37c" stroke-width="2"/>'
         )
         parts.append(f'<circle cx="{x(line.elo)}" cy="{y}" r="4" fill="#37c"/>')
-    return (
-        f'<svg width="{WIDTH}" height="{height + MARGIN}" role="img" '
-        f'aria-label="Elo with 95 % intervals">{"".join(parts)}</svg>'
+    parts.append(
+        f'<text x="{(label + WIDTH - 24) / 2}" y="{height + 36}" text-anchor="middle">'
+        "Elo with 95 % intervals</text>"
     )
+    return (
+        f'<svg width="{WIDTH}" height="{height + MARGIN}" viewBox="0 0 {WIDTH} {height + MARGIN}" '
+        f'role="img" aria-label="Elo with 95 % intervals">{"".join(parts)}</svg>'
+    )
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def _signed(number: str) -> str:
+    """With a minus sign as wide as the plus sign."""
+    return "−" + number[1:] if number.startswith("-") else number
 
 
 def _tick(span: float) -> float:
@@ -98,20 +120,26 @@ def _tick(span: float) -> float:
 
 def _ranking(table: Standings) -> str:
     heads = columns(table)
-    out = ["<table>", "<tr>", *(_cell("th", head, head == "player") for head in heads), "</tr>"]
+    out = [
+        '<div class="wide"><table>',
+        "<tr>",
+        *(_cell("th", head, head == "player") for head in heads),
+        "</tr>",
+    ]
     for cells in rows(table):
-        out += ["<tr>", *(_cell("td", c, i == 1) for i, c in enumerate(cells)), "</tr>"]
-    return "".join([*out, "</table>"])
+        shown = (c if i == 1 else _signed(c) for i, c in enumerate(cells))
+        out += ["<tr>", *(_cell("td", c, i == 1) for i, c in enumerate(shown)), "</tr>"]
+    return "".join([*out, "</table></div>"])
 
 
 def _cross(table: Standings) -> str:
     heads = ["", *(str(line.rank) for line in table.lines)]
-    out = ["<table>", "<tr>", *(_cell("th", head) for head in heads), "</tr>"]
+    out = ['<div class="wide"><table>', "<tr>", *(_cell("th", head) for head in heads), "</tr>"]
     for line in table.lines:
         out += ["<tr>", _cell("td", f"{line.rank} {line.name}", True)]
         out += [_meeting(line, other) for other in table.lines]
         out.append("</tr>")
-    return "".join([*out, "</table>"])
+    return "".join([*out, "</table></div>"])
 
 
 def _meeting(line: Standing, other: Standing) -> str:

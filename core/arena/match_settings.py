@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from variant_ai.core.arena.pairings import Kind, meetings
 from variant_ai.core.arena.player_spec import Limits, PlayerSpec, checked, player_of
 from variant_ai.core.arena.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.sprt import Sprt
-from variant_ai.specs.errors import SettingError
+from variant_ai.specs.errors import SettingError, unknown
 
 FREE = frozenset({"games", "concurrency", "title", "notes", "sprt"})
 
@@ -47,8 +48,11 @@ class MatchSettings(Limits):
     title: str = ""
     notes: tuple[str, ...] = Field(default=(), description="paragraphs for the table's page")
     players: tuple[PlayerSpec, ...] = Field(min_length=2)
-    kind: Literal["round-robin", "gauntlet"] = "round-robin"
+    kind: Kind = "round-robin"
     seeds: int = Field(default=1, ge=1, description="first players that meet all others (gauntlet)")
+    pairs: tuple[tuple[str, str], ...] = Field(
+        default=(), description="names of the players that meet (pairs)"
+    )
     games: int = Field(default=2, ge=1, description="for each pair of players")
     openings: OpeningSettings = OpeningSettings()
     ponder: bool = Field(
@@ -67,6 +71,17 @@ class MatchSettings(Limits):
     )
     concurrency: int = Field(default=1, ge=1, description="games at a time")
     seed: int = Field(default=0, ge=0)
+
+    def meetings(self) -> list[tuple[int, int]]:
+        """Who meets whom, by index. Raises SettingError where that makes no match."""
+        if (self.kind == "pairs") != bool(self.pairs):
+            raise SettingError("`kind: pairs` and `pairs` go together")
+        labels = [player.label for player in self.players]
+        for name in {name for pair in self.pairs for name in pair}:
+            if labels.count(name) != 1:
+                raise SettingError(f"pairs: {unknown('player', name, labels)}")
+        named = [(labels.index(a), labels.index(b)) for a, b in self.pairs]
+        return meetings(len(self.players), self.kind, self.seeds, named)
 
     def conduct(self) -> Conduct:
         """Raises SettingError where a rule cannot be read."""
@@ -104,6 +119,7 @@ def settings_of(said: object, where: str) -> MatchSettings:
         ]
         said = {**said, "players": players}
     settings = checked(MatchSettings, said, where)
+    settings.meetings()
     settings.conduct()
     settings.test()
     shared = settings.allowance()

@@ -15,7 +15,7 @@ from typing import Literal
 
 from variant_ai.specs.errors import SettingError
 
-Kind = Literal["round-robin", "gauntlet"]
+Kind = Literal["round-robin", "gauntlet", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,21 @@ class Pairing:
     """Index of the opening."""
 
 
-def meetings(players: int, kind: Kind, seeds: int = 1) -> list[tuple[int, int]]:
-    """Pairs of players that meet: all, or in a gauntlet each of the first `seeds` players with
-    each of the others. Raises SettingError where nobody would meet."""
+def meetings(
+    players: int, kind: Kind, seeds: int = 1, pairs: Sequence[tuple[int, int]] = ()
+) -> list[tuple[int, int]]:
+    """Pairs of players that meet: all, in a gauntlet each of the first `seeds` players with each of
+    the others, or the given `pairs`. Raises SettingError where somebody would meet nobody."""
     if players < 2:
         raise SettingError(f"a match needs two players, not {players}")
     if kind == "gauntlet" and not 0 < seeds < players:
         raise SettingError(f"a gauntlet of {players} players has 1 to {players - 1} seeds")
+    if kind == "pairs":
+        if len({frozenset(pair) for pair in pairs}) < len(pairs):
+            raise SettingError("pairs: two players meet once; give them more games")
+        if missing := set(range(players)) - {player for pair in pairs for player in pair}:
+            raise SettingError(f"pairs: player {min(missing) + 1} meets nobody")
+        return list(pairs)
     return [
         (a, b)
         for a in range(players)

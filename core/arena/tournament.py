@@ -16,6 +16,7 @@ import datetime
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
@@ -28,7 +29,7 @@ from variant_ai.core.arena.journal import GameEntry, Journal
 from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
 from variant_ai.core.arena.match_settings import MatchSettings
 from variant_ai.core.arena.openings import Opening, played_out
-from variant_ai.core.arena.pairings import Pairing, meetings, opening_order, pairings
+from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
 from variant_ai.core.arena.player import Player
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
@@ -55,6 +56,12 @@ class MatchState:
     sprt: SprtStatus | None = None
     stopped: bool = False
     """Whether games are missing: told to stop, not by the test."""
+
+    @property
+    def endings(self) -> str:
+        """How games ended and how many, most first: `checkmate 12, repetition 3`."""
+        counted = Counter(entry.reason for entry in self.entries).most_common()
+        return ", ".join(f"{reason} {count}" for reason, count in counted)
 
     def table(self, title: str = "") -> Standings:
         return match_standings(self.names, self.entries, title)
@@ -129,8 +136,11 @@ class Tournament:
         notes = list(self.settings.notes)
         if state.sprt is not None:
             notes.append(state.sprt.text)
+        if state.entries:
+            notes.append(f"Ends: {state.endings}.")
+        ends = f"ends: {state.endings}\n" if state.entries else ""
         for suffix, content in (
-            ("txt", text(table)),
+            ("txt", text(table) + ends),
             ("csv", csv_text(table)),
             ("html", html(table, notes)),
         ):
@@ -184,9 +194,8 @@ class Tournament:
 
     def _schedule(self) -> list[Pairing]:
         settings = self.settings
-        pairs = meetings(len(settings.players), settings.kind, settings.seeds)
         order = opening_order(len(self.openings), settings.openings.order, settings.seed)
-        return list(pairings(pairs, settings.games, order))
+        return list(pairings(settings.meetings(), settings.games, order))
 
     def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
         """PGN anew out of the journal: a kill may have come between the two."""

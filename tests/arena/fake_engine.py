@@ -188,6 +188,10 @@ def uci_answer(game: Game, depth: int = 1) -> None:
         say("bestmove e2e4 ponder e7e5")
         return
     legal = game.legal()
+    if mode == "lies":
+        say(f"info depth 1 score mate 1 nodes 1 pv {legal[0]}")
+        say(f"bestmove {legal[0]}")
+        return
     if mode == "resigns":
         say(f"bestmove {legal[0]} resign")
         return

@@ -6,11 +6,12 @@ import csv
 import io
 import math
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 
 from variant_ai.core.arena.crosstable import as_json, csv_text, standings, text
-from variant_ai.core.arena.crosstable_html import html
+from variant_ai.core.arena.crosstable_html import html, plot
 from variant_ai.core.arena.elo import Tally
 
 NAMES = ["weak <b>", "strong", 'of "two", kinds']
@@ -96,6 +97,33 @@ def test_html_stands_alone_and_names_stay_text() -> None:
     assert page.tags.count("circle") == 3
     assert "weak <b>" in page.texts and "10 s <each>" in page.texts and "A & B" in page.texts
     assert "7-1-2" in page.texts
+
+
+def test_the_plot_has_room_for_names() -> None:
+    long = "a program with a name that is longer than anybody would want to read it"
+    results = [[Tally(), Tally(3, 1, 1)], [Tally(2, 1, 2), Tally()]]
+    drawn = plot(standings(["short", long], results))
+    root = ElementTree.fromstring(drawn)
+    width = float(root.attrib["viewBox"].split()[2])
+    texts = [node for node in root.iter("text") if node.attrib["text-anchor"] == "end"]
+    assert [node.text for node in texts] == ["short", long[:43] + "…"]
+    for node in texts:
+        assert float(node.attrib["x"]) >= 7 * len(node.text or "")
+    bars = [float(node.attrib["cx"]) for node in root.iter("circle")]
+    assert all(float(texts[0].attrib["x"]) < at < width for at in bars)
+    assert bars[0] > bars[1]
+
+
+def test_encounters_are_told_where_few_met() -> None:
+    """As the thesis prints its table 5.3."""
+    met = [[Tally()] * 3 for _ in range(3)]
+    met[0][1] = Tally(35, 93, 72)
+    met[2][1] = Tally(10, 10, 5)
+    said = text(standings(["v2", "v3", "v4"], met))
+    assert "v3 against v2: 72-35-93, Elo +65.0 ± 35." in said
+    assert "v4 against v3: 10-5-10" in said and "v4 against v2" not in said
+    # a round robin of four has more meetings than players
+    assert " against " not in text(standings(list("abcd"), [[Tally(1, 1, 1)] * 4] * 4))
 
 
 def test_json_has_no_infinities() -> None:

@@ -7,22 +7,24 @@ from pathlib import Path
 import pytest
 
 from variant_ai.cli.players import load_openings
-from variant_ai.core.arena.match_settings import settings_of
+from variant_ai.core.arena.match_settings import OpeningSettings, settings_of
 from variant_ai.core.arena.openings import played_out
-from variant_ai.core.arena.pairings import meetings
 from variant_ai.core.arena.player_spec import read_yaml
 from variant_ai.core.search.params import SearchParams
 from variant_ai.plugins import registry
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments"
-FILES = sorted([*FOLDER.glob("table-*.yaml"), *FOLDER.glob("figure-*.yaml")])
+FILES = sorted(
+    path for kind in ("table", "figure", "engines") for path in FOLDER.glob(f"{kind}-*.yaml")
+)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
 def test_an_experiment_can_be_played(file: Path) -> None:
     settings = settings_of(read_yaml(file), file.name)
     assert settings.title
-    assert meetings(len(settings.players), settings.kind, settings.seeds)
+    assert settings.meetings()
+    assert settings.openings != OpeningSettings()
     spec = registry().variant(settings.variant)
     for player in settings.players:
         if player.net:

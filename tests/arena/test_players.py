@@ -11,6 +11,7 @@ from variant_ai.core.arena.coordinates import Coordinates
 from variant_ai.core.arena.external import external_player, last_capture, uci_limits
 from variant_ai.core.arena.player import Fault, RandomPlayer
 from variant_ai.core.arena.player_spec import parse_player
+from variant_ai.core.arena.referee import Conduct, Referee
 from variant_ai.core.arena.time_control import Allowance, PlayerClock, Turn
 from variant_ai.core.arena.ucci_client import CycloneClient, parse_ucci_option
 from variant_ai.core.rules import make_rules
@@ -287,6 +288,20 @@ def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
         assert fault.value.reason == reason
     finally:
         player.close()
+
+
+def test_an_announced_mate_reaches_the_referee(tall: Rules) -> None:
+    liar, good = (
+        external_player(tall, "cyclone", command("cyclone", mode), name=mode)
+        for mode in ("lies", "good")
+    )
+    nodes = Allowance(nodes=1)
+    try:
+        played = Referee(Conduct()).play(Game(tall), (liar, good), (nodes, nodes))
+    finally:
+        liar.close()
+        good.close()
+    assert (played.result, played.reason, played.game.ply) == ("0-1", "false claim", 1)
 
 
 def test_what_is_claimed_while_moves_are_told_is_no_hang(tall: Rules) -> None:

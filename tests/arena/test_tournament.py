@@ -71,6 +71,20 @@ def test_a_gauntlet() -> None:
             meetings(players, "gauntlet", seeds)
 
 
+def test_single_encounters() -> None:
+    assert meetings(3, "pairs", 1, [(2, 0), (1, 2)]) == [(2, 0), (1, 2)]
+    said = {"players": ["a", "b", "c;name=C"], "kind": "pairs"}
+    assert settings(**said, pairs=[["a", "b"], ["C", "b"]]).meetings() == [(0, 1), (2, 1)]
+    for pairs, reason in (
+        ([["a", "b"]], "player 3 meets nobody"),
+        ([["a", "b"], ["b", "a"]], "meet once"),
+        ([["a", "c"], ["b", "C"]], "did you mean 'C'"),
+        ([], "go together"),
+    ):
+        with pytest.raises(SettingError, match=reason):
+            settings(**said, pairs=pairs)
+
+
 def test_openings_in_random_order() -> None:
     assert opening_order(5, "sequential", 1) == [0, 1, 2, 3, 4]
     mixed = opening_order(50, "random", 1)
