@@ -236,13 +236,13 @@ def bytes_used(arrays: Arrays) -> int:
     return int(state["cells"]) * (CELL + 2) + arrays.heads.nbytes + repeats
 
 
-@inlined
+@borrowing
 def first_prior(node: Number) -> Number:
     """Index of a node's first prior."""
     return node * 32 + 40
 
 
-@inlined
+@borrowing
 def first_move(node: Number, count: Number) -> Number:
     """Index of the first of a node's `count` moves."""
     return node * 16 + 20 + ((count + 1) >> 1)
