@@ -6,6 +6,8 @@ VARIANT ?= xiangqi
 VENV ?= .venv
 # Further options of `variant-ai train` and of pytest.
 ARGS ?=
+# Tests run side by side, one process a core; JOBS=0 runs them in one.
+JOBS ?= auto
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -32,7 +34,7 @@ train: $(READY)
 	$(BIN)/variant-ai train --variant $(VARIANT) $(ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
