@@ -37,8 +37,8 @@ from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.nodes import bytes_used
 from variant_ai.core.search.params import SearchParams
-from variant_ai.core.search.report import Report
-from variant_ai.core.search.search import Phases, Search
+from variant_ai.core.search.report import Phases, Report
+from variant_ai.core.search.search import Search
 
 SAMPLES = 512
 PROFILED = 20_000

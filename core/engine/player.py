@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 INTERRUPTIBLE = 3
 """Depth of perft counted between two looks at `stop`."""
+TIME_TO_LOAD = 10.0
+"""Seconds on the clock with which half a second may be lost between two moves, once."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,6 @@ class Player:
         """Load all that the next search needs, before a clock runs."""
         self._searching()
         self._timing()
-        self._load_judge()
         if not self._frozen:
             # what was loaded stays: the collector need not look at it again after every move
             gc.collect()
@@ -110,8 +111,8 @@ class Player:
             self._frozen = True
 
     def _load_judge(self) -> None:
-        """Who judges chases takes the better part of a second to load, and would be asked for in
-        the middle of a game, at its first repetition."""
+        """Let the search have chases judged. Who does that takes half a second to load: too long
+        for the start, and for the middle of a search."""
         spec = self.spec()
         if spec.rules.repetition.perpetual_chase == "none" or self._judged == spec.variant:
             return
@@ -119,6 +120,8 @@ class Player:
 
         FairyRules(spec)
         self._judged = spec.variant
+        if self._search is not None:
+            self._search.judge_chases(True)
 
     def _searching(self) -> Searching:
         from variant_ai.core.search.params import SearchParams
@@ -136,6 +139,7 @@ class Player:
             self._drop_search()
             params = SearchParams.of(spec, **overrides)
             self._search = self.workshop.search(spec, self._evaluator, params, table.rules)
+            self._search.judge_chases(self._judged == spec.variant)
             self._search_settings = overrides
         if not self._is_warm:
             self._warm_up(self._search, table)
@@ -190,9 +194,13 @@ class Player:
         if self._search is not None:
             self._search.clear()
 
-    def tidy(self) -> None:
-        """Collect the garbage of a search while the opponent thinks."""
+    def tidy(self, go: Go) -> None:
+        """Collect the garbage of a search while the opponent thinks, and load the judge of chases
+        if the next search may wait for that."""
         gc.collect(1)
+        clocks = [time for time in go.times if time is not None]
+        if min(clocks, default=TIME_TO_LOAD) >= TIME_TO_LOAD and go.movetime is None:
+            self._load_judge()
 
     def describe(self) -> str:
         """The line XBoard's bridge reads: a board it does not know is drawn from it."""

@@ -281,7 +281,7 @@ class Session:
             if isinstance(command, Go):
                 with self.control.answering(number):
                     pass  # whatever went wrong, it is over
-                self.player.tidy()
+                self.player.tidy(command)
 
     def _do(self, command: Command, number: int, at: float) -> None:
         match command:

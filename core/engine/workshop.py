@@ -39,12 +39,22 @@ WARM = (
 class VariantSource(Protocol):
     """The part of the plugin registry that an engine needs."""
 
-    @property
-    def evaluators(self) -> Mapping[str, Any]: ...
-
     def variant(self, name: str) -> VariantSpec: ...
 
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
+
+    def evaluator(
+        self,
+        spec: VariantSpec,
+        model: Path | None,
+        *,
+        evaluator: str = "auto",
+        batch: int = 16,
+        threads: int | None = None,
+        device: str = "cpu",
+        precision: str | None = None,
+        say: Say | None = None,
+    ) -> Evaluator: ...
 
 
 class Searching(Protocol):
@@ -67,6 +77,8 @@ class Searching(Protocol):
     def report(self, multipv: int = 1) -> Report: ...
 
     def clear(self) -> None: ...
+
+    def judge_chases(self, on: bool) -> None: ...
 
     def close(self) -> None: ...
 
@@ -139,39 +151,39 @@ class Workshop:
         What cannot be had is told by `say`, and play goes on with what can: a game under way is
         better lost with a weak net than without a move.
         """
-        from variant_ai.core.inference.choose import make_evaluator
+        from variant_ai.core.inference.choose import AUTO, UNIFORM, WITHOUT_NET
 
-        given = str(settings["model"] or "")
-        wanted = str(settings["evaluator"])
-        keywords: dict[str, Any] = {
-            "batch": settings["batch"],
-            "threads": settings["threads"],
-            "device": settings["device"],
-            "precision": settings["precision"],
-            "say": say,
-            "plugins": self._source().evaluators,
-        }
-        if wanted in ("uniform", "random"):
-            return make_evaluator(spec, None, evaluator=wanted, **keywords)
-        model, looked = self.find_model(spec, given)
-        if model is not None:
+        named, wanted = str(settings["model"] or ""), str(settings["evaluator"])
+        how = {name: settings[name] for name in ("batch", "threads", "device", "precision")}
+
+        def made(model: Path | None, evaluator: str) -> Evaluator:
+            return self._source().evaluator(spec, model, evaluator=evaluator, say=say, **how)
+
+        def tried(model: Path | None, evaluator: str) -> Evaluator | None:
             try:
-                return make_evaluator(spec, model, evaluator=wanted, **keywords)
+                return made(model, evaluator)
             except VariantAIError as error:
                 say(f"error: {error}")
-                if given or self.model:
-                    fallback, looked = self.packaged(spec)
-                    if fallback is not None and fallback != model:
-                        say(f"playing with {fallback} instead")
-                        try:
-                            return make_evaluator(spec, fallback, evaluator="auto", **keywords)
-                        except VariantAIError as again:
-                            say(f"error: {again}")
-        else:
+                return None
+
+        if wanted in WITHOUT_NET:
+            return made(None, wanted)
+        model, looked = self.find_model(spec, named)
+        evaluator = None
+        if model is not None or wanted != AUTO:  # a plugin's may need no net
+            evaluator = tried(model, wanted)
+        if evaluator is None and model is None:
             places = ", ".join(map(str, looked)) or "nowhere: no folder is known"
             say(f"no net for {spec.variant} was found (looked for {places})")
-        say(f"{spec.variant} is played without a net, by search alone: set the option Model")
-        return make_evaluator(spec, None, evaluator="uniform", **keywords)
+        elif evaluator is None and (named or self.model):
+            fallback, _ = self.packaged(spec)
+            if fallback is not None and fallback != model:
+                say(f"playing with {fallback} instead")
+                evaluator = tried(fallback, AUTO)
+        if evaluator is None:
+            say(f"{spec.variant} is played without a net, by search alone: set the option Model")
+            evaluator = made(None, UNIFORM)
+        return evaluator
 
     def find_model(self, spec: VariantSpec, given: str) -> tuple[Path | None, list[Path]]:
         """The net to play with, None without one, and where it was looked for."""

@@ -90,3 +90,21 @@ class Report:
     def nps(self) -> int:
         """Visits a second, 0 before any time has passed."""
         return int(self.visits / self.seconds) if self.seconds > 0 else 0
+
+
+@dataclass
+class Phases:
+    """Seconds that a search spent on what, of the tree thread unless it says otherwise."""
+
+    fill: float = 0.0
+    """Selection, rules and encoding: gathering leaves."""
+    complete: float = 0.0
+    """Priors, expansion and back-up."""
+    wait: float = 0.0
+    """For the evaluator."""
+    network: float = 0.0
+    """Of the evaluator's threads."""
+    batches: int = 0
+    """Batches evaluated."""
+    rows: int = 0
+    """Positions in them."""

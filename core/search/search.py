@@ -26,7 +26,7 @@ from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.lines import make_report
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline
-from variant_ai.core.search.report import Report
+from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.tree import Tree
 from variant_ai.specs.errors import DataError, MoveError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
@@ -43,24 +43,6 @@ class _Flight:
     batch: Batch
     rows: int
     job: Job
-
-
-@dataclass
-class Phases:
-    """Seconds that a search spent on what, of the tree thread unless it says otherwise."""
-
-    fill: float = 0.0
-    """Selection, rules and encoding: gathering leaves."""
-    complete: float = 0.0
-    """Priors, expansion and back-up."""
-    wait: float = 0.0
-    """For the evaluator."""
-    network: float = 0.0
-    """Of the evaluator's threads."""
-    batches: int = 0
-    """Batches evaluated."""
-    rows: int = 0
-    """Positions in them."""
 
 
 class Search:
@@ -142,6 +124,11 @@ class Search:
             self.tree.forget()
             self._rng = np.random.default_rng(self.params.seed)
             self.tree.set_game(game)
+
+    def judge_chases(self, on: bool) -> None:
+        """Whether chases are judged, where the rules know them; off, they are idle repetitions."""
+        with self._lock:
+            self.tree.judge_chases(on)
 
     def close(self) -> None:
         """Let the evaluators' threads go. They close their evaluators no more than they made them."""

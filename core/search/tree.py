@@ -123,6 +123,11 @@ class Tree:
             self.finish_reclaim()
         return kept
 
+    def judge_chases(self, on: bool) -> None:
+        """See `Search.judge_chases`."""
+        knows = self.rules.spec.rules.repetition.perpetual_chase != "none"
+        self.settings[0]["chase_loses"] = on and knows
+
     def forget(self) -> None:
         """Drop the graph."""
         clear(self.arrays)

@@ -49,6 +49,7 @@ class FakeSearch:
         """Moves of every game that was set."""
         self.limits: list[Limits] = []
         self.cleared = 0
+        self.judges_chases = False
         self._game: Game | None = None
         self._stop = threading.Event()
         self._state: tuple[float, int, list[int]] = (0.0, 0, [])
@@ -134,6 +135,9 @@ class FakeSearch:
 
     def stop(self) -> None:
         self._stop.set()
+
+    def judge_chases(self, on: bool) -> None:
+        self.judges_chases = on
 
     def clear(self) -> None:
         self.cleared += 1

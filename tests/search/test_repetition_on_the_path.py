@@ -76,3 +76,11 @@ def test_the_past_counts_every_occurrence() -> None:
     counts = {int(k): int(times_before(past, k)) for k in keys}
     assert counts == {5: 3, 9: 2, 2**63 + 1: 2}
     assert int(times_before(past, np.uint64(6))) == 0
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_search_without_a_judge_asks_nobody(make_search: MakeSearch, judged: bool) -> None:
+    search = make_search("xiangqi")
+    search.judge_chases(judged)
+    search.run(Limits(simulations=20_000))
+    assert bool(np.count_nonzero(search.tree._judged["used"])) == judged
