@@ -181,7 +181,7 @@ class _Source:
         self._registry = registry()
         self._extra = extra
         self.rules = self._registry.rules
-        self.evaluators = self._registry.evaluators
+        self.evaluator = self._registry.evaluator
 
     def variant(self, name: str) -> VariantSpec:
         path = self._extra.get(name)

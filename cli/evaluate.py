@@ -21,7 +21,7 @@ from variant_ai.cli.common import (
     variant_option,
 )
 from variant_ai.cli.mates import mates_option, read_or_find_mates
-from variant_ai.cli.networks import all_builders, calm_threads, device_option
+from variant_ai.cli.networks import calm_threads, device_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,10 +121,11 @@ def command(
     calm_threads()
     from variant_ai.core.train.device import choose_device
     from variant_ai.core.train.models import model_variant, open_model
+    from variant_ai.plugins import registry
 
     spec = load_variant(variant or model_variant(model))
     where = choose_device(device)
-    builders = all_builders()
+    builders = registry().builders()
     paths = dict.fromkeys((model, *more))
     models = [open_model(path, spec, where, builders=builders) for path in paths]
     found = _evaluate(models, spec, store, split, side, trained_on, limit, batch, seed, mates)

@@ -19,7 +19,7 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.networks import all_builders, calm_threads
+from variant_ai.cli.networks import calm_threads
 
 if TYPE_CHECKING:
     from variant_ai.core.train.agreement import Sample
@@ -148,6 +148,7 @@ def _from_checkpoint(
     from variant_ai.core.train.checkpoint import find_checkpoint
     from variant_ai.core.train.publish import publish
     from variant_ai.core.train.session import RESULTS, require_spec, run_spec
+    from variant_ai.plugins import registry
 
     found = find_checkpoint(checkpoint)
     config = found.config()
@@ -160,7 +161,7 @@ def _from_checkpoint(
         said = json.loads(results.read_text())
         if said.get("steps") == state.step:
             metrics = {name: said.get(name) for name in ("validation", "baseline_accuracy")}
-    net = found.build(config, all_builders())
+    net = found.build(config, registry().builders())
     difference = publish(config, net, target, metrics, state.step)
     stores = tuple(Path(path) for path in (*config.data.validation_stores, *config.data.stores))
     report = {

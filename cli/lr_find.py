@@ -16,7 +16,7 @@ from variant_ai.cli.common import (
     print_json,
     progress,
 )
-from variant_ai.cli.networks import all_builders, calm_threads
+from variant_ai.cli.networks import calm_threads
 from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
 
 
@@ -71,13 +71,14 @@ def command(
     from variant_ai.core.train.lr_range import draw_range, range_test
     from variant_ai.core.train.plan import prepare
     from variant_ai.core.train.trainer import Trainer
+    from variant_ai.plugins import registry
 
     if low >= high:
         raise click.UsageError(f"--lr-from {low:g} is not below --lr-to {high:g}")
     if not output.parent.is_dir():
         fail(f"{output.parent} is no folder to write {output.name} into")
     request, rules = make_request(options)
-    builders = all_builders()
+    builders = registry().builders()
     prepared = prepare(replace(request, steps=steps), rules=rules, builders=builders)
     config = prepared.config
     tell_sample(options, config.variant)

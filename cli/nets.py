@@ -14,7 +14,7 @@ from variant_ai.cli.common import (
     print_json,
     print_table,
 )
-from variant_ai.cli.networks import all_builders, net_size, size_options
+from variant_ai.cli.networks import net_size, size_options
 
 if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder
@@ -99,12 +99,13 @@ def command(
     With the name of a net: its options and, for the variants named, its layers.
     """
     from variant_ai.core.nets import HEADS, find_builder
+    from variant_ai.plugins import registry
     from variant_ai.specs.errors import UnknownNameError
 
     if head is not None and head not in HEADS:
         raise UnknownNameError("head", head, HEADS)
 
-    builders = all_builders()
+    builders = registry().builders()
     size = net_size(blocks, channels, sizes)
     specs = [load_variant(name) for name in variants]
     if timed:

@@ -137,15 +137,6 @@ def _export(
 def _evaluator(
     spec: VariantSpec, path: Path, name: str, batch: int, threads: int | None
 ) -> Evaluator:
-    from variant_ai.core.inference import make_evaluator
     from variant_ai.plugins import registry
 
-    return make_evaluator(
-        spec,
-        path,
-        evaluator=name,
-        batch=batch,
-        threads=threads,
-        say=note,
-        plugins=registry().evaluators,
-    )
+    return registry().evaluator(spec, path, evaluator=name, batch=batch, threads=threads, say=note)

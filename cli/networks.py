@@ -1,16 +1,13 @@
-"""What the commands about nets share: builders, sizes, model paths, the device option."""
+"""What the commands about nets share: sizes, the device option, calm threads."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from variant_ai.core.nets import NetworkBuilder
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,16 +74,3 @@ def calm_threads() -> None:
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-
-def all_builders() -> dict[str, NetworkBuilder]:
-    """Builders of the project and of plugins, by name."""
-    from variant_ai.core.nets import core_networks
-    from variant_ai.plugins import registry
-
-    builders = core_networks()
-    for name, entry in registry().networks.items():
-        if name not in builders:
-            target = entry.load()
-            builders[name] = target() if isinstance(target, type) else target
-    return builders

@@ -47,12 +47,12 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
 
 def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
     """A search with the player's network and settings."""
-    from variant_ai.core.inference.choose import make_evaluator
     from variant_ai.core.search.params import SearchParams
     from variant_ai.core.search.search import Search
+    from variant_ai.plugins import registry
 
     params = SearchParams.of(rules.spec, **spec.search)
-    evaluator = make_evaluator(
+    evaluator = registry().evaluator(
         rules.spec,
         None if spec.net == NO_NET else Path(spec.net),
         evaluator=spec.evaluator,

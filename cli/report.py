@@ -18,7 +18,7 @@ from variant_ai.cli.common import (
     progress,
 )
 from variant_ai.cli.mates import mates_option, read_or_find_mates
-from variant_ai.cli.networks import all_builders, calm_threads
+from variant_ai.cli.networks import calm_threads
 
 if TYPE_CHECKING:
     from torch import nn
@@ -92,7 +92,7 @@ def command(
     spec = run_spec(config)
     rules = registry().rules(spec)
     checkpoint = find_checkpoint(run)
-    net = checkpoint.build(config, all_builders())
+    net = checkpoint.build(config, registry().builders())
     prepared = _open(run, rules)
     results = _results(run, config, net, checkpoint.state().step)
     _measure(results, net, prepared, rules, limit, measure, mates)

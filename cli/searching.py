@@ -119,37 +119,19 @@ def load_evaluator(
 
     Raises UnknownNameError, DataError, VariantAIError.
     """
-    from variant_ai.core.inference.choose import make_evaluator
     from variant_ai.plugins import registry
 
-    model, name = net.model, net.evaluator
-    if model is None and name not in ("uniform", "random"):
-        looked = model_places(spec.variant)
-        model = next((path for path in looked if path.is_file()), None)
-        if model is None and name == "auto":
-            places = ", ".join(map(str, looked))
-            say(f"no net for {spec.variant} was found ({places}): every move counts alike")
-            name = "uniform"
-    return make_evaluator(
-        spec,
-        model,
-        evaluator=name,
-        batch=batch,
-        threads=net.threads,
-        device=net.device,
-        precision=net.precision,
-        say=say,
-        plugins=registry().evaluators,
-    )
-
-
-def model_places(variant: str) -> list[Path]:
-    """Where nets of a variant are looked for, in order."""
-    from variant_ai.cli.engine import model_places as places
-    from variant_ai.plugins import registry
-
-    files = {name: entry.path for name, entry in registry().variants.items()}
-    return list(places(files)(variant))
+    settings: dict[str, Any] = {
+        "evaluator": net.evaluator,
+        "batch": batch,
+        "threads": net.threads,
+        "device": net.device,
+        "precision": net.precision,
+        "say": say,
+    }
+    if net.model is None:
+        return registry().usual_evaluator(spec, warn=say, **settings)
+    return registry().evaluator(spec, net.model, **settings)
 
 
 def limits_option(simulations: int) -> Callable[[F], F]:

@@ -16,7 +16,7 @@ from variant_ai.cli.common import (
     print_json,
     variant_option,
 )
-from variant_ai.cli.networks import all_builders, calm_threads
+from variant_ai.cli.networks import calm_threads
 from variant_ai.cli.notations import notation_option
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def activations(
     from variant_ai.core.train.gallery import activation_pictures
     from variant_ai.core.train.models import ONNX_SUFFIX
     from variant_ai.core.train.session import CONFIG, require_spec, run_spec
+    from variant_ai.plugins import registry
 
     if model.suffix == ONNX_SUFFIX:
         if not (model.parent / CONFIG).is_file():
@@ -126,7 +127,7 @@ def activations(
     spec = load_variant(variant) if variant else run_spec(config)
     require_spec(config, spec, str(model))
     rules, position = _position(spec, fen, moves)
-    net = checkpoint.build(config, all_builders())
+    net = checkpoint.build(config, registry().builders())
     drawn = activation_pictures(net, Encoder(spec, config.net.head), rules, position)
     _write(drawn, output, as_json, folder=True)
 
@@ -164,10 +165,11 @@ def policy(
     from variant_ai.core.train.device import choose_device
     from variant_ai.core.train.gallery import policy_of
     from variant_ai.core.train.models import model_variant, open_model
+    from variant_ai.plugins import registry
 
     spec = load_variant(variant or model_variant(model))
     rules, position = _position(spec, fen, moves)
-    opened = open_model(model, spec, choose_device("cpu"), builders=all_builders())
+    opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
     chosen = load_notation(spec, notation)
     drawn = policy_of(
         opened.predictor,

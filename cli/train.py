@@ -22,7 +22,7 @@ from variant_ai.cli.common import (
     print_table,
     progress,
 )
-from variant_ai.cli.networks import all_builders, calm_threads
+from variant_ai.cli.networks import calm_threads
 from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def command(
     from variant_ai.core.train.workers import open_workers
     from variant_ai.plugins import registry
 
-    builders = all_builders()
+    builders = registry().builders()
     with open_workers() as workers:
         if resume is not None:
             _refuse_options(context)

@@ -16,10 +16,10 @@ import importlib.metadata
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
@@ -43,6 +43,7 @@ from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError
 from variant_ai.specs.index import SPEC_SUFFIXES, user_spec_folders
 
 if TYPE_CHECKING:
+    from variant_ai.core.inference import Evaluator
     from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.specs.schema import VariantSpec
@@ -323,6 +324,63 @@ class Registry:
             except PluginError as error:
                 self._report(entry.plugin, str(error))
 
+    # --- nets and evaluators -------------------------------------------------------------------
+
+    def evaluator(
+        self,
+        spec: VariantSpec,
+        model: Path | None,
+        *,
+        evaluator: str = "auto",
+        batch: int = 16,
+        threads: int | None = None,
+        device: str = "cpu",
+        precision: str | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> Evaluator:
+        """`make_evaluator` (arguments and errors are told there) with the evaluators and nets of
+        plugins."""
+        from variant_ai.core.inference.choose import make_evaluator
+
+        return make_evaluator(
+            spec,
+            model,
+            evaluator=evaluator,
+            batch=batch,
+            threads=threads,
+            device=device,
+            precision=precision,
+            say=say,
+            plugins=self.evaluators,
+            # Only the nets of checkpoints are built, and those are folders.
+            builders=self.builders() if model is not None and model.is_dir() else None,
+        )
+
+    def usual_evaluator(
+        self,
+        spec: VariantSpec,
+        *,
+        evaluator: str = "auto",
+        warn: Callable[[str], None],
+        **settings: Any,
+    ) -> Evaluator:
+        """`evaluator` where no model was named: with the net that comes with the variant. Where
+        there is none and nothing else was asked for, the uniform evaluator stands in, and `warn`
+        is told."""
+        from variant_ai.core.engine.models import model_places
+        from variant_ai.core.inference.choose import AUTO, UNIFORM, WITHOUT_NET
+
+        if evaluator in WITHOUT_NET:
+            return self.evaluator(spec, None, evaluator=evaluator, **settings)
+        entry = self.entry_of(spec)
+        looked = model_places(spec.variant, None if entry is None else entry.path)
+        model = next((path for path in looked if path.is_file()), None)
+        if model is None and evaluator == AUTO:
+            places = ", ".join(map(str, looked))
+            warn(f"no net for {spec.variant} was found ({places}): every move counts alike")
+            evaluator = UNIFORM
+        return self.evaluator(spec, model, evaluator=evaluator, **settings)
+
     def builders(self) -> dict[str, NetworkBuilder]:
         """Network builders by name, the project's own and those of plugins.
 
@@ -331,7 +389,8 @@ class Registry:
         from variant_ai.core.nets import core_networks
 
         own = core_networks()
-        return {**{name: entry.make() for name, entry in self.networks.items()}, **own}
+        others = {name: e.make() for name, e in self.networks.items() if name not in own}
+        return {**own, **others}
 
 
 def _ordered(

@@ -24,8 +24,10 @@ from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.specs import VariantSpec
 from variant_ai.specs.errors import PluginError, UnknownNameError, VariantAIError
 
-AUTO, CHECK = "auto", "check"
-NAMES = (AUTO, "onnx", "openvino", "torch", "uniform", "random", "check:A,B")
+AUTO, CHECK, UNIFORM, RANDOM = "auto", "check", "uniform", "random"
+WITHOUT_NET = (UNIFORM, RANDOM)
+"""Those that look at no model."""
+NAMES = (AUTO, "onnx", "openvino", "torch", *WITHOUT_NET, "check:A,B")
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def make(name: str, request: EvaluatorRequest, plugins: Plugins, say: Say) -> Ev
         raise UnknownNameError("evaluator", name, {*NAMES, *plugins})
     devices = request.device.split(",")
     copies = [replace(request, device=d) for d in devices for _ in range(request.sessions)]
-    if len(copies) == 1 or base in ("uniform", "random"):
+    if len(copies) == 1 or base in WITHOUT_NET:
         return _MAKERS[base](request)
     share = -(-request.batch // len(copies))
     return ParallelEvaluator([_MAKERS[base](replace(copy, batch=share)) for copy in copies])
@@ -218,8 +220,8 @@ _MAKERS: dict[str, Callable[[EvaluatorRequest], Evaluator]] = {
     "onnx": make_onnx,
     "openvino": make_openvino,
     "torch": make_torch,
-    "uniform": make_uniform,
-    "random": make_random,
+    UNIFORM: make_uniform,
+    RANDOM: make_random,
 }
 
 

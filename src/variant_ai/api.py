@@ -12,8 +12,10 @@ move.
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,9 +227,19 @@ class Engine:
 
         self.spec = load_variant(variant)
         self.params = SearchParams.of(self.spec, **settings)
-        self.evaluator = _make_evaluator(
-            self.spec, model, evaluator, self.params.batch_size, threads, device, precision
-        )
+        how: dict[str, Any] = {
+            "evaluator": evaluator,
+            "batch": self.params.batch_size,
+            "threads": threads,
+            "device": device,
+            "precision": precision,
+        }
+        self.evaluator: Evaluator
+        if model is None:
+            warn = functools.partial(warnings.warn, stacklevel=3)
+            self.evaluator = registry().usual_evaluator(self.spec, warn=warn, **how)
+        else:
+            self.evaluator = registry().evaluator(self.spec, Path(model).expanduser(), **how)
         self.search = Search(self.spec, self.evaluator, self.params, rules=_rules_of(self.spec))
 
     def __enter__(self) -> Self:
@@ -371,43 +383,6 @@ class Engine:
                 f"{position.spec.variant}"
             )
         return position.copy().game
-
-
-def _make_evaluator(
-    spec: VariantSpec,
-    model: str | Path | None,
-    evaluator: str,
-    batch: int,
-    threads: int | None,
-    device: str,
-    precision: str | None,
-) -> Evaluator:
-    import warnings
-
-    from variant_ai.core.engine.models import model_places
-    from variant_ai.core.inference.choose import make_evaluator
-
-    path = None if model is None else Path(model).expanduser()
-    if path is None and evaluator not in ("uniform", "random"):
-        looked = model_places(spec.variant, registry().path(spec.variant))
-        path = next((place for place in looked if place.is_file()), None)
-        if path is None:
-            places = ", ".join(map(str, looked))
-            warnings.warn(
-                f"no net for {spec.variant} was found ({places}): every move counts alike",
-                stacklevel=3,
-            )
-            evaluator = "uniform"
-    return make_evaluator(
-        spec,
-        path,
-        evaluator=evaluator,
-        batch=batch,
-        threads=threads,
-        device=device,
-        precision=precision,
-        plugins=registry().evaluators,
-    )
 
 
 def _limits(
