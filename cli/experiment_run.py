@@ -180,7 +180,8 @@ def _words(options: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> 
     for name, value in options.items():
         parameter = known[name]
         if isinstance(parameter, click.Option) and parameter.is_flag:
-            words += [f"--{name}"] if value is True else []
+            # --report/--no-report has a word for `false`; what has none is off unless it is said
+            words += [f"--{name}"] if value is True else parameter.secondary_opts[:1]
             continue
         listed = _listed(value)
         if isinstance(parameter, click.Argument):

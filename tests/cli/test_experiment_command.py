@@ -117,6 +117,10 @@ def test_commands_are_shown_before_they_are_run(home: Path, tmp_path: Path) -> N
     assert "--value-weight 1 " in lines[3]
     assert "--steps 60 " in lines[3]
     assert not (tmp_path / "out").exists()
+    plain = home / "plain.yaml"
+    plain.write_text(TEXT.replace("  threads: 1\n", "  threads: 1\n  report: false\n"))
+    lines = call(plain, "--dry-run", "-o", tmp_path / "out").stdout.splitlines()
+    assert " --no-report " in lines[1] and " --no-report " in lines[3]
 
 
 def test_finished_arms_are_not_run_again_and_failed_ones_are(
