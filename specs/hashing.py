@@ -23,7 +23,9 @@ def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
     if fields is not None:
         for piece in data["pieces"].values():
             piece.pop("name")  # how a piece is called changes no game
-    data.pop("drawing", None)  # nor does how it is drawn, and no net or store depends on it
+    # nor does how it is drawn or who is called what, and no net or store depends on it
+    data.pop("drawing", None)
+    data.pop("players", None)
     # JSON objects are unordered once sorted; the order of pieces and castling sides is meaning.
     data["pieces"] = list(data["pieces"].items())
     data["castling"] = list(data.get("castling", {}).items())
@@ -47,7 +49,8 @@ def _ordered(policy: Any) -> Any:
 
 
 def spec_hash(spec: VariantSpec) -> str:
-    """All of the spec but its `drawing:`: changes with any word of it that is not layout."""
+    """All of the spec but `drawing:` and `players:`: changes with any word of it that is not
+    layout."""
     return _digest(spec, None)
 
 

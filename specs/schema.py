@@ -377,6 +377,9 @@ class VariantSpec(Model):
     fairy: str | None = Field(
         default=None, description="Fairy-Stockfish's name of the variant: the judge of its rules"
     )
+    players: tuple[Literal["White", "Red"], Literal["Black"]] = Field(
+        default=("White", "Black"), description="the first and the second, as headers of games say"
+    )
     board: Board
     pieces: dict[str, Piece]
     castling: dict[str, CastlingSide] = Field(default_factory=dict)

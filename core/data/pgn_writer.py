@@ -45,22 +45,26 @@ def pgn_text(
     """A game with its headers, ending in an empty line. `remarks` by ply, 0 is the first. Raises
     FenError where the start is no position of the variant."""
     headers = "".join(
-        f'[{name} "{_escaped(value)}"]\n' for name, value in _headers(notation, record)
+        f'[{name} "{_escaped(value)}"]\n'
+        for name, value in _headers(rules.spec.players, notation, record)
     )
     return f"{headers}\n{_wrapped(_words(rules, notation, record, remarks))}\n\n"
 
 
-def _headers(notation: Notation, record: GameRecord) -> Iterator[tuple[str, str]]:
+def _headers(
+    players: tuple[str, str], notation: Notation, record: GameRecord
+) -> Iterator[tuple[str, str]]:
     yield "Event", record.event or "?"
     yield "Site", record.site or "?"
     yield "Date", record.date or "????.??.??"
     yield "Round", record.round or "?"
-    yield "White", record.white or "?"
-    yield "Black", record.black or "?"
+    first, second = players
+    yield first, record.white or "?"
+    yield second, record.black or "?"
     yield "Result", record.result
     optional = (
-        ("WhiteElo", record.white_elo),
-        ("BlackElo", record.black_elo),
+        (f"{first}Elo", record.white_elo),
+        (f"{second}Elo", record.black_elo),
         ("ECO", record.eco),
         ("TimeControl", record.time_control),
         ("Termination", record.termination),

@@ -124,6 +124,16 @@ def test_a_game_with_another_start_and_awkward_words() -> None:
     assert back.comments == {-1: "before", 0: "a (brace) here"}
 
 
+def test_the_sides_are_called_as_the_spec_calls_them() -> None:
+    game = replace(one("xiangqi", "moves", RED_UCI), white="Hu", black="Xu", white_elo=2680)
+    text = pgn_text(rules("xiangqi"), notation("xiangqi", "wxf"), game)
+    assert '[Red "Hu"]\n[Black "Xu"]\n' in text and '[RedElo "2680"]' in text
+    assert "White" not in text
+    for written in (text, text.replace("[Red", "[White")):
+        back = one("xiangqi", "pgn", written)
+        assert (back.white, back.black, back.white_elo) == ("Hu", "Xu", 2680)
+
+
 def test_a_group_that_says_more_than_the_moves_is_kept() -> None:
     game = replace(one("xiangqi", "moves", RED_UCI), group="match of 1994")
     text = pgn_text(rules("xiangqi"), notation("xiangqi", "wxf"), game)
