@@ -158,16 +158,16 @@ def command(
 @contextlib.contextmanager
 def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
     """What a network thinks of the moves: the priors of the root after one visit."""
-    from variant_ai.core.inference.choose import make_evaluator
     from variant_ai.core.search.limits import Limits
     from variant_ai.core.search.params import SearchParams
     from variant_ai.core.search.search import Search
+    from variant_ai.plugins import registry
 
     spec = rules.spec
     params = SearchParams.of(
         spec, batch_size=1, node_temperature=1.0, noise_epsilon=0.0, enhance_checks=False
     )
-    search = Search(spec, make_evaluator(spec, model, batch=1), params, rules=rules)
+    search = Search(spec, registry().evaluator(spec, model, batch=1), params, rules=rules)
 
     def priors(game: Game) -> list[tuple[int, float]]:
         search.clear()

@@ -135,11 +135,15 @@ def analyse_game(
 
 
 def annotated(
-    analysis: GameAnalysis, *, annotator: str, moves_text: Callable[[int, int], str]
+    analysis: GameAnalysis,
+    *,
+    annotator: str,
+    players: tuple[str, str],
+    moves_text: Callable[[int, int], str],
 ) -> tuple[GameRecord, dict[int, Remark]]:
     """The game with scores, words and accuracies, and what stands beside its moves.
 
-    annotator: who says all this. moves_text: a move as text, given the ply it would have been
+    annotator: who says all this. players: what the two are called in PGN. moves_text: a move as text, given the ply it would have been
     played at and the move.
     """
     record = analysis.record
@@ -158,7 +162,7 @@ def annotated(
         remarks[judged.ply] = Remark(nag=NAGS[sign], line=judged.best.pv[:LINE_PLIES])
     tags = dict(record.tags)
     tags["Annotator"] = annotator
-    for name, side in (("White", 0), ("Black", 1)):
+    for side, name in enumerate(players):
         accuracy = analysis.accuracy(side)
         if accuracy is not None:
             tags[f"{name}Accuracy"] = f"{accuracy:.1f}"

@@ -134,12 +134,16 @@ def test_interrupted_games_keep_what_is_judged(rules: Rules) -> None:
 def test_the_annotated_pgn_reads_back_with_scores(rules: Rules) -> None:
     analysis, _ = analysed(rules)
     said, remarks = annotated(
-        analysis, annotator="test", moves_text=lambda ply, move: f"move {ply}"
+        analysis,
+        annotator="test",
+        players=("Red", "Black"),
+        moves_text=lambda ply, move: f"move {ply}",
     )
     text = pgn_text(rules, SanNotation(), said, remarks)
     body = " ".join(text.split())
     assert '[Annotator "test"]' in body
-    assert '[WhiteAccuracy "' in body
+    assert '[RedAccuracy "' in body
+    assert '[BlackAccuracy "' in body
     assert "2. g4 $4 {[%eval -3.80] Blunder." in body
     assert "Blunder. move 2 was best.} (2. d4 d5 3. Nc3) 2... d5" in body
     (raw,) = PgnReader().read(io.BufferedReader(io.BytesIO(text.encode())), "x.pgn")  # type: ignore[arg-type]
