@@ -97,9 +97,16 @@ def test_stores_may_have_weights(tmp_path: Path) -> None:
     assert list(stores_of({"data": "games"})) == [("data", "games")]
 
 
-def test_files_of_something_else_are_told_in_a_word(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"two\.yaml: has no `experiment: 1`"):
-        loaded(tmp_path, "title: a match\nplayers: []\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title: a match\nplayers: []\n", "is a match, not an experiment of trainings"),
+        ("title: a variant\npieces: {}\n", "has no `experiment: 1`"),
+    ],
+)
+def test_files_of_something_else_are_told_in_a_word(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(SpecError, match=rf"two\.yaml: {said}"):
+        loaded(tmp_path, text)
 
 
 def test_folders_of_arms() -> None:
