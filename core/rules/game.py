@@ -100,6 +100,20 @@ class Game:
             self._legal = self.rules.legal_moves(self.position)
         return self._legal
 
+    def lost_at_once(self) -> list[int]:
+        """Legal moves with which the player to move loses the game by its rules of repetition."""
+        fold = self.rules.spec.rules.repetition.fold
+        often = {key for key, seen in self._seen.items() if len(seen) >= fold - 1}
+        lost = []
+        for move in self.legal_moves().tolist() if often else ():
+            if int(self.rules.play(self.position, move)["key"][0]) in often:
+                self.push(move)
+                outcome = self.outcome()
+                self.pop()
+                if outcome is not None and outcome.winner == 1 - self.side:
+                    lost.append(move)
+        return lost
+
     def push(self, move: int) -> None:
         """Play a legal move. Legality is the caller's word: `push_uci` checks."""
         position = self.rules.play(self.position, move)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.search.limits import Limits
@@ -84,3 +86,42 @@ def test_a_search_without_a_judge_asks_nobody(make_search: MakeSearch, judged: b
     search.judge_chases(judged)
     search.run(Limits(simulations=20_000))
     assert bool(np.count_nonzero(search.tree._judged["used"])) == judged
+
+
+CHASED_KING = "4k4/9/9/9/9/9/9/9/5K3/4R4 b - - 0 1"
+
+
+@pytest.mark.parametrize("use_raw_network", [False, True])
+def test_a_move_lost_by_repetition_is_not_played(
+    make_search: MakeSearch, use_raw_network: bool
+) -> None:
+    """However much the policy likes it, and however short the search."""
+    cycle = "e10d10 e1d1 d10e10 d1e1"
+    search = make_search("xiangqi", CHASED_KING, f"{cycle} {cycle}".rsplit(" ", 1)[0])
+    game = search.game
+    (losing,) = game.lost_at_once()
+    after = Game.from_uci(game.rules, CHASED_KING, [*game.uci_moves(), "d1e1"])
+    assert after.outcome() is not None
+    assert game.rules.legal_moves(game.position).tolist().count(losing) == 1
+    encoder = search.encoder
+    action = encoder.action(game.position, losing)
+
+    class Insists(UniformEvaluator):
+        is_uniform = False
+
+        def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+            answer = super().evaluate(planes)
+            answer.policy[:, action] = 20.0
+            return answer
+
+    stubborn = Insists(encoder.shape, encoder.actions)
+    other = make_search(
+        "xiangqi",
+        CHASED_KING,
+        " ".join(game.uci_moves()),
+        net=stubborn,
+        use_raw_network=use_raw_network,
+    )
+    assert other.run(Limits(simulations=60)).best != losing
+    explicit = other.run(Limits(simulations=60), moves=[losing])
+    assert explicit.best == losing
