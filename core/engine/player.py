@@ -21,7 +21,7 @@ from variant_ai.core.engine.uci import Info
 from variant_ai.specs.errors import VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.engine.table import Table
+    from variant_ai.core.engine.table import LateJudge, Table
     from variant_ai.core.engine.workshop import Searching, Workshop
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
@@ -62,8 +62,8 @@ class Player:
         self._search_settings: dict[str, Any] | None = None
         self._manager: TimeManager | None = None
         self._is_warm = False
-        self._judged = ""
-        """Variant whose judge of chases was loaded."""
+        self._judge: LateJudge | None = None
+        """Of the game on the table, where the rules know chases."""
         self._frozen = False
 
     # --- what is in force ----------------------------------------------------------------------
@@ -80,11 +80,13 @@ class Player:
 
     def table(self) -> Table:
         """The game on the table."""
-        from variant_ai.core.engine.table import Table
+        from variant_ai.core.engine.table import LateJudge, Table
 
         spec = self.spec()
         if self._table is None:
-            self._table = Table(self.workshop.rules(spec))
+            forbidden = spec.rules.repetition.perpetual_chase != "none"
+            self._judge = LateJudge(spec) if forbidden else None
+            self._table = Table(self.workshop.rules(spec), self._judge)
         return self._table
 
     def key_of(self, position: SetPosition, first_rank: int) -> int:
@@ -111,17 +113,11 @@ class Player:
             self._frozen = True
 
     def _load_judge(self) -> None:
-        """Let the search have chases judged. Who does that takes half a second to load: too long
-        for the start, and for the middle of a search."""
-        spec = self.spec()
-        if spec.rules.repetition.perpetual_chase == "none" or self._judged == spec.variant:
-            return
-        from variant_ai.core.rules.fairy import FairyRules
-
-        FairyRules(spec)
-        self._judged = spec.variant
-        if self._search is not None:
-            self._search.judge_chases(True)
+        """Have chases judged from now on, on the table and in the search."""
+        if self._judge is not None and not self._judge.is_loaded:
+            self._judge.load()
+            if self._search is not None:
+                self._search.judge_chases(True)
 
     def _searching(self) -> Searching:
         from variant_ai.core.search.params import SearchParams
@@ -139,7 +135,7 @@ class Player:
             self._drop_search()
             params = SearchParams.of(spec, **overrides)
             self._search = self.workshop.search(spec, self._evaluator, params, table.rules)
-            self._search.judge_chases(self._judged == spec.variant)
+            self._search.judge_chases(self._judge is not None and self._judge.is_loaded)
             self._search_settings = overrides
         if not self._is_warm:
             self._warm_up(self._search, table)

@@ -15,24 +15,51 @@ from variant_ai.core.engine.commands import SetPosition
 from variant_ai.specs.errors import MoveError
 
 if TYPE_CHECKING:
-    from variant_ai.core.rules.game import Game
-    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.game import CycleJudge, Game
+    from variant_ai.core.rules.interface import Outcome, Rules
     from variant_ai.core.rules.notation import Notation
     from variant_ai.core.rules.position import Position
+    from variant_ai.specs.schema import VariantSpec
 
 LOOK_BACK = 40
 """Positions of the game in which a FEN is looked for, counted from the last."""
 
 
+class LateJudge:
+    """Judges chases once it is loaded, and sees none before: a `CycleJudge`.
+
+    Loading takes the better part of a second, which a clock may not have at the repetition that
+    asks for it.
+    """
+
+    def __init__(self, spec: VariantSpec) -> None:
+        self.spec = spec
+        self._fairy: CycleJudge | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._fairy is not None
+
+    def load(self) -> None:
+        from variant_ai.core.rules.fairy import FairyRules
+
+        self._fairy = FairyRules(self.spec)
+
+    def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
+        return None if self._fairy is None else self._fairy.judge_cycle(fen, moves)
+
+
 class Table:
     """A game of one variant. A command that cannot be followed leaves it as it was."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, judge: CycleJudge | None = None) -> None:
+        """judge: of perpetual chases, see `Game`."""
         from variant_ai.core.rules.game import Game
         from variant_ai.core.rules.notation import IccsNotation, UciNotation
 
         self.rules = rules
-        self.game: Game = Game(rules)
+        self._judge = judge
+        self.game: Game = Game(rules, judge=judge)
         self.banned: tuple[int, ...] = ()
         """Moves that may not be played from this position."""
         self._fen: str | None = None
@@ -51,7 +78,7 @@ class Table:
         """What comes does not continue the game."""
         from variant_ai.core.rules.game import Game
 
-        self.game = Game(self.rules)
+        self.game = Game(self.rules, judge=self._judge)
         self.banned = ()
         self._fen, self._offset, self._words = None, 0, []
 
@@ -77,7 +104,7 @@ class Table:
     def _restart(self, wanted: SetPosition, first_rank: int) -> None:
         from variant_ai.core.rules.game import Game
 
-        game = Game(self.rules, wanted.fen)
+        game = Game(self.rules, wanted.fen, judge=self._judge)
         notation = self._notations[first_rank]
         self._push(game, notation, wanted.moves)
         self.game = game

@@ -61,7 +61,7 @@ class Game:
         self._legal: NDArray[np.int32] | None = None
         self._outcome: Outcome | None = None
         self._judged = False
-        self._judge = judge
+        self.judge = judge
         if rules.spec.rules.repetition.perpetual_chase != "none" and judge is None:
             _require_judge(rules)
 
@@ -209,7 +209,7 @@ class Game:
         """
         types, files = self.rules.types, self.rules.spec.board.files
         moves = [uci(types, files, move) for move in self.moves[first:]]
-        judge = self._judge
+        judge = self.judge
         fen = self.rules.fen(self.positions[first])
         verdict = judge.judge_cycle(fen, moves) if judge else self.rules.judge_cycle(fen, moves)
         if verdict is None and judge is None:

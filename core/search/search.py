@@ -434,7 +434,7 @@ class Search:
 
 def copied(game: Game) -> Game:
     """A game of its own with the same moves."""
-    copy = Game(game.rules, game.rules.fen(game.positions[0]))
+    copy = Game(game.rules, game.rules.fen(game.positions[0]), judge=game.judge)
     for move in game.moves:
         copy.push(move)
     return copy

@@ -214,7 +214,7 @@ class Tree:
         g = self.arrays
         if g.nodes[self.root]["proof"] == UNPROVEN:
             return
-        line = Game(game.rules, game.rules.fen(game.positions[0]))
+        line = Game(game.rules, game.rules.fen(game.positions[0]), judge=game.judge)
         for move in game.moves:
             line.push(move)
         nodes = [self.root]
