@@ -113,9 +113,9 @@ def command(
     ponder=true.
 
     Who crashes, hangs, plays an illegal move, oversteps its time, or claims an end or a mate in one
-    that is none loses the game, and the match goes on. Every finished game is safe on disk before the next one
-    begins; the same command goes on after any interruption. FOLDER has games.jsonl, games.pgn and
-    the table as text, CSV and HTML.
+    that is none loses the game, and the match goes on. Every finished game is safe on disk before
+    the next one begins; the same command goes on after any interruption. FOLDER has games.jsonl,
+    games.pgn and the table as text, CSV and HTML.
     """
     settings = _settings(players, variant, config, given)
 

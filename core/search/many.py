@@ -37,6 +37,8 @@ class _Plant:
     ended: str = ""
     """Why its search is over; empty while it goes on."""
     prepared: bool = False
+    allowed: Sequence[int] | None = None
+    """Moves of the root that are searched, None for all."""
     flying: int = 0
     """Its leaves at the evaluator."""
     seconds: float = 0.0
@@ -78,6 +80,7 @@ class Grove:
         self._plants = [_Plant(new_tree(self.encoder, rules, self.params)) for _ in games]
         for plant, game in zip(self._plants, games, strict=True):
             plant.tree.set_game(game)
+            plant.allowed = plant.tree.worth_searching()
         planes = 0 if self._uniform else int(np.prod(self.encoder.shape))
         self._free = deque(new_batch(params.batch_size, planes, params.max_depth) for _ in range(3))
         self._flights: deque[_SharedFlight] = deque()
@@ -145,7 +148,7 @@ class Grove:
             if plant.ended or most <= 0 or (not plant.prepared and plant.flying):
                 continue
             if plant.tree.root_is_open and not plant.prepared:
-                plant.tree.prepare_root(None, self._rng)
+                plant.tree.prepare_root(plant.allowed, self._rng)
                 plant.prepared = True
             if self._uniform:
                 enough = 256 if plant.prepared else 1
@@ -220,7 +223,7 @@ class Grove:
             plant.tree,
             self.params,
             multipv=1,
-            allowed=None,
+            allowed=plant.allowed,
             knows_draws=self._knows_draws,
             seconds=seconds,
             depth=round(plant.tree.counter("depths") / max(1, visits)),

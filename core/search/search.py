@@ -163,8 +163,9 @@ class Search:
         """Search until a limit is met, `stop` is called, or nothing is left to find out.
 
         moves: the root's moves to consider; those that are not legal are ignored, and raise
-        MoveError where none is left. None: all but those that lose at once by repetition. on_report: called in this thread every `interval`
-        seconds. Raises DataError where the evaluator's answer is not a number.
+        MoveError where none is left. None: all but those that lose at once by repetition.
+        on_report: called in this thread every `interval` seconds. Raises DataError where the
+        evaluator's answer is not a number.
         """
         self._begun = time.perf_counter()
         self._depth = 0
@@ -194,12 +195,9 @@ class Search:
             return self._report(multipv, reason, self._rng)
 
     def _legal(self, moves: Sequence[int] | None) -> list[int] | None:
-        legal = self.game.legal_moves()
         if moves is None:
-            # a policy that likes nothing else would give a lost move all the visits of a short search
-            lost = self.game.lost_at_once()
-            kept = [int(move) for move in legal if move not in lost]
-            return kept if lost and kept else None
+            return self.tree.worth_searching()
+        legal = self.game.legal_moves()
         allowed = [int(move) for move in legal if move in set(moves)]
         if not allowed:
             raise MoveError(f"none of the moves to search is legal (FEN {self.game.fen()})")

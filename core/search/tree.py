@@ -263,6 +263,17 @@ class Tree:
         """Start the counts of a search."""
         reset_counters(self.arrays)
 
+    def worth_searching(self) -> list[int] | None:
+        """Moves to search where nobody names any: without those that lose at once by repetition,
+        unless all do. None: all.
+
+        A policy that likes nothing else would give a lost move most visits of a short search.
+        """
+        assert self.game is not None
+        lost = self.game.lost_at_once()
+        kept = [int(move) for move in self.game.legal_moves() if move not in lost]
+        return kept if lost and kept else None
+
     def prepare_root(self, allowed: Sequence[int] | None, rng: np.random.Generator) -> None:
         """Noise in the root's priors, and the moves the search may use (None: all).
 

@@ -15,7 +15,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.repetition import past_of, times_before
-from variant_ai.core.search.search import Search
+from variant_ai.core.search.search import Search, analyse_many
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "xiangqi_repetition.json"
 CASES = json.loads(GOLDEN.read_text())["positions"]
@@ -125,3 +125,8 @@ def test_a_move_lost_by_repetition_is_not_played(
     assert other.run(Limits(simulations=60)).best != losing
     explicit = other.run(Limits(simulations=60), moves=[losing])
     assert explicit.best == losing
+    for visits in (1, 60):
+        (report,) = analyse_many(
+            game.rules.spec, stubborn, [game], Limits(simulations=visits), rules=game.rules
+        )
+        assert report.best != losing
