@@ -285,6 +285,6 @@ def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
             yield Check(
                 name,
                 "ok",
-                f"{done.plies} plies through rules, encoder and net in {done.seconds:.1f} s, "
+                f"{done.plies} plies through rules, encoder, net and search in {done.seconds:.1f} s, "
                 f"{sample} sample games",
             )

@@ -1,7 +1,8 @@
-"""A short run through the rooms: rules, encoder, network, for every variant.
+"""A short run through the rooms: rules, encoder, network, search, for every variant.
 
 It finds what no version number shows: a compiler that miscompiles, a broken torch, a spec that
-loads but cannot be played.
+loads but cannot be played. What an engine needs is compiled by the way, so its first game does not
+wait for that.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from variant_ai.core.encoding import Encoder
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.plugins import Registry
     from variant_ai.specs.schema import VariantSpec
 
 MAX_PLIES = 200
 NET_POSITIONS = 4
+SEARCHED = 32
+"""Visits of the search."""
 NET = "risev2-mobile-small"
 
 
@@ -71,7 +75,24 @@ def run_self_test(registry: Registry, spec: VariantSpec, seconds: float) -> Self
             game.push(chance.choice(moves))
             plies += 1
     _check_net(encoder.planes(seen[: min(plies, NET_POSITIONS)]), encoder)
+    _check_search(rules, encoder)
     return SelfTest(spec.variant, plies, time.monotonic() - start)
+
+
+def _check_search(rules: Rules, encoder: Encoder) -> None:
+    """A search of a few visits from the start position."""
+    from variant_ai.core.inference import UniformEvaluator
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.search import Search
+
+    evaluator = UniformEvaluator(encoder.shape, encoder.actions)
+    with Search(rules.spec, evaluator, rules=rules) as search:
+        report = search.run(Limits(simulations=SEARCHED))
+    if report.best not in Game(rules).legal_moves() or report.visits != SEARCHED:
+        raise VariantAIError(
+            f"a search of {SEARCHED} visits made {report.visits} and found move {report.best}"
+        )
 
 
 def _check_net(planes: NDArray[np.float32], encoder: Encoder) -> None:
