@@ -146,7 +146,8 @@ def checked(model: type[M], said: object, where: str) -> M:
         if first["type"] == "extra_forbidden":
             at = model.model_fields if len(first["loc"]) == 1 else ()
             raise SettingError(f"{where}: {unknown('key', key, sorted(at))}") from error
-        raise SettingError(f"{where}: {key}: {first['msg']}") from error
+        message = "a list is expected" if first["type"] == "tuple_type" else first["msg"]
+        raise SettingError(f"{where}: {key}: {message}, given {first['input']!r:.60}") from error
 
 
 def read_yaml(path: Path) -> object:
