@@ -123,7 +123,7 @@ def _ranking(table: Standings) -> str:
     out = [
         '<div class="wide"><table>',
         "<tr>",
-        *(_cell("th", head, head == "player") for head in heads),
+        *(_cell("th", head.replace("-", "\u2011"), head == "player") for head in heads),
         "</tr>",
     ]
     for cells in rows(table):
