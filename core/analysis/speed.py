@@ -221,9 +221,14 @@ def measure(
             if stopped():
                 break
             if not evaluator.is_uniform:
+                search.settle()
                 wall, used, count = _alone(evaluator, params.batch_size, seconds / rounds / 3)
                 alone, alone_processor, asked = alone + wall, alone_processor + used, asked + count
             limits = Limits(movetime=seconds / rounds)
+            if asked:
+                # By number and not by time, which would leave batches behind that nobody counts.
+                enough = max(round(asked / alone * seconds / rounds), params.batch_size)
+                limits = Limits(evaluations=enough, movetime=4 * seconds / rounds)
             if simulations is not None:
                 share = simulations * (number + 1) // rounds - simulations * number // rounds
                 limits = Limits(simulations=share)

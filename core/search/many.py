@@ -120,6 +120,7 @@ class Grove:
                 self._take(self._flights.popleft())
         while self._flights:
             flight = self._flights.pop()
+            flight.job.given_up = True
             for plant, first, end in flight.parts:
                 plant.tree.abandon(flight.batch, first, end)
                 plant.flying = 0

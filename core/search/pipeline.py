@@ -31,6 +31,8 @@ class Job:
     done: threading.Event = field(default_factory=threading.Event)
     seconds: float = 0.0
     """What the evaluator took."""
+    given_up: bool = False
+    """Nobody waits for the answer: the evaluator is not asked, unless it has begun."""
 
 
 class EvaluatorThread:
@@ -58,12 +60,13 @@ class EvaluatorThread:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            begun = time.perf_counter()
-            try:
-                job.answer = self.evaluator.evaluate(job.planes)
-            except BaseException as error:  # raised again in the tree thread
-                job.error = error
-            job.seconds = time.perf_counter() - begun
+            if not job.given_up:
+                begun = time.perf_counter()
+                try:
+                    job.answer = self.evaluator.evaluate(job.planes)
+                except BaseException as error:  # raised again in the tree thread
+                    job.error = error
+                job.seconds = time.perf_counter() - begun
             job.done.set()
             with self._wake:
                 self._wake.notify_all()
@@ -77,6 +80,7 @@ class Pipeline:
         self._stopped = False
         self._threads = [EvaluatorThread(evaluator, self._wake) for evaluator in evaluators]
         self._next = 0
+        self._last: list[Job | None] = [None] * len(evaluators)
 
     @property
     def depth(self) -> int:
@@ -85,9 +89,16 @@ class Pipeline:
 
     def submit(self, planes: NDArray[np.float32]) -> Job:
         """Give a batch to the next evaluator in turn."""
-        thread = self._threads[self._next]
-        self._next = (self._next + 1) % len(self._threads)
-        return thread.submit(planes)
+        turn = self._next
+        self._next = (turn + 1) % len(self._threads)
+        job = self._last[turn] = self._threads[turn].submit(planes)
+        return job
+
+    def settle(self) -> None:
+        """Wait until no evaluator is at work, on batches that were given up neither."""
+        for job in self._last:
+            if job is not None:
+                job.done.wait()
 
     def wait(self, job: Job, deadline: float | None) -> bool:
         """Until the job is done (True), or `stop` or the deadline (`time.perf_counter`) came."""

@@ -146,6 +146,11 @@ class Search:
         """End the present `run`. From any thread; does not wait."""
         self._pipeline.stop()
 
+    def settle(self) -> None:
+        """After a `run` that was stopped: wait until the evaluators have finished the batches that it
+        left behind. Whoever asks the same evaluator himself calls this first."""
+        self._pipeline.settle()
+
     def report(self, multipv: int = 1) -> Report:
         """What the search knows by now. From any thread."""
         with self._lock:
@@ -395,6 +400,7 @@ class Search:
 
     def _give_up(self, flight: _Flight) -> None:
         """Abandon a batch. Its planes may still be read, so a new one takes its place."""
+        flight.job.given_up = True
         with self._lock:
             self.tree.abandon(flight.batch, 0, flight.rows)
         self._batches = [

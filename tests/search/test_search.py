@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -146,6 +147,27 @@ def test_stop_does_not_wait_for_the_network(
     evaluator.answers = 1 << 30
     evaluator.go_on.set()
     assert search.run(Limits(simulations=200)).visits == 200
+
+
+def test_a_batch_that_waits_is_not_evaluated_after_a_stop(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    evaluator = Stuck(Encoder(rules_of("crazyhouse").spec))
+    search = make_search("crazyhouse", net=evaluator, batch_size=4)
+
+    def stop() -> None:
+        evaluator.stuck.wait()
+        while len(search._flights) < search.max_flights:
+            time.sleep(0.001)
+        search.stop()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    search.run(Limits(infinite=True))
+    thread.join()
+    evaluator.go_on.set()
+    search.settle()
+    assert evaluator.answers == -1  # the one at work; the one behind it was not begun
 
 
 def test_stop_before_the_root_is_known(
