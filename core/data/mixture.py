@@ -40,6 +40,12 @@ class MixedSampler(BatchMaker):
                 f"{min(weights) / sum(weights):.2g} of the weight; give it more, or larger batches"
             )
         self.positions = sum(part.positions for part in parts)
+        self.choices = max(part.choices for part in parts)
+
+    @property
+    def searched(self) -> int:
+        """Positions with visits of a search, of all parts."""
+        return sum(part.searched for part in self._parts)
 
     @property
     def samples_per_epoch(self) -> int:
@@ -51,7 +57,7 @@ class MixedSampler(BatchMaker):
         return -(-self.samples_per_epoch // (self.size * self.world))
 
     def new_batch(self, size: int | None = None) -> Batch:
-        return self._parts[0].new_batch(self.size if size is None else size)
+        return self._parts[0].new_batch(self.size if size is None else size, self.choices)
 
     def batch(self, step: int, out: Batch | None = None) -> Batch:
         out = out or self.new_batch()

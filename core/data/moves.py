@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.specs.errors import MoveError
 from variant_ai.specs.schema import VariantSpec
 
 if TYPE_CHECKING:
@@ -39,6 +41,17 @@ class GameCodec(Protocol):
 
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
         """Move integers of the codes. Raises MoveError naming the ply, FenError."""
+
+    def encode_choices(
+        self, fen: str | None, moves: Sequence[int], choices: Sequence[Sequence[int]]
+    ) -> Codes:
+        """Codes of any moves of the position before each ply, ply after ply. Errors as `encode`."""
+
+    def decode_choices(
+        self, fen: str | None, codes: Codes, counts: Sequence[int], choices: Codes
+    ) -> list[int]:
+        """Move integers of `choices`, of which `counts` says how many each ply of the game has.
+        Errors as `decode`."""
 
 
 class RulesCodec:
@@ -75,6 +88,41 @@ class RulesCodec:
 
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
         return self._codec.decode_game(self.rules, self.start(fen), codes)
+
+    def encode_choices(
+        self, fen: str | None, moves: Sequence[int], choices: Sequence[Sequence[int]]
+    ) -> Codes:
+        codes = [
+            self._at(ply, self._codec.encode, position, move)
+            for ply, position in enumerate(self._before(fen, moves))
+            for move in choices[ply]
+        ]
+        return np.array(codes, np.uint16)
+
+    def decode_choices(
+        self, fen: str | None, codes: Codes, counts: Sequence[int], choices: Codes
+    ) -> list[int]:
+        rest = iter(choices.tolist())
+        return [
+            self._at(ply, self._codec.decode, position, code)
+            for ply, position in enumerate(self._before(fen, self.decode(fen, codes)))
+            for code in islice(rest, counts[ply])
+        ]
+
+    def _before(self, fen: str | None, moves: Sequence[int]) -> Iterator[Position]:
+        """The position before each ply."""
+        position = self.start(fen)
+        for move in moves:
+            yield position
+            position = self.rules.play(position, move)
+
+    def _at(
+        self, ply: int, work: Callable[[Position, int], int], position: Position, n: int
+    ) -> int:
+        try:
+            return work(position, n)
+        except MoveError as error:
+            raise MoveError(f"ply {ply}: a move that was searched: {error}") from None
 
 
 def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:

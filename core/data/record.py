@@ -15,6 +15,10 @@ Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
 
 RESULTS: tuple[Result, ...] = ("1-0", "0-1", "1/2-1/2", "*")
 
+PlyVisits = tuple[tuple[int, int], ...]
+"""What a search found at a ply: (move integer, visits from 1) of every move kept, in any order (ours
+write the most visited first); empty where nothing was searched."""
+
 MATE = 32000
 """Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
 
@@ -56,6 +60,9 @@ class GameRecord:
     """Per ply, centipawns from the point of view of the player who made the move; see MATE."""
     clocks: list[int | None] | None = None
     """Per ply, milliseconds left on the clock of the player who made the move, after it."""
+    visits: list[PlyVisits] | None = None
+    """Per ply, how often a search visited the moves of the position; None where no ply was searched
+    or nobody kept it."""
     comments: dict[int, str] = field(default_factory=dict)
     """Ply of a move (0 is the first) to the words about it, `-1` those before the first move.
     Scores and clocks are not repeated here."""

@@ -8,6 +8,9 @@ anywhere by naming the step.
 
 With mirroring every position is two samples, itself and its left-right image (thesis section 4.4).
 
+With the labels `visits` a sample also has the moves that a search visited there, each with its share
+of the visits; a position without visits has the move played with all of the share.
+
 Where the rules run on `fairy` the same batches are made in Python, some thousand times slower.
 """
 
@@ -17,18 +20,22 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data import replay
+from variant_ai.core.data.visits import Visits, join_visits
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.rules.tables import Tables, compile_tables
 from variant_ai.specs.errors import DataError, SpecError
+
+Labels = Literal["move", "visits"]
+"""What the policy learns: the move played, or how often a search visited each move."""
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""
@@ -37,7 +44,8 @@ MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 class GameArrays(Protocol):
     """What the sampler needs of a game store: G games of together L plies.
 
-    A `Store` is one; so is anything with these attributes.
+    A `Store` is one; so is anything with these attributes. Visits of searches are looked for in an
+    attribute `visits` (`visits.Visits`, or None), which need not be there.
     """
 
     @property
@@ -68,13 +76,18 @@ class Batch:
     planes: NDArray[np.float32]
     """[B, C, H, W], normalised."""
     action: NDArray[np.int64]
-    """[B] index of the move played, in the encoder's policy."""
+    """[B] index of the move played, in the encoder's policy; with the labels `visits` of the move
+    visited most, where there are visits."""
     value: NDArray[np.float32]
     """[B] 1 won, 0 drawn, -1 lost by the player to move."""
     plies_left: NDArray[np.float32]
     """[B] plies from the position to the end of its game, the move played among them."""
     positions: Position
     """[B] dtype POSITION, unmirrored, `repetitions` set where the encoder asks for them."""
+    choices: NDArray[np.int64]
+    """[B, K] moves that a search visited, in the encoder's policy; K is 0 with the labels `move`."""
+    shares: NDArray[np.float32]
+    """[B, K] of the visits, each row adding up to 1; 0 for choices that only fill up a row."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -91,6 +104,8 @@ class Batch:
             self.value[first:end],
             self.plies_left[first:end],
             self.positions[first:end],
+            self.choices[first:end],
+            self.shares[first:end],
         )
 
 
@@ -156,6 +171,7 @@ class Sampler(BatchMaker):
         forget_move_number: float = 0.0,
         memory: int = 128 << 20,
         rules: Rules | None = None,
+        labels: Labels = "move",
     ) -> None:
         """`games` are the indices of the games of a split, one array per store; None is all.
 
@@ -164,6 +180,8 @@ class Sampler(BatchMaker):
         graphical interfaces do by sending a FEN; the net then learns not to lean on it.
         `memory` is what positions kept on the way may take in bytes: the more, the less of a game
         is replayed for a sample. `rules` are needed only where the spec's engine is `fairy`.
+        `labels`: whether samples have the visits of searches too; those of the stores are held in
+        memory then.
 
         Every game is replayed once here. Raises DataError where no position is left, or a code is
         no move (a damaged store, or one of other rules), SpecError where `mirror` is asked of a spec
@@ -181,7 +199,10 @@ class Sampler(BatchMaker):
         self._mirror_actions = (
             self.encoder.mirror_actions if mirror else np.arange(self.encoder.actions, dtype="i4")
         )
-        self._games = _Games.gather(stores, games)
+        self._games = _Games.gather(stores, games, labels)
+        self.labels: Labels = labels
+        self.choices = 0 if labels == "move" else max(1, self._games.most_choices)
+        """K: choices of a sample."""
         self.positions = int(self._games.cumulative[-1])
         """N: positions with a move, of the chosen games with a known result."""
         if self.positions == 0:
@@ -201,19 +222,27 @@ class Sampler(BatchMaker):
         return self.positions * 2 if self.mirror else self.positions
 
     @property
+    def searched(self) -> int:
+        """Positions with visits of a search; 0 with the labels `move`."""
+        return self._games.searched()
+
+    @property
     def steps_per_epoch(self) -> int:
         """Steps of this process until every sample was met (the last may begin the next epoch)."""
         return -(-self.samples_per_epoch // (self.size * self.world))
 
-    def new_batch(self, size: int | None = None) -> Batch:
-        """An empty batch to be filled, of the sampler's own size by default."""
+    def new_batch(self, size: int | None = None, choices: int | None = None) -> Batch:
+        """An empty batch to be filled, of the sampler's own size and K by default."""
         n = self.size if size is None else size
+        width = self.choices if choices is None else choices
         return Batch(
             np.zeros((n, *self.encoder.shape), np.float32),
             np.zeros(n, np.int64),
             np.zeros(n, np.float32),
             np.zeros(n, np.float32),
             np.zeros(n, POSITION),
+            np.zeros((n, width), np.int64),
+            np.zeros((n, width), np.float32),
         )
 
     def batch(self, step: int, out: Batch | None = None) -> Batch:
@@ -309,10 +338,36 @@ class Sampler(BatchMaker):
             out.positions,
             failure,
         )
+        visits = games.visits
+        if filled == len(out) and self.labels == "visits" and visits is None:
+            _played_alone(out)
+        elif filled == len(out) and visits is not None:
+            filled = replay.fill_choices(
+                self.codec.record,
+                encoder.policy_record,
+                encoder.action_table,
+                self._mirror_actions,
+                games.cumulative,
+                games.block_game,
+                visits.first,
+                visits.ends,
+                visits.codes,
+                visits.weights,
+                self.seed,
+                int(shuffle),
+                int(mirror),
+                first,
+                len(out),
+                out.positions,
+                out.action,
+                out.choices,
+                out.shares,
+                failure,
+            )
         if filled != len(out):
             game, ply = failure.tolist()
             what = "is no move of its position" if filled == replay.BAD_CODE else "has no action"
-            raise DataError(f"game {game} of the sampled games, ply {ply}: its code {what}")
+            raise DataError(f"game {game} of the sampled games, ply {ply}: a code {what}")
 
     def _fill_slowly(
         self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float
@@ -341,6 +396,32 @@ class Sampler(BatchMaker):
             out.value[k] = games.results[game] * (-1 if side else 1)
             out.plies_left[k] = games.cumulative[game + 1] - games.cumulative[game] - ply
             out.positions[k] = position[0]
+            if self.labels == "visits":
+                _played_alone(out.part(k, k + 1))
+                self._choose_slowly(out.part(k, k + 1), position, game, ply, mirrored)
+
+    def _choose_slowly(
+        self, out: Batch, position: Position, game: int, ply: int, mirrored: bool
+    ) -> None:
+        """`fill_choices` for one sample."""
+        visits = self._games.visits
+        if visits is None or visits.first[game] < 0:
+            return
+        begin, end = visits.ends[visits.first[game] + ply :][:2].tolist()
+        if begin == end:
+            return
+        moves = [self.codec.decode(position, int(code)) for code in visits.codes[begin:end]]
+        actions = self.encoder.action_indices(position, moves)
+        weights = visits.weights[begin:end].astype(np.float64)
+        out.choices[0, : end - begin] = self._mirror_actions[actions] if mirrored else actions
+        out.shares[0, : end - begin] = weights / weights.sum()
+        out.action[0] = out.choices[0, int(weights.argmax())]
+
+
+def _played_alone(out: Batch) -> None:
+    """Gives all of the share to the moves played."""
+    out.choices[:], out.shares[:] = 0, 0
+    out.choices[:, 0], out.shares[:, 0] = out.action, 1
 
 
 @dataclass(slots=True)
@@ -359,11 +440,26 @@ class _Games:
     results: NDArray[np.int8]
     origins: NDArray[np.int64]
     """[G, 2] number of the store, index within it."""
+    visits: Visits | None = None
+
+    @property
+    def most_choices(self) -> int:
+        return 0 if self.visits is None else self.visits.most
+
+    def searched(self) -> int:
+        """Positions with visits."""
+        if self.visits is None:
+            return 0
+        first, plies = self.visits.first, np.diff(self.cumulative)
+        before = np.concatenate([[0], np.cumsum(np.diff(self.visits.ends) > 0)])
+        there = first >= 0
+        return int((before[first[there] + plies[there]] - before[first[there]]).sum())
 
     @staticmethod
     def gather(
         stores: GameArrays | Sequence[GameArrays],
         games: NDArray[np.integer] | Sequence[NDArray[np.integer]] | None,
+        labels: Labels,
     ) -> _Games:
         listed = list(stores) if isinstance(stores, Sequence) else [stores]
         if games is None:
@@ -374,7 +470,7 @@ class _Games:
             chosen = [np.asarray(games)]
         if len(chosen) != len(listed):
             raise ValueError(f"{len(listed)} stores, but games of {len(chosen)}")
-        firsts, plies, start_of, results, origins = [], [], [], [], []
+        firsts, plies, start_of, results, origins, every_kept = [], [], [], [], [], []
         code_base = start_base = 0
         for number, (store, games_) in enumerate(zip(listed, chosen, strict=True)):
             every = np.arange(len(store.results)) if games_ is None else np.asarray(games_)
@@ -386,6 +482,7 @@ class _Games:
             start_of.append(np.asarray(store.start_of)[kept] + start_base)
             results.append(np.asarray(store.results)[kept])
             origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
+            every_kept.append(kept)
             code_base += len(store.codes)
             start_base += len(store.starts)
         cumulative = np.zeros(sum(map(len, plies)) + 1, np.int64)
@@ -400,7 +497,27 @@ class _Games:
             starts=_joined([store.starts for store in listed], POSITION),
             results=_joined(results, np.int8),
             origins=_joined(origins, np.int64),
+            visits=None if labels == "move" else _visits(listed, every_kept),
         )
+
+
+def _visits(stores: Sequence[GameArrays], games: Sequence[NDArray[np.integer]]) -> Visits | None:
+    """Visits of the games chosen of each store; None where no store has any."""
+    parts: list[tuple[int, Visits | None]] = []
+    for store, kept in zip(stores, games, strict=True):
+        found: Visits | None = getattr(store, "visits", None)
+        parts.append(
+            (len(kept), None if found is None else replace(found, first=found.first[kept]))
+        )
+    joined = join_visits(parts)
+    if joined is None:
+        return None
+    return Visits(
+        np.require(joined.first, np.int64, ["C", "W", "A"]),
+        np.require(joined.ends, np.int64, ["C", "W", "A"]),
+        np.require(joined.codes, np.uint16, ["C", "W", "A"]),
+        np.require(joined.weights, np.uint16, ["C", "W", "A"]),
+    )
 
 
 @dataclass(slots=True)

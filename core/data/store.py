@@ -34,6 +34,14 @@ from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store_format import NO_RATING, UNKNOWN
 from variant_ai.core.data.store_info import Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store_writer import StoreWriter
+from variant_ai.core.data.visits import (
+    GameVisits,
+    VisitBlock,
+    Visits,
+    VisitsHash,
+    decoded,
+    join_visits,
+)
 from variant_ai.core.rules.position import Position
 from variant_ai.specs.errors import DataError, VariantAIError
 from variant_ai.specs.hashing import rules_hash
@@ -82,11 +90,14 @@ class Store:
             bytes=found.size,
             runs=runs,
             unfinished=unfinished,
+            games_with_visits=sum(shard.root.games for shard in self.shards if shard.root),
+            plies_with_visits=sum(shard.root.plies for shard in self.shards if shard.root),
         )
         if spec is not None:
             self.require(spec)
         self._first_games = [shard.first_game for shard in self.shards]
         self._cached: tuple[int, list[GameRecord], form.Moves, form.Notes] | None = None
+        self._cached_visits: tuple[int, VisitBlock | None] | None = None
 
     # --- opening -------------------------------------------------------------------------------
 
@@ -130,7 +141,7 @@ class Store:
         runs: list[Run] = []
         pending: list[Block] = []
         for block in found.blocks[1:]:
-            if block.kind in form.SHARD_KINDS:
+            if block.kind in form.SHARD_KINDS_WITH_VISITS:
                 pending.append(block)
                 if block.kind == form.NOTE:
                     shards.append(self._shard(pending, len(shards)))
@@ -149,17 +160,18 @@ class Store:
                 )
         for i, shard in enumerate(shards):
             first = shards[i - 1].first_game + shards[i - 1].games if i else 0
-            shards[i] = Shard(shard.move, shard.fact, shard.note, first)
+            shards[i] = replace(shard, first_game=first)
         return tuple(shards), tuple(runs), self._unfinished(found, len(shards))
 
     def _shard(self, blocks: Sequence[Block], number: int) -> Shard:
         kinds = tuple(block.kind for block in blocks)
-        if kinds != form.SHARD_KINDS or any(block.shard != number for block in blocks):
+        known = (form.SHARD_KINDS, form.SHARD_KINDS_WITH_VISITS)
+        if kinds not in known or any(block.shard != number for block in blocks):
             raise DataError(
                 f"{self.path}: shard {number} at offset {blocks[0].offset} is not made of "
                 f"{', '.join(form.SHARD_KINDS)} but of {', '.join(kinds)}"
             )
-        return Shard(blocks[0], blocks[1], blocks[2], 0)
+        return Shard(blocks[0], blocks[1], blocks[-1], 0, blocks[2] if len(blocks) > 3 else None)
 
     def _unfinished(self, found: Scan, shards: int) -> str:
         if found.blocks[-1].kind == form.END and not found.cut_short:
@@ -285,15 +297,44 @@ class Store:
 
     @cached_property
     def content_hash(self) -> str:
-        """16 hex digits over variant, rules, start positions, moves and results, whatever the
-        shards and the names: the data hash that checkpoints and networks carry."""
+        """16 hex digits over variant, rules, start positions, moves, results and visits of searches,
+        whatever the shards and the names: the data hash that checkpoints and networks carry."""
         made = hashlib.blake2b(digest_size=8)
         made.update(f"{self.info.variant} {self.info.rules_hash}".encode())
         for fen in self._moves.fens:
             made.update(fen.encode("utf-8", "surrogatepass") + b"\n")
         for array in (self.start_of, self.lengths, self.results, self.codes):
             made.update(np.ascontiguousarray(array).view(np.uint8).data)
+        if self.info.games_with_visits:
+            # Shard by shard: who trains on moves need not hold the visits in memory.
+            visits = VisitsHash()
+            for number, shard in enumerate(self.shards):
+                visits.add(shard.games, self._shard_visits(number))
+            made.update(visits.digest())
         return made.hexdigest()
+
+    @cached_property
+    def visits(self) -> Visits | None:
+        """Visits of searches, in memory from the first call on; None where the store has none."""
+        parts = []
+        for number, shard in enumerate(self.shards):
+            block = self._shard_visits(number)
+            parts.append((shard.games, None if block is None else block.arrays()))
+        return join_visits(parts)
+
+    def _shard_visits(self, number: int) -> VisitBlock | None:
+        root = self.shards[number].root
+        if root is None:
+            return None
+        with self.path.open("rb") as file:
+            body = read_body(file, root, str(self.path))
+        try:
+            block = VisitBlock(body, self._head["squares"], self._part(number))
+            if (int(block.has.sum()), int((block.counts > 0).sum())) != (root.games, root.plies):
+                raise ColumnError("its head counts other games and plies than it has")
+        except (ColumnError, ValueError) as error:
+            raise DataError(f"{self.path}: {root.place}: {error}") from error
+        return block
 
     # --- columns -------------------------------------------------------------------------------
 
@@ -371,7 +412,7 @@ class Store:
     # --- games ---------------------------------------------------------------------------------
 
     def raw(self, index: int) -> tuple[GameRecord, Codes]:
-        """A game with its notes but without moves, and its codes: nothing is replayed.
+        """A game with its notes but without moves and visits, and its codes: nothing is replayed.
 
         The record is the caller's own. Raises IndexError; DataError where a block is damaged.
         """
@@ -394,6 +435,16 @@ class Store:
         index = index % len(self)
         return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
 
+    def raw_visits(self, index: int) -> GameVisits | None:
+        """Visits of a game in codes, None where it has none. Errors as `raw`."""
+        number, within = self._locate(index)
+        if self.shards[number].root is None:
+            return None
+        if self._cached_visits is None or self._cached_visits[0] != number:
+            self._cached_visits = (number, self._shard_visits(number))
+        block = self._cached_visits[1]
+        return None if block is None else block.of(within)
+
     def _locate(self, index: int) -> tuple[int, int]:
         if not -len(self) <= index < len(self):
             raise IndexError(f"game {index} of a store of {len(self)} games")
@@ -407,6 +458,9 @@ class Store:
         record, codes = self.raw(index)
         try:
             record.moves = self.codec.decode(record.start_fen, codes)
+            visits = self.raw_visits(index)
+            if visits is not None:
+                record.visits = decoded(self.codec, record.start_fen, codes, visits)
         except VariantAIError as error:
             raise DataError(f"{self.path}: game {index}: {error}") from error
         return record
@@ -432,6 +486,7 @@ class Store:
         for shard in self.shards:
             if shard.games:
                 self.raw(shard.first_game)
+                self.raw_visits(shard.first_game)
             if progress is not None:
                 progress(shard.games)
 

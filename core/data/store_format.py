@@ -6,10 +6,12 @@
 | RUN  | JSON | tool version, sources and conditions of the writer of the shards behind it |
 | MOVE | columns | moves, lengths, results, years, start positions: what training reads |
 | FACT | columns | players, ratings, date, event and the other texts of a game |
+| ROOT | columns | visits of searches (`visits.py`); only in shards that have some |
 | NOTE | columns | scores, clocks, comments and further tags, mostly absent |
 | END  | JSON | totals; a file that does not end with it was left by a killed writer |
 
-MOVE, FACT and NOTE of a shard follow one another in this order; a shard is finished with its NOTE.
+MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; a shard is finished with its
+NOTE.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,15 @@ from variant_ai.core.data.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.record import GameRecord, Result
 from variant_ai.specs.errors import DataError
 
+if TYPE_CHECKING:
+    from variant_ai.core.data.visits import GameVisits
+
 FORMAT = 1
 HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END "
+ROOT = "ROOT"
 SHARD_KINDS = (MOVE, FACT, NOTE)
+"""What every shard is made of."""
+SHARD_KINDS_WITH_VISITS = (MOVE, FACT, ROOT, NOTE)
 
 UNKNOWN = 2
 """Code of the result `*`."""
@@ -82,18 +90,35 @@ class Pending:
     fen: str
     """Start position, `''` for the variant's own."""
     codes: Codes
+    visits: GameVisits | None = None
+
+
+def add_codes(columns: Columns, codes: Codes, squares: int) -> None:
+    """A column of move codes. A code is `plane * squares + square`; the two parts of each, side by
+    side in a byte each, compress 6 % better than 16 bits do (measured)."""
+    plane, square = np.divmod(codes, np.uint16(squares))
+    if plane.size and int(plane.max()) > 255:
+        columns.add_integers("codes", codes)
+    else:
+        columns.add_bytes("moves", np.stack([square, plane], 1).astype(np.uint8).tobytes())
+
+
+def read_codes(columns: ColumnReader, squares: int) -> Codes:
+    """Raises ColumnError."""
+    if "moves" not in columns:
+        return columns.integers("codes").astype(np.uint16)
+    data = columns.bytes("moves")
+    if len(data) % 2:
+        raise ColumnError("its moves are not two bytes each")
+    pairs = np.frombuffer(data, np.uint8).reshape(-1, 2).astype(np.uint16)
+    codes: Codes = pairs[:, 1] * np.uint16(squares) + pairs[:, 0]
+    return codes
 
 
 def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
-    """The MOVE body of a shard. A code is `plane * squares + square`; the two parts of each,
-    side by side in a byte each, compress 6 % better than 16 bits do (measured)."""
+    """The MOVE body of a shard."""
     columns = Columns()
-    flat = _joined([game.codes for game in games], np.uint16)
-    plane, square = np.divmod(flat, np.uint16(squares))
-    if plane.size and int(plane.max()) > 255:
-        columns.add_integers("codes", flat)
-    else:
-        columns.add_bytes("moves", np.stack([square, plane], 1).astype(np.uint8).tobytes())
+    add_codes(columns, _joined([game.codes for game in games], np.uint16), squares)
     columns.add_integers("plies", [len(game.codes) for game in games])
     columns.add_integers("results", [CODE_OF[game.record.result] for game in games])
     columns.add_integers("years", [game.record.year or 0 for game in games])
@@ -104,11 +129,7 @@ def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
 def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
     """Raises ColumnError where the columns do not fit each other or the block's head."""
     columns = ColumnReader(body)
-    if "moves" in columns:
-        pairs = np.frombuffer(columns.bytes("moves"), np.uint8).reshape(-1, 2).astype(np.uint16)
-        codes = pairs[:, 1] * np.uint16(squares) + pairs[:, 0]
-    else:
-        codes = columns.integers("codes").astype(np.uint16)
+    codes = read_codes(columns, squares)
     lengths = columns.integers("plies")
     fens, start_of = columns.texts("starts")
     results = columns.integers("results").astype(np.int8)
@@ -259,7 +280,7 @@ def finished(found: Scan) -> tuple[int, int]:
     what comes after is torn."""
     end = blocks = 0
     for block in found.blocks:
-        if block.kind not in (MOVE, FACT):
+        if block.kind not in (MOVE, FACT, ROOT):
             end, blocks = block.end, block.number + 1
     return end, blocks
 

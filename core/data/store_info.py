@@ -18,6 +18,8 @@ class Shard:
     fact: Block
     note: Block
     first_game: int
+    root: Block | None = None
+    """Visits of searches, where the shard has some. Its head counts the games and plies that do."""
 
     @property
     def games(self) -> int:
@@ -101,6 +103,9 @@ class StoreInfo:
     runs: tuple[Run, ...]
     unfinished: str
     """In words, what a killed writer left; `''` for a store that was closed."""
+    games_with_visits: int = 0
+    plies_with_visits: int = 0
+    """Plies at which visits of a search were kept."""
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from variant_ai.core.data.columns import encode_json
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.moves import Codes, GameCodec, RulesCodec, codes_hash
 from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.visits import GameVisits, check_visits, coded, pack_visits
 from variant_ai.specs.errors import DataError
 from variant_ai.specs.hashing import rules_hash, spec_hash
 from variant_ai.specs.schema import VariantSpec
@@ -203,31 +204,35 @@ class StoreWriter:
 
     def add(self, record: GameRecord) -> None:
         """Add a game. Raises DataError or MoveError, and adds nothing, where it does not fit:
-        another variant, a move without a code, scores for other plies than it has."""
+        another variant, a move without a code, scores or visits for other plies than it has."""
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
         form.check_record(record)
-        self._add(record, self.codec.encode(self._start(record), record.moves))
+        check_visits(record)
+        start = self._start(record)
+        codes = self.codec.encode(start, record.moves)
+        self._add(record, codes, coded(self.codec, start, record))
 
     def _start(self, record: GameRecord) -> str | None:
         fen = record.start_fen
         return None if not fen or fen == self.spec.rules.start else fen
 
     def copy(self, store: Store, indices: Iterable[int] | None = None) -> None:
-        """Add games of another store, all or those of the indices; nothing is replayed.
+        """Add games of another store, all or those of the indices, with all that is said of them;
+        nothing is replayed.
 
         Raises DataError where the store is of another variant or other rules.
         """
         store.require(self.spec)
         for index in range(len(store)) if indices is None else indices:
             record, codes = store.raw(int(index))
-            self._add(record, codes)
+            self._add(record, codes, store.raw_visits(int(index)))
 
-    def _add(self, record: GameRecord, codes: Codes) -> None:
+    def _add(self, record: GameRecord, codes: Codes, visits: GameVisits | None) -> None:
         if self._file is None:
             raise DataError(f"{self.path} is closed")
         # One append: a Ctrl-C finds the game added whole or not at all.
-        self._pending.append(form.Pending(record, self._start(record) or "", codes))
+        self._pending.append(form.Pending(record, self._start(record) or "", codes, visits))
         self._pending_plies += len(codes)
         if len(self._pending) >= self._shard_games or self._pending_plies >= SHARD_PLIES:
             with self._undone_on_error():
@@ -240,14 +245,19 @@ class StoreWriter:
             return
         plies = sum(len(game.codes) for game in games)
         records = [game.record for game in games]
-        bodies = (
-            (form.MOVE, form.pack_moves(games, self._squares)),
-            (form.FACT, form.pack_facts(records)),
-            (form.NOTE, form.pack_notes(records)),
-        )
+        bodies = [
+            (form.MOVE, form.pack_moves(games, self._squares), len(games), plies),
+            (form.FACT, form.pack_facts(records), len(games), plies),
+            (form.NOTE, form.pack_notes(records), len(games), plies),
+        ]
+        searched = [game.visits for game in games if game.visits is not None]
+        if searched:
+            root = pack_visits([game.visits for game in games], self._squares)
+            counted = sum(int((visits.counts > 0).sum()) for visits in searched)
+            bodies.insert(2, (form.ROOT, root, len(searched), counted))
         data = b"".join(
-            pack(kind, self._blocks + i, body, self._shards, len(games), plies)
-            for i, (kind, body) in enumerate(bodies)
+            pack(kind, self._blocks + i, body, self._shards, *size)
+            for i, (kind, body, *size) in enumerate(bodies)
         )
         self._write(data)
         # No call among these stores, so no signal handler runs between them.

@@ -32,6 +32,18 @@ class FakeCodec:
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
         return [int(code) for code in codes]
 
+    def encode_choices(
+        self, fen: str | None, moves: Sequence[int], choices: Sequence[Sequence[int]]
+    ) -> Codes:
+        assert len(choices) == len(moves)
+        return np.array([move for listed in choices for move in listed], np.uint16)
+
+    def decode_choices(
+        self, fen: str | None, codes: Codes, counts: Sequence[int], choices: Codes
+    ) -> list[int]:
+        assert len(counts) == len(codes) and sum(counts) == len(choices)
+        return [int(code) for code in choices]
+
 
 CODEC = FakeCodec()
 
@@ -54,6 +66,7 @@ def game(number: int = 0, plies: int = 5, **facts: object) -> GameRecord:
 
 
 texts = st.text(max_size=12)
+visited = st.tuples(st.integers(0, 65535), st.integers(1, 1000) | st.integers(1, (1 << 32) - 1))
 scores = st.none() | st.integers(-32000, 32000)
 
 
@@ -63,6 +76,8 @@ def records(draw: st.DrawFn) -> GameRecord:
     plies = draw(st.integers(0, 12))
     moves = draw(st.lists(st.integers(0, 65535), min_size=plies, max_size=plies))
     lists = st.none() | st.lists(scores, min_size=plies, max_size=plies)
+    at_a_ply = st.lists(visited, max_size=4).map(tuple)
+    visits = st.none() | st.lists(at_a_ply, min_size=plies, max_size=plies)
     return GameRecord(
         variant=SPEC.variant,
         moves=moves,
@@ -84,6 +99,7 @@ def records(draw: st.DrawFn) -> GameRecord:
         number=draw(st.integers(0, 1 << 40)),
         scores=draw(lists),
         clocks=draw(lists),
+        visits=draw(visits),
         comments=draw(st.dictionaries(st.integers(-1, plies), texts, max_size=3)),
         tags=draw(st.dictionaries(texts, texts, max_size=3)),
     )
