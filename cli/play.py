@@ -98,7 +98,7 @@ def command(
     game = Game(rules, fen)
     params = search_params(spec, net)
     if elo is not None:
-        from variant_ai.core.engine.options import strength_of
+        from variant_ai.core.engine.option_set import strength_of
         from variant_ai.core.search.limits import Limits
 
         strength = strength_of(elo)

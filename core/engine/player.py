@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from variant_ai.core.engine.answers import info_of
 from variant_ai.core.engine.commands import Go, SetPosition
 from variant_ai.core.engine.control import Control
-from variant_ai.core.engine.options import OptionSet
+from variant_ai.core.engine.option_set import OptionSet
 from variant_ai.core.engine.searcher import Searcher, Task
 from variant_ai.core.engine.uci import Info
 from variant_ai.specs.errors import VariantAIError

@@ -39,7 +39,7 @@ from variant_ai.core.engine.commands import (
 )
 from variant_ai.core.engine.control import Control
 from variant_ai.core.engine.lines import MAX_LINE, InputLine, LineWriter, ProtocolLog
-from variant_ai.core.engine.options import OptionSet
+from variant_ai.core.engine.option_set import OptionSet
 from variant_ai.core.engine.player import Player
 from variant_ai.core.engine.ucci import Ucci
 from variant_ai.core.engine.uci import Cyclone, Dialect, Identity, Uci, shown

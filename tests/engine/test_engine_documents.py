@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.engine import uci
-from variant_ai.core.engine.options import UCCI_OPTIONS, OptionSet, documented
+from variant_ai.core.engine.option_set import OptionSet
+from variant_ai.core.engine.options import UCCI_OPTIONS, documented
 from variant_ai.core.engine.service import ACTIONS, FIELDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -6,14 +6,8 @@ import itertools
 
 import pytest
 
-from variant_ai.core.engine.options import (
-    AUTO,
-    OPTIONS,
-    UCCI_OPTIONS,
-    OptionSet,
-    declare,
-    strength_of,
-)
+from variant_ai.core.engine.option_set import OptionSet, strength_of
+from variant_ai.core.engine.options import AUTO, OPTIONS, UCCI_OPTIONS, declare
 from variant_ai.core.search.params import SearchParams, field_table
 from variant_ai.plugins import registry
 from variant_ai.specs.errors import SettingError
