@@ -1,4 +1,4 @@
-"""`variant-ai generate`: games of a UCI engine with itself, into a game store."""
+"""`variant-ai generate`: games of a UCI engine or a net with itself, into a game store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import dataclasses
 import hashlib
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.blunders import BlunderRule
     from variant_ai.core.arena.generate import Ended, GameGenerator
     from variant_ai.core.arena.generated import GeneratedGames
+    from variant_ai.core.arena.self_play import SelfPlayer
     from variant_ai.core.data.store_writer import Mode
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.specs.schema import VariantSpec
 
 
@@ -44,13 +47,18 @@ if TYPE_CHECKING:
         "# lost games are ended, and games in which a move lost more than four pawns are dropped",
         "variant-ai generate --engine fairy-stockfish -V NAME --resign 4:900 --drop-blunders 400 \\",
         "    -o g.store",
+        "# a net with itself, noise at the root and drawn moves: its visits are kept to learn from",
+        "variant-ai generate -V NAME --nodes 400 -o g.store --engine \\",
+        "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature=0.8'",
+        "variant-ai train -V NAME --data g.store --labels visits --from runs/mine",
     )
 )
 @click.option(
     "--engine",
     required=True,
     metavar="CMD",
-    help="UCI engine: a program with its arguments. Looked for in PATH and /usr/games.",
+    help="UCI engine: a program with its arguments, looked for in PATH and /usr/games; or a net as "
+    "`match` names it, net:FILE[;search.NAME=VALUE...].",
 )
 @variant_option()
 @click.option(
@@ -138,19 +146,26 @@ if TYPE_CHECKING:
     "too little is left.",
 )
 @click.option(
+    "--visits",
+    "kept_moves",
+    type=click.IntRange(min=0),
+    metavar="MOVES",
+    help="Of a net, how many moves of each search are kept with their visits, the most visited ones; "
+    "32 by default, 0 keeps none.",
+)
+@click.option(
     "--hash",
     "hash_mb",
     type=click.IntRange(min=1),
-    default=16,
-    show_default=True,
-    help="Memory of each engine in MB.",
+    metavar="MB",
+    help="Memory of each program, 16 by default.",
 )
 @click.option(
     "--option",
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Further option of the engine; may be given several times.",
+    help="Further option of a program; may be given several times.",
 )
 @click.option(
     "--workers",
@@ -164,7 +179,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     default=30.0,
     show_default=True,
-    help="Seconds for one move; an engine that needs longer is restarted and its game dropped.",
+    help="Seconds for one move; a program that needs longer is restarted and its game dropped.",
 )
 @click.option("--append", is_flag=True, help="Add to a store that exists.")
 @click.option("--replace", is_flag=True, help="Replace a store that exists.")
@@ -185,7 +200,8 @@ def command(
     resign: str | None,
     drop_blunders: int | None,
     cut_blunders: int | None,
-    hash_mb: int,
+    kept_moves: int | None,
+    hash_mb: int | None,
     options: tuple[str, ...],
     workers: int,
     timeout: float,
@@ -193,9 +209,10 @@ def command(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Let a UCI engine play itself into a game store.
+    """Let a UCI engine or a net play itself into a game store.
 
-    Openings are drawn from the seed, the spec's rules end the games, scores are kept. An engine
+    Openings are drawn from the seed, the spec's rules end the games, scores are kept, and of a net
+    how often its search visited the moves of each position (`train --labels visits`). An engine
     that dies, hangs or plays an illegal move is restarted and its game dropped, and so is a game
     that was played before. Every finished game is kept in STORE.journal at once: after a Ctrl-C or
     a kill the same command goes on, and Ctrl-C puts the finished games into the store as well.
@@ -207,17 +224,13 @@ def command(
         raise click.UsageError("--append and --replace exclude each other")
     if drop_blunders and cut_blunders:
         raise click.UsageError("--drop-blunders and --cut-blunders exclude each other")
-    wanted = _named(options)
-
     from variant_ai.cli.players import file_openings
     from variant_ai.core.arena.generate import GameGenerator, GenerateSettings
     from variant_ai.core.arena.generated import GeneratedGames, journal_path
     from variant_ai.core.arena.match_settings import resign_rule
-    from variant_ai.core.arena.uci_client import UciClient, engine_command
     from variant_ai.core.data.store import Store
     from variant_ai.plugins import registry
 
-    words = engine_command(engine)
     spec = load_variant(variant)
     rules = registry().rules(spec)
     settings = GenerateSettings(
@@ -236,13 +249,12 @@ def command(
     if openings is not None:
         read = file_openings(openings, opening_plies, rules, seed=seed)
         settings = dataclasses.replace(settings, openings=read)
-    soft = {"Threads": "1", "Hash": str(hash_mb)}
-    generator = GameGenerator(
-        rules,
-        lambda: UciClient(words, options=wanted, soft_options=soft),
-        settings,
-        engine_variant=spec.fairy or spec.variant,
+    player = (
+        _net(engine, rules, kept_moves, hash_mb, options)
+        if engine.startswith(NET)
+        else _program(engine, rules, kept_moves, hash_mb, options)
     )
+    generator = GameGenerator(rules, player.make, settings)
     name = generator.check_engine()
     mode: Mode = "append" if append else "replace" if replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
@@ -257,9 +269,7 @@ def command(
     deciding |= {
         "random_plies": list(random_plies),
         "engine": name,
-        "command": words,
-        "options": wanted,
-        "hash": hash_mb,
+        **player.deciding,
         "openings": hashlib.blake2b(repr(settings.openings).encode(), digest_size=8).hexdigest(),
         "append": append,
     }
@@ -284,6 +294,69 @@ def command(
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)
+
+
+NET = "net:"
+
+
+@dataclass(frozen=True)
+class _Player:
+    """Who plays: how to make one, and what decides its games."""
+
+    make: Callable[[], SelfPlayer]
+    deciding: dict[str, Any]
+
+
+def _program(
+    text: str, rules: Rules, kept_moves: int | None, hash_mb: int | None, options: tuple[str, ...]
+) -> _Player:
+    from variant_ai.core.arena.self_play import UciSelfPlayer
+    from variant_ai.core.arena.uci_client import UciClient, engine_command
+
+    if kept_moves is not None:
+        raise click.BadParameter(
+            "only a net (--engine net:FILE) tells how often it visited a move, UCI does not",
+            param_hint="--visits",
+        )
+    wanted, memory = _named(options), 16 if hash_mb is None else hash_mb
+    words, variant = engine_command(text), rules.spec.fairy or rules.spec.variant
+    soft = {"Threads": "1", "Hash": str(memory)}
+
+    def made() -> SelfPlayer:
+        return UciSelfPlayer(UciClient(words, options=wanted, soft_options=soft), variant)
+
+    return _Player(made, {"command": words, "options": wanted, "hash": memory})
+
+
+def _net(
+    text: str, rules: Rules, kept_moves: int | None, hash_mb: int | None, options: tuple[str, ...]
+) -> _Player:
+    from variant_ai.cli.players import NO_NET, make_search
+    from variant_ai.core.arena.player_spec import parse_player
+    from variant_ai.core.arena.self_play import KEPT_MOVES, NetSelfPlayer
+
+    if options or hash_mb is not None:
+        raise click.UsageError(
+            "--option and --hash are for programs; settings of a net follow it: "
+            "net:FILE;search.memory_mb=256"
+        )
+    said = parse_player(text)
+    if said.allowance().given:
+        raise click.BadParameter("a net is told its nodes by --nodes", param_hint="--engine")
+    # The same seed is to give the same games, unless somebody wants it otherwise.
+    spec = said.model_copy(update={"search": {"deterministic": True, **said.search}})
+    kept = KEPT_MOVES if kept_moves is None else kept_moves
+    digest = ""
+    if spec.net != NO_NET:
+        path = Path(spec.net)
+        if not path.is_file():
+            raise click.BadParameter(f"there is no net {path}", param_hint="--engine")
+        digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+
+    def made() -> SelfPlayer:
+        return NetSelfPlayer(lambda: make_search(spec, rules), spec.label, kept)
+
+    return _Player(made, {"command": [text], "net": digest, "visits": kept})
 
 
 @dataclass

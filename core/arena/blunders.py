@@ -76,6 +76,7 @@ def _after(rules: Rules, record: GameRecord, plies: int) -> GameRecord | None:
         start_fen=rules.fen(rest.positions[0]),
         moves=record.moves[plies:],
         scores=(record.scores or [])[plies:],
+        visits=None if record.visits is None else record.visits[plies:],
         comments={ply - plies: text for ply, text in record.comments.items() if ply >= plies},
         tags={**record.tags, "RandomPlies": "0", CUT_TAG: str(plies)},
     )

@@ -1,9 +1,10 @@
-"""Games of a UCI engine with itself, for training where there are no games of people.
+"""Games of a program or a net with itself, for training where there are no games of people.
 
 Game i depends on the settings and i alone: its opening is drawn from a generator seeded with
 (seed, i), the engine starts it with an empty memory and searches a fixed number of nodes. So the
 same command gives the same games with any number of workers, as far as the engine repeats itself
-(one thread does). Our own rules judge every move and every end.
+(one thread does). Our own rules judge every move and every end. Where the engine tells how often it
+visited the moves of a position (`self_play.py`), the game keeps that.
 """
 
 from __future__ import annotations
@@ -16,14 +17,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from variant_ai.core.arena.blunders import BlunderRule, filtered
-from variant_ai.core.arena.external import score_of
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.referee import MOVE_LIMIT, RESIGN_RULE, ResignRule, resigned
-from variant_ai.core.arena.uci_client import UciClient
-from variant_ai.core.data.record import GameRecord, Result
+from variant_ai.core.arena.self_play import SelfPlayer, game_seed
+from variant_ai.core.data.record import GameRecord, PlyVisits, Result
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import UciNotation
 from variant_ai.specs.errors import EngineError, MoveError
 
 MAX_FAILURES = 5
@@ -105,20 +104,16 @@ class GameGenerator:
     def __init__(
         self,
         rules: Rules,
-        new_engine: Callable[[], UciClient],
+        new_engine: Callable[[], SelfPlayer],
         settings: GenerateSettings,
-        *,
-        engine_variant: str | None,
     ) -> None:
-        """`new_engine` makes a client that is not started; every worker has one of its own.
-        `engine_variant` is the engine's name of the variant (UCI_Variant), None to set none."""
+        """`new_engine` makes a player that is not started; every worker has one of its own."""
         self.rules = rules
         self.settings = settings
-        self.engine_variant = engine_variant
         self._new_engine = new_engine
         self._stopped = threading.Event()
         self._local = threading.local()
-        self._engines: list[UciClient] = []
+        self._engines: list[SelfPlayer] = []
         self._openings_seen: set[str] = set()
 
     def stop(self) -> None:
@@ -128,13 +123,13 @@ class GameGenerator:
             engine.kill()
 
     def check_engine(self) -> str:
-        """Start an engine, set the variant, end it; what the engine calls itself.
+        """Start an engine and end it; what the engine calls itself.
 
         So what is wrong with the command is told before any game. Raises EngineError.
         """
         engine = self._new_engine()
         try:
-            self._ready(engine)
+            engine.start()
             return engine.name
         finally:
             engine.close()
@@ -200,20 +195,13 @@ class GameGenerator:
 
     # --- one game ------------------------------------------------------------------------------
 
-    def _engine(self) -> UciClient:
+    def _engine(self) -> SelfPlayer:
         """The engine of this thread."""
-        engine: UciClient | None = getattr(self._local, "engine", None)
+        engine: SelfPlayer | None = getattr(self._local, "engine", None)
         if engine is None:
             engine = self._local.engine = self._new_engine()
             self._engines.append(engine)
         return engine
-
-    def _ready(self, engine: UciClient) -> None:
-        """Start the engine if it does not run, and set the variant."""
-        if not engine.running:
-            engine.start()
-            if self.engine_variant is not None:
-                engine.set_variant(self.engine_variant)
 
     def _opening(self, number: int) -> Game:
         """The start of game `number`, unlike that of any game before it where that can be."""
@@ -241,13 +229,12 @@ class GameGenerator:
         chance = random.Random(f"game {settings.seed} {number}")
         engine = self._engine()
         scores: list[int | None] = [None] * game.ply
+        visits: list[PlyVisits] = [()] * game.ply
         marked: dict[int, str] = {}
         opening_plies = game.ply
         try:
-            self._ready(engine)
-            engine.new_game()
-            texts = game.uci_moves()
-            start = self.rules.fen(game.positions[0])
+            engine.start()
+            engine.new_game(game_seed(settings.seed, number))
             while not self._over(game, scores):
                 if self._stopped.is_set():
                     return Dropped(number, STOPPED)
@@ -256,26 +243,19 @@ class GameGenerator:
                     marked[game.ply] = RANDOM_MOVE
                     game.push(move)
                     scores.append(None)
-                    texts.append(_UCI.write(self.rules, game.positions[-2], move))
+                    visits.append(())
                     continue
-                answer = engine.go(
-                    start,
-                    texts,
-                    limits={"nodes": _jittered(chance, settings)},
-                    timeout=settings.move_timeout,
-                )
-                if answer.move is None:
-                    raise EngineError(
-                        f"engine {engine.name} sees no move where the game goes on (FEN "
-                        f"{game.fen()})"
-                    )
-                game.push_uci(answer.move)
-                texts.append(answer.move)
-                scores.append(score_of(answer))
+                found = engine.choose(game, _jittered(chance, settings), settings.move_timeout)
+                if self._stopped.is_set():  # by which the search may have been cut short
+                    return Dropped(number, STOPPED)
+                game.push(found.move)
+                scores.append(found.score)
+                visits.append(found.visits)
         except (EngineError, MoveError) as error:
             engine.kill()
             return Dropped(number, str(error))
         record = self._record(number, game, scores, engine, opening_plies, marked)
+        record.visits = visits if any(visits) else None
         kept = filtered(self.rules, record, settings.blunder) if settings.blunder else record
         return kept or Dropped(number, BLUNDER)
 
@@ -292,7 +272,7 @@ class GameGenerator:
         number: int,
         game: Game,
         scores: list[int | None],
-        engine: UciClient,
+        engine: SelfPlayer,
         opening_plies: int,
         marked: dict[int, str],
     ) -> GameRecord:
@@ -349,6 +329,3 @@ def _game_key(record: GameRecord) -> bytes:
     """The same for games of the same start and moves."""
     said = repr((record.start_fen, record.moves)).encode()
     return hashlib.blake2b(said, digest_size=12).digest()
-
-
-_UCI = UciNotation()

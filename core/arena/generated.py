@@ -72,6 +72,8 @@ class GeneratedGames:
         else:
             line |= {name: getattr(game, name) for name in FIELDS}
             line |= {"scores": game.scores, "tags": game.tags, "comments": game.comments}
+            if game.visits is not None:
+                line["visits"] = game.visits
         self._journal.append(line)
         self.done.add(line["number"])
 
@@ -89,6 +91,8 @@ class GeneratedGames:
             record = GameRecord(self.variant, **{name: line[name] for name in FIELDS})
             record.number = line["number"] + 1
             record.scores, record.tags = line["scores"], line["tags"]
+            if "visits" in line:
+                record.visits = [tuple((m, n) for m, n in pairs) for pairs in line["visits"]]
             record.comments = {int(ply): words for ply, words in line["comments"].items()}
             yield record
 

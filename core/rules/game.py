@@ -126,12 +126,16 @@ class Game:
 
     def push_uci(self, text: str) -> int:
         """Play a move given as UCI text, if it is legal, and return it. Raises MoveError."""
-        try:
-            move = _UCI.read(self.rules, self.position, text)
-        except MoveError as error:
-            raise MoveError(f"ply {self.ply + 1}: {error}") from error
+        move = self.read_uci(text)
         self.push(move)
         return move
+
+    def read_uci(self, text: str) -> int:
+        """The legal move of a UCI text. Raises MoveError."""
+        try:
+            return _UCI.read(self.rules, self.position, text)
+        except MoveError as error:
+            raise MoveError(f"ply {self.ply + 1}: {error}") from error
 
     def pop(self) -> int:
         """Take the last move back and return it. Raises MoveError at the start of the game."""

@@ -23,10 +23,11 @@ from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.descend import FULL, STUCK
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.lines import make_report
+from variant_ai.core.search.lines import make_report, visited_moves
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline
 from variant_ai.core.search.report import Phases, Report
+from variant_ai.core.search.shortest import PATIENT, POSITIONS
 from variant_ai.core.search.tree import Tree
 from variant_ai.specs.errors import DataError, MoveError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
@@ -117,12 +118,13 @@ class Search:
         assert self.tree.game is not None
         return self.tree.game
 
-    def clear(self) -> None:
-        """Forget everything, the state of the random numbers included."""
+    def clear(self, seed: int | None = None) -> None:
+        """Forget everything, the state of the random numbers included: they begin again with the
+        seed, that of the settings by default."""
         with self._lock:
             game = self.game
             self.tree.forget()
-            self._rng = np.random.default_rng(self.params.seed)
+            self._rng = np.random.default_rng(self.params.seed if seed is None else seed)
             self.tree.set_game(game)
 
     def judge_chases(self, on: bool) -> None:
@@ -155,6 +157,11 @@ class Search:
         """What the search knows by now. From any thread."""
         with self._lock:
             return self._report(multipv)
+
+    def root_visits(self) -> list[tuple[int, int]]:
+        """What a policy may learn from the search: see `lines.visited_moves`. From any thread."""
+        with self._lock:
+            return visited_moves(self.tree.edges(self.tree.root), self._allowed)
 
     def run(
         self,
@@ -193,6 +200,8 @@ class Search:
             with self._lock:
                 tree.prepare_root(self._allowed, self._rng)
             reason = self._search(limits, deadline, multipv, on_report, interval)
+        if reason == "solved":
+            self._shorten(limits, deadline)
         while limits.infinite and not self._pipeline.stopped:
             self._pipeline.pause(None)
             reason = "stop"
@@ -255,6 +264,20 @@ class Search:
             while self._flights:
                 self._give_up(self._flights.pop())
         return reason
+
+    def _shorten(self, limits: Limits, deadline: float | None) -> None:
+        """The proof that ended the search need not be of the shortest win: look for that one."""
+        patient = limits.infinite or limits.mate is not None
+        positions = POSITIONS * (PATIENT if patient else 1)
+
+        def goes_on() -> bool:
+            late = deadline is not None and time.perf_counter() >= deadline
+            return not (late or self._pipeline.stopped)
+
+        found = self.tree.shorten(positions, self._allowed, goes_on)
+        if found:
+            with self._lock:
+                found.plant()
 
     def _left(self, limits: Limits) -> int:
         """Visits and evaluations that may still be begun."""

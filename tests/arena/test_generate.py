@@ -23,6 +23,7 @@ from variant_ai.core.arena.generate import (
 from variant_ai.core.arena.generated import GeneratedGames, journal_path
 from variant_ai.core.arena.openings import Opening, read_lines, read_positions
 from variant_ai.core.arena.referee import MOVE_LIMIT, ResignRule
+from variant_ai.core.arena.self_play import UciSelfPlayer
 from variant_ai.core.arena.uci_client import GAMES_FOLDERS, Answer, UciClient, engine_command
 from variant_ai.core.data.move_lists import MoveListReader
 from variant_ai.core.data.record import MATE, GameRecord
@@ -110,9 +111,8 @@ def generator(
 ) -> GameGenerator:
     return GameGenerator(
         rules,
-        lambda: ToyEngine(rules, wrong, at),
+        lambda: UciSelfPlayer(ToyEngine(rules, wrong, at), rules.spec.fairy),
         settings,
-        engine_variant=rules.spec.fairy,
     )
 
 
@@ -199,7 +199,11 @@ def test_a_misbehaving_engine_loses_its_game_and_is_restarted(
     assert [d.number for d in dropped] == [1]
     assert reason in dropped[0].reason
     assert [g.number for g in games] == [1, 3, 4]
-    assert [e.starts for e in made._engines if isinstance(e, ToyEngine)] == [2]
+    assert [
+        engine.client.starts
+        for engine in made._engines
+        if isinstance(engine, UciSelfPlayer) and isinstance(engine.client, ToyEngine)
+    ] == [2]
     good, _ = played(generator(one_rules, replace(SHORT, games=4)))
     assert [g.moves for g in games] == [good[i].moves for i in (0, 2, 3)]
 
@@ -249,7 +253,7 @@ def test_nodes_vary_as_asked(one_rules: Rules) -> None:
 
     settings = replace(SHORT, nodes=1000, node_jitter=0.1, games=6)
     made = GameGenerator(
-        one_rules, lambda: Counting(one_rules), settings, engine_variant=one_rules.spec.fairy
+        one_rules, lambda: UciSelfPlayer(Counting(one_rules), one_rules.spec.fairy), settings
     )
     played(made)
     assert all(900 <= n <= 1100 for n in nodes)
@@ -290,7 +294,7 @@ def test_games_are_told_when_they_end_whoever_is_slow(one_rules: Rules) -> None:
 
     settings = replace(SHORT, games=3, workers=2)
     made = GameGenerator(
-        one_rules, lambda: Slow(one_rules), settings, engine_variant=one_rules.spec.fairy
+        one_rules, lambda: UciSelfPlayer(Slow(one_rules), one_rules.spec.fairy), settings
     )
     told: list[int] = []
 
@@ -356,7 +360,7 @@ def scripted(
 ) -> tuple[list[GameRecord], list[Dropped]]:
     settings = replace(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
     made = GameGenerator(
-        rules, lambda: Scripted(rules, scores), settings, engine_variant=rules.spec.fairy
+        rules, lambda: UciSelfPlayer(Scripted(rules, scores), rules.spec.fairy), settings
     )
     return played(made)
 
@@ -400,9 +404,8 @@ def test_the_last_blunder_is_found() -> None:
 def test_games_with_blunders_are_dropped(one_rules: Rules) -> None:
     made = GameGenerator(
         one_rules,
-        lambda: Scripted(one_rules, {10: 500}),
+        lambda: UciSelfPlayer(Scripted(one_rules, {10: 500}), one_rules.spec.fairy),
         replace(SHORT, blunder=BlunderRule(400)),
-        engine_variant=one_rules.spec.fairy,
     )
     seen: list[Ended] = []
     with pytest.raises(EngineError, match="none of the last 100 games was kept"):
@@ -527,9 +530,11 @@ HAVE_PEER = shutil.which("fairy-stockfish") or any(
 def test_a_real_engine(rules: Rules) -> None:
     made = GameGenerator(
         rules,
-        lambda: UciClient(engine_command("fairy-stockfish"), soft_options={"Hash": "1"}),
+        lambda: UciSelfPlayer(
+            UciClient(engine_command("fairy-stockfish"), soft_options={"Hash": "1"}),
+            rules.spec.fairy,
+        ),
         GenerateSettings(games=2, nodes=60),
-        engine_variant=rules.spec.fairy,
     )
     games, dropped = played(made)
     assert dropped == []
