@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from variant_ai.core.data.record import Labels
     from variant_ai.core.data.sampler import Sampler
     from variant_ai.core.data.store import Store
     from variant_ai.core.train.evaluation import Evaluation, NetEvaluation
@@ -78,6 +79,12 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="At most so many positions, spread evenly."
 )
+@click.option(
+    "--labels",
+    type=click.Choice(["move", "visits"]),
+    help="Measure against the moves played, or against the visits of searches where there are some; "
+    "a run on its own positions as it was trained, else moves by default.",
+)
 @mates_option
 @click.option(
     "--figures",
@@ -104,6 +111,7 @@ def command(
     side: str,
     trained_on: Path | None,
     limit: int | None,
+    labels: Labels | None,
     mates: str | None,
     figures: Path | None,
     batch: int,
@@ -128,7 +136,9 @@ def command(
     builders = registry().builders()
     paths = dict.fromkeys((model, *more))
     models = [open_model(path, spec, where, builders=builders) for path in paths]
-    found = _evaluate(models, spec, store, split, side, trained_on, limit, batch, seed, mates)
+    found = _evaluate(
+        models, spec, store, split, side, trained_on, limit, labels, batch, seed, mates
+    )
     drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:
         said = _joined(models, found)
@@ -147,6 +157,7 @@ def _evaluate(
     side: str,
     trained_on: Path | None,
     limit: int | None,
+    labels: Labels | None,
     batch: int,
     seed: int,
     mates: str | None,
@@ -167,7 +178,11 @@ def _evaluate(
         for model in models
         if model.head != encoder.head
     }
-    source, seen, stores = _source(models[0], spec, encoder, rules, store, split, side, batch, seed)
+    source, seen, stores = _source(
+        models[0], spec, encoder, rules, store, split, side, labels, batch, seed
+    )
+    if source.labels == "visits" and not source.searched:
+        fail("none of these positions has visits of a search; --labels move measures on the moves")
     total = source.positions if limit is None else min(limit, source.positions)
     counts = _counts(models, spec, encoder, rules, trained_on)
     with progress() as bar:
@@ -201,6 +216,7 @@ def _source(
     store: Path | None,
     split: str | None,
     side: str,
+    labels: Labels | None,
     batch: int,
     seed: int,
 ) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store]]:
@@ -222,17 +238,23 @@ def _source(
             fail(f"{first.run} held no games back; name a store to measure on")
         stores = prepared.validation_stores()
         held = prepared.validation_games
-        return Sampler(stores, encoder, batch=batch, games=held, rules=rules), prepared.seen, stores
+        own = labels or prepared.config.data.labels
+        sampler = Sampler(stores, encoder, batch=batch, games=held, rules=rules, labels=own)
+        return sampler, prepared.seen, stores
+    labels = labels or "move"
     opened = Store(store, spec)
     plan = None if split is None else parse_split(split, seed)
     if plan is None:
-        return Sampler(opened, encoder, batch=batch, seed=seed, rules=rules), None, [opened]
+        sampler = Sampler(opened, encoder, batch=batch, seed=seed, rules=rules, labels=labels)
+        return sampler, None, [opened]
     sides = split_games(opened, plan)
     games = getattr(sides, side)
     if not len(games):
         fail(f"the split {split} of {store} puts no game on the side {side}")
     seen = None if side == "train" else seen_positions(opened, sides.train, games)
-    sampler = Sampler(opened, encoder, batch=batch, games=games, seed=seed, rules=rules)
+    sampler = Sampler(
+        opened, encoder, batch=batch, games=games, seed=seed, rules=rules, labels=labels
+    )
     return sampler, seen, [opened]
 
 

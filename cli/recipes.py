@@ -49,6 +49,14 @@ _OPTIONS = (
         "--mirror", is_flag=True, help="Also train on every position mirrored left-right."
     ),
     click.option(
+        "--labels",
+        type=click.Choice(["move", "visits"]),
+        default="move",
+        show_default=True,
+        help="What the policy learns: the move played, or how often a search visited each move, in "
+        "positions that have visits (self-play of a net, `variant-ai generate`).",
+    ),
+    click.option(
         "--forget",
         "forget_move_number",
         type=click.FloatRange(0, 1),

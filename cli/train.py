@@ -49,6 +49,8 @@ KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
         "variant-ai train -V NAME --data a.store:0.7 --data b.store:0.3",
         "# go on with a trained net on other games, its stem and first four blocks as they are",
         "variant-ai train -V NAME --data games.store --from runs/mine --freeze 5",
+        "# learn from the visits of a net's self-play, beside the moves of other games",
+        "variant-ai train -V NAME --data self.store --data games.store --labels visits",
         "# two processes (or GPUs) together",
         "torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME --data games.store",
         "# go on with a training that was stopped or killed",
@@ -200,6 +202,8 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     note(
         f"{config.variant}: {data.train_games:,} games, {data.train_positions:,} positions; {held}"
     )
+    if data.labels == "visits":
+        note(f"Labels: visits of a search in {data.searched_positions:,} of the positions")
     rate = f" ({config.planned_rate:,.0f} positions/s measured)" if config.planned_rate else ""
     note(
         f"{config.net.title}: {config.steps:,} steps of {config.batch} on {config.device} in "

@@ -21,21 +21,19 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data import replay
+from variant_ai.core.data.record import Labels
 from variant_ai.core.data.visits import Visits, join_visits
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.rules.tables import Tables, compile_tables
 from variant_ai.specs.errors import DataError, SpecError
-
-Labels = Literal["move", "visits"]
-"""What the policy learns: the move played, or how often a search visited each move."""
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from variant_ai.core.data.record import Labels
 from variant_ai.core.nets.interface import NetConfig
 from variant_ai.specs.errors import DataError
 from variant_ai.specs.hashing import encoding_hash
@@ -38,6 +39,10 @@ class DataConfig(BaseModel):
     train_positions: int = Field(default=0, ge=0)
     validation_positions: int = Field(default=0, ge=0)
     mirror: bool = False
+    labels: Labels = "move"
+    """What the policy learns: the move played, or the visits of a search where there are some."""
+    searched_positions: int = Field(default=0, ge=0)
+    """Training positions with visits; 0 with the labels `move`."""
     weights: tuple[float, ...] = ()
     """Relative shares of the stores in each batch; empty: every position counts alike."""
     forget_move_number: float = Field(default=0.0, ge=0, le=1)

@@ -27,9 +27,9 @@ from variant_ai.core.train.calibration import (
 )
 from variant_ai.core.train.intervals import Interval, intervals, paired_differences
 from variant_ai.core.train.mates import MateMetrics
-from variant_ai.core.train.metrics import Metrics, Scores, score
+from variant_ai.core.train.metrics import Metrics, Scores, Soft, score
 from variant_ai.core.train.places import Places, rating_classes
-from variant_ai.core.train.prediction import autocast, place
+from variant_ai.core.train.prediction import autocast, place, soft_of
 from variant_ai.core.train.source import Source
 
 PLY_STEP = 20
@@ -216,7 +216,11 @@ def evaluate(
             table = (actions or {}).get(name)
             played = samples.action if table is None else table[samples.action].astype(np.int64)
             own = torch.from_numpy(played)
-            rows[name].scores.put(at, score(value, logits, own, outcome, wdl))
+            soft = soft_of(samples, torch.device("cpu"))
+            if soft is not None and table is not None:
+                own_choices = torch.from_numpy(table[samples.choices].astype(np.int64))
+                soft = Soft(own_choices, soft.shares)
+            rows[name].scores.put(at, score(value, logits, own, outcome, wdl, soft))
             if legal is not None:
                 choices = legal if table is None else [table[k].astype(np.int64) for k in legal]
                 rows[name].legal_hits += int((best_legal(said.policy, choices) == played).sum())

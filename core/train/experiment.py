@@ -39,6 +39,8 @@ SAMPLE = "sample"
 """The store that comes with the variant, as a name of `stores`."""
 STORE_OPTIONS = ("data", "validation")
 """Options whose values are names of stores, `NAME` or `NAME:WEIGHT`."""
+START = "from"
+"""Option whose value is an arm that stands before: the training goes on with that arm's net."""
 STORE = "{store}"
 """Stands for the store's path in the command that makes it."""
 
@@ -186,9 +188,14 @@ def _mistakes(loaded: Experiment, tree: CommentedMap) -> Iterator[tuple[tuple[An
             yield ("measure", title), unknown("store", store, known)
     for scale in loaded.scales:
         for arm in loaded.arms:
-            for option, store in stores_of(loaded.arm_options(scale, arm)):
+            options = loaded.arm_options(scale, arm)
+            for option, store in stores_of(options):
                 if store not in known:
                     yield loaded.place_of(scale, arm, option), unknown("store", store, known)
+            before = list(loaded.arms)[: list(loaded.arms).index(arm)]
+            if START in options and options[START] not in before:
+                said = unknown("arm before this one", str(options[START]), before)
+                yield loaded.place_of(scale, arm, START), said
 
 
 def _message(item: Any) -> str:

@@ -4,7 +4,8 @@ B positions of a (micro) batch. The loss is the mean over positions of
 
     policy + α · value + γ · plies left
 
-with policy -log p(move played) and value (z - v)² (paper 000, equation 1). A net that tells win,
+with policy -log p(move played), or -Σ π · log p where a search's visits are learnt, and value
+(z - v)² (paper 000, equation 1). A net that tells win,
 draw and loss learns them by cross entropy instead of the square, and its value follows from them.
 Plies left are learnt by Huber's loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that
 games that ended long before or after what could be foreseen pull no harder than others.
@@ -19,7 +20,7 @@ from torch.nn import functional
 
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import Network, outputs_of
-from variant_ai.core.train.metrics import losses, rank_of
+from variant_ai.core.train.metrics import Soft, losses, rank_of
 
 
 class Learnt(NamedTuple):
@@ -30,7 +31,7 @@ class Learnt(NamedTuple):
     policy_loss: Tensor
     """[B]."""
     rank: Tensor
-    """[B] int64, how many actions have a greater logit than the move played."""
+    """[B] int64, how many actions have a greater logit than the move played (or visited most)."""
     value: Tensor
     """[B] v."""
     wdl_loss: Tensor | None
@@ -48,11 +49,17 @@ class Learner(nn.Module):
         self.value_weight, self.plies_weight = value_weight, plies_weight
 
     def forward(
-        self, planes: Tensor, action: Tensor, outcome: Tensor, plies_left: Tensor | None
+        self,
+        planes: Tensor,
+        action: Tensor,
+        outcome: Tensor,
+        plies_left: Tensor | None,
+        soft: Soft | None = None,
     ) -> Learnt:
-        """planes [B, C, H, W], action int64 [B], outcome z [B], plies_left [B] or None."""
+        """planes [B, C, H, W], action int64 [B], outcome z [B], plies_left [B] or None; `soft`
+        instead of `action` for the policy to learn."""
         said = outputs_of(self.net, planes)
-        policy, value = losses(said.value, said.policy, action, outcome)
+        policy, value = losses(said.value, said.policy, action, outcome, soft)
         wdl = error = None
         if said.wdl is not None:
             # Of 1, 0 and -1 the classes 0 (win), 1 (draw) and 2 (loss).

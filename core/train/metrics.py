@@ -1,8 +1,10 @@
 """The papers' metrics (paper 000, table 10; thesis table 4.14), from one row per position.
 
 N positions. Definitions:
-- policy loss: mean of -log p(move played), p the softmax over all A actions;
-- policy accuracy: share of positions whose greatest logit is the move played; top-5 likewise;
+- policy loss: mean of -log p(move played), p the softmax over all A actions; with the labels
+  `visits` mean of -Σ π · log p, π the shares of a search's visits;
+- policy accuracy: share of positions whose greatest logit is the move played, with the labels
+  `visits` the move visited most; top-5 likewise;
 - value loss: mean of (z - v)^2, without the ½ some write;
 - value accuracy sign: share of decided games' positions whose v has the sign of z; draws are left
   out, and v = 0 counts as wrong;
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -94,9 +97,10 @@ class Scores:
     """How a net did on each of N positions."""
 
     log_probability: NDArray[np.float32]
-    """[N] of the move played, among all actions."""
+    """[N] of the move played, among all actions; with the labels `visits`, Σ π · log p."""
     rank: NDArray[np.int64]
-    """[N] how many actions have a greater logit than the move played: 0 is a hit."""
+    """[N] how many actions have a greater logit than the move played (or visited most): 0 is a
+    hit."""
     value: NDArray[np.float32]
     """[N] v, the net's value."""
     outcome: NDArray[np.float32]
@@ -153,13 +157,29 @@ class Scores:
         return end
 
 
-def losses(value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor) -> tuple[Tensor, Tensor]:
-    """Policy loss -log p(move played) and value loss (z - v)^2 of each position, both [B].
+class Soft(NamedTuple):
+    """Labels of a policy that are more than one move: π of a search (paper 000, equation 1)."""
+
+    choices: Tensor
+    """[B, K] int64 actions."""
+    shares: Tensor
+    """[B, K], each row adding up to 1; a choice of share 0 only fills up its row."""
+
+
+def losses(
+    value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor, soft: Soft | None = None
+) -> tuple[Tensor, Tensor]:
+    """Policy loss -log p(move played), or -Σ π · log p where `soft` gives π, and value loss
+    (z - v)^2 of each position, both [B].
 
     value [B], logits [B, A], action int64 [B], outcome [B]. The training loss is the mean of
     policy + α · value (paper 000, equation 1); its term c ‖θ‖² is the optimiser's weight decay.
     """
-    policy = functional.cross_entropy(logits.float(), action, reduction="none")
+    if soft is None:
+        policy = functional.cross_entropy(logits.float(), action, reduction="none")
+    else:
+        known = functional.log_softmax(logits.float(), 1).gather(1, soft.choices)
+        policy = -(soft.shares * known).sum(1)
     return policy, (outcome - value.float()).square()
 
 
@@ -172,11 +192,16 @@ def rank_of(logits: Tensor, action: Tensor) -> Tensor:
 
 
 def score(
-    value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor, wdl: Tensor | None = None
+    value: Tensor,
+    logits: Tensor,
+    action: Tensor,
+    outcome: Tensor,
+    wdl: Tensor | None = None,
+    soft: Soft | None = None,
 ) -> Scores:
     """Scores of a batch; shapes as in `losses`. `wdl` [B, 3] are probabilities."""
     with torch.no_grad():
-        policy, _ = losses(value, logits, action, outcome)
+        policy, _ = losses(value, logits, action, outcome, soft)
         return Scores(
             (-policy).cpu().numpy(),
             rank_of(logits, action).cpu().numpy(),

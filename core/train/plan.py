@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import torch
 
+from variant_ai.core.data.record import Labels
 from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets.interface import (
@@ -111,6 +112,8 @@ class TrainRequest:
     spike: float | None = None
     ema: float = 0.0
     mirror: bool = False
+    labels: Labels = "move"
+    """What the policy learns: the move played, or the visits of a search where there are some."""
     forget_move_number: float | None = None
     seed: int = 0
     device: str = "auto"
@@ -155,6 +158,7 @@ def prepare(
         split=split,
         seed=request.seed,
         mirror=request.mirror,
+        labels=request.labels,
         forget_move_number=_or(
             request.forget_move_number, FORGOTTEN_NUMBERS if shows_number else 0.0
         ),

@@ -10,8 +10,8 @@ from torch import nn
 
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.train.learner import further_outputs
-from variant_ai.core.train.metrics import Scores, score
-from variant_ai.core.train.source import Source
+from variant_ai.core.train.metrics import Scores, Soft, score
+from variant_ai.core.train.source import Samples, Source
 from variant_ai.core.train.workers import ALONE, Workers
 
 
@@ -26,6 +26,15 @@ def autocast(device: torch.device, precision: str) -> torch.autocast | nullconte
     if precision == "bf16":
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
+
+
+def soft_of(samples: Samples, device: torch.device) -> Soft | None:
+    """The visits of a batch, None where it has none to learn."""
+    if samples.choices.shape[1] == 0:
+        return None
+    return Soft(
+        torch.from_numpy(samples.choices).to(device), torch.from_numpy(samples.shares).to(device)
+    )
 
 
 def predict(
@@ -55,7 +64,8 @@ def predict(
             wdl = None if said.wdl is None else torch.softmax(said.wdl.float(), 1)
             action = torch.from_numpy(samples.action).to(device)
             outcome = torch.from_numpy(samples.value).to(device)
-            at = scores.put(at, score(said.value, said.policy, action, outcome, wdl))
+            soft = soft_of(samples, device)
+            at = scores.put(at, score(said.value, said.policy, action, outcome, wdl, soft))
     if workers.world > 1:
         workers.add_arrays(scores.log_probability, scores.rank, scores.value, scores.outcome)
         if scores.wdl is not None:

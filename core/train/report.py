@@ -101,6 +101,11 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "",
         f"- training: {data.train_games:,} games, {data.train_positions:,} positions"
         + (", each also mirrored" if data.mirror else ""),
+        *(
+            [f"- labels: visits of a search, in {data.searched_positions:,} of these positions"]
+            if data.labels == "visits"
+            else []
+        ),
         f"- validation: {data.validation_games:,} games, {data.validation_positions:,} positions",
         f"- split: {data.split}, seed {data.seed}",
         f"- content hashes of the stores: {', '.join(data.hashes)}",
@@ -118,7 +123,8 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "| --- | ---: | ---: |",
         *(f"| {' | '.join(row)} |" for row in result_rows(results)),
         "",
-        "Policy accuracy is the share of positions whose greatest logit is the move played; value "
+        "Policy accuracy is the share of positions whose greatest logit is the move "
+        f"{'visited most' if data.labels == 'visits' else 'played'}; value "
         "accuracy sign leaves out drawn games; combined loss is (1 - α) · policy loss + α · value "
         f"loss with α = {config.value_weight:g}.",
         "",

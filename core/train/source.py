@@ -23,7 +23,7 @@ class Samples(Protocol):
 
     @property
     def action(self) -> NDArray[np.int64]:
-        """[B] index of the move played."""
+        """[B] index of the move played; with the labels `visits`, of the move visited most."""
 
     @property
     def value(self) -> NDArray[np.float32]:
@@ -36,6 +36,14 @@ class Samples(Protocol):
     @property
     def positions(self) -> Position:
         """[B] the positions themselves, dtype POSITION."""
+
+    @property
+    def choices(self) -> NDArray[np.int64]:
+        """[B, K] moves that a search visited; K is 0 where the move played is all there is."""
+
+    @property
+    def shares(self) -> NDArray[np.float32]:
+        """[B, K] of the visits, each row adding up to 1."""
 
 
 class Source(Protocol):

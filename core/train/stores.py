@@ -106,7 +106,8 @@ def open_data(
 
     `batch` is that of a part of a step; each process gets batches of its own to train on.
 
-    Raises DataError where the configuration gives hashes and a store has another.
+    Raises DataError where the configuration gives hashes and a store has another, and where visits
+    are to be learnt and the games to train on have none.
     """
     stores = [Store(path, spec) for path in data.stores]
     others = [Store(path, spec) for path in data.validation_stores]
@@ -132,6 +133,12 @@ def open_data(
             games.append(split.train)
             held.append(split.validation)
     train = _train_source(stores, encoder, data, games, batch, seed, rules, workers)
+    if data.labels == "visits" and train.searched == 0:
+        raise DataError(
+            f"no game to train on has visits of a search ({', '.join(data.stores)}): self-play of a "
+            "net keeps them (`variant-ai generate --engine net:FILE`); the label `move` learns the "
+            "moves played"
+        )
     if others:
         validating, chosen = others, [np.arange(len(store)) for store in others]
     else:
@@ -140,7 +147,13 @@ def open_data(
     seen = None
     if any(map(len, chosen)):
         validation = Sampler(
-            validating, encoder, batch=max(batch, 256), seed=seed, games=chosen, rules=rules
+            validating,
+            encoder,
+            batch=max(batch, 256),
+            seed=seed,
+            games=chosen,
+            rules=rules,
+            labels=data.labels,
         )
         if not others and len(stores) == 1:
             seen = seen_positions(stores[0], games[0], chosen[0])
@@ -150,6 +163,7 @@ def open_data(
             "train_games": int(sum(map(len, games))),
             "validation_games": int(sum(map(len, chosen))),
             "train_positions": train.positions,
+            "searched_positions": train.searched,
             "validation_positions": validation.positions if validation else 0,
         }
     )
@@ -172,6 +186,7 @@ def _train_source(
         "mirror": data.mirror,
         "forget_move_number": data.forget_move_number,
         "rules": rules,
+        "labels": data.labels,
     }
     rank, world = workers.rank, workers.world
     if not data.weights:

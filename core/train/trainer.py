@@ -50,7 +50,7 @@ from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.device import choose_device
 from variant_ai.core.train.guard import Guard
 from variant_ai.core.train.learner import FurtherSums, Learner, Learnt, further_outputs
-from variant_ai.core.train.metrics import Metrics, Scores, Sums
+from variant_ai.core.train.metrics import Metrics, Scores, Soft, Sums
 from variant_ai.core.train.prediction import autocast, place, predict
 from variant_ai.core.train.record import Recorder
 from variant_ai.core.train.signals import stop_on_signal
@@ -297,10 +297,10 @@ class Trainer:
             self._norms.begin()
         total: Tensor | None = None
         for part in range(self.parts):
-            planes, action, outcome, plies = self._tensors(next(batches))
+            planes, action, outcome, plies, soft = self._tensors(next(batches))
             with self._together(part == self.parts - 1):
                 with autocast(self.device, config.precision):
-                    learnt: Learnt = self._learner(planes, action, outcome, plies)
+                    learnt: Learnt = self._learner(planes, action, outcome, plies, soft)
                 (learnt.loss / self.parts).backward()  # type: ignore[no-untyped-call]
             loss = learnt.loss.detach()
             total = loss if total is None else total + loss
@@ -322,14 +322,21 @@ class Trainer:
         quiet: AbstractContextManager[Any] = self._learner.no_sync()
         return quiet
 
-    def _tensors(self, samples: Samples) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """A batch on the device: planes in channels-last layout, actions, outcomes, plies left."""
+    def _tensors(
+        self, samples: Samples
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Soft | None]:
+        """A batch on the device: planes in channels-last layout, actions, outcomes, plies left,
+        visits."""
         planes = self._moved(samples.planes)
+        soft = None
+        if samples.choices.shape[1]:
+            soft = Soft(self._moved(samples.choices), self._moved(samples.shares))
         return (
             planes.contiguous(memory_format=torch.channels_last),
             self._moved(samples.action),
             self._moved(samples.value),
             self._moved(samples.plies_left) if self._wants_plies else None,
+            soft,
         )
 
     def _moved(self, array: NDArray[Any]) -> Tensor:

@@ -25,14 +25,23 @@ class SyntheticBatch:
     value: NDArray[np.float32]
     plies_left: NDArray[np.float32]
     positions: Position
+    choices: NDArray[np.int64]
+    shares: NDArray[np.float32]
 
 
 class SyntheticSource:
-    """Batch k is a function of seed and k. `poisoned` batches hold a NaN."""
+    """Batch k is a function of seed and k. `poisoned` batches hold a NaN. `soft`: shares of the
+    action and those behind it, as labels; empty for the action alone."""
 
     def __init__(
-        self, batch: int = 16, positions: int = 160, seed: int = 0, poisoned: tuple[int, ...] = ()
+        self,
+        batch: int = 16,
+        positions: int = 160,
+        seed: int = 0,
+        poisoned: tuple[int, ...] = (),
+        soft: tuple[float, ...] = (),
     ) -> None:
+        self.soft = soft
         self.size, self.positions, self.seed, self.poisoned = batch, positions, seed, poisoned
         self.served: list[int] = []
 
@@ -52,7 +61,12 @@ class SyntheticSource:
         if step in self.poisoned:
             planes[0, 2, 0, 0] = np.nan
         plies = 20 + 10 * value
-        return SyntheticBatch(planes, action, value, plies, new_position(self.size))
+        width = len(self.soft)
+        choices = (action[:, None] + np.arange(width)) % (POLICY_PLANES * HEIGHT * WIDTH)
+        shares = np.tile(np.array(self.soft, np.float32), (self.size, 1))
+        return SyntheticBatch(
+            planes, action, value, plies, new_position(self.size), choices, shares
+        )
 
     def batches(self, first: int = 0, last: int | None = None) -> Iterator[SyntheticBatch]:
         step = first
@@ -72,6 +86,8 @@ class SyntheticSource:
                 batch.value[:n],
                 batch.plies_left[:n],
                 batch.positions[:n],
+                batch.choices[:n],
+                batch.shares[:n],
             )
 
 
