@@ -247,7 +247,7 @@ def _plan(
     device: str | None,
 ) -> dict[str, Planned]:
     """The runs of each arm."""
-    from variant_ai.core.train.experiment import STORE_OPTIONS, arm_folder
+    from variant_ai.core.train.experiment import START, STORE_OPTIONS, arm_folder
 
     known = _parameters(experiment.command)
     seeds = experiment.scales[scale].seeds  # type: ignore[index]
@@ -263,17 +263,20 @@ def _plan(
                 ]
         if device is not None and "device" in known:
             options["device"] = device
-        words = [experiment.command, "-V", experiment.variant, *_words(options, known)]
+        words = [experiment.command, "-V", experiment.variant]
         if experiment.command == "nets":
-            planned[arm] = [(target / arm_folder(arm), [*words, "--time"])]
+            timed = [*words, *_words(options, known), "--time"]
+            planned[arm] = [(target / arm_folder(arm), timed)]
             continue
-        planned[arm] = [
-            (
-                folder := target / arm_folder(arm, seed if seeds > 1 else None),
-                [*words, "--seed", str(seed), "--run", str(folder)],
-            )
-            for seed in range(seeds)
-        ]
+        planned[arm] = []
+        for seed in range(seeds):
+            numbered = seed if seeds > 1 else None
+            if START in options:
+                before = experiment.arm_options(scale, arm)[START]
+                options[START] = str(target / arm_folder(before, numbered))
+            folder = target / arm_folder(arm, numbered)
+            own = ["--seed", str(seed), "--run", str(folder)]
+            planned[arm].append((folder, [*words, *_words(options, known), *own]))
     return planned
 
 

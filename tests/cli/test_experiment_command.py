@@ -123,6 +123,23 @@ def test_commands_are_shown_before_they_are_run(home: Path, tmp_path: Path) -> N
     assert " --no-report " in lines[1] and " --no-report " in lines[3]
 
 
+def test_an_arm_goes_on_from_the_net_of_another(home: Path, tmp_path: Path) -> None:
+    """The real commands: the second arm begins with the first one's net of the same seed."""
+    own = "{blocks: 1, channels: 8, size: [value_hidden=8]}"
+    text = TEXT.replace("  blocks: 1\n  channels: 8\n  size: [value_hidden=8]\n", "")
+    text = text.replace(
+        "options: {steps: 3}, arms: {heavy: {steps: 60}}", "options: {steps: 3}, seeds: 2"
+    )
+    text = text.replace("light: {value-weight: 0.01}", f"first: {own}")
+    text = text.replace("heavy: {value-weight: 1, lr: 0.01}", "second: {from: first, steps: 2}")
+    (home / "from.yaml").write_text(text)
+    result = call(home / "from.yaml", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    for seed in (0, 1):
+        config = json.loads((tmp_path / f"second-seed{seed}" / "config.json").read_text())
+        assert Path(config["start_from"]).parents[1] == tmp_path / f"first-seed{seed}"
+
+
 def test_finished_arms_are_not_run_again_and_failed_ones_are(
     home: Path, tmp_path: Path, quick: list[list[str]]
 ) -> None:

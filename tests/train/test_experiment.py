@@ -72,6 +72,7 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
         ("data: [games]", "data: [gomes]", 7, 11, "did you mean 'games'?"),
         ("others: sample", "others: simple", 15, 11, "did you mean 'sample'?"),
         ("a: {blocks: 1}", "a: {blocks: 1, lr: 2}", 12, 18, "unknown option 'lr'"),
+        ("a: {blocks: 1}", "a: {blocks: 1, from: b}", 12, 18, "unknown arm before this one 'b'"),
         ("{steps: 2}", "{stebs: 2}", 9, 38, "unknown option 'stebs'"),
         ("seeds: 2", "seeds: 0", 9, 73, "greater than or equal to 1"),
         ("full: {", "huge: {", 10, 3, "accepted: 'small' or 'full'"),
