@@ -79,6 +79,8 @@ def _show_store(store: Store, as_json: bool) -> None:
         "rules_hash": info.rules_hash,
         "spec_hash": info.spec_hash,
         "content_hash": store.content_hash,
+        "games_with_visits": info.games_with_visits,
+        "plies_with_visits": info.plies_with_visits,
         "closed": not info.unfinished,
         "runs": [asdict(run) for run in info.runs],
     }
@@ -93,6 +95,11 @@ def _show_store(store: Store, as_json: bool) -> None:
         ("plies", f"{info.plies:,}"),
         ("bytes", f"{info.bytes:,}{per_ply}"),
         ("shards", f"{info.shards:,}"),
+        *(
+            [("visits", f"of {info.plies_with_visits:,} plies of {info.games_with_visits:,} games")]
+            if info.games_with_visits
+            else []
+        ),
         ("format", info.format),
         ("rules hash", info.rules_hash),
         ("spec hash", info.spec_hash),
@@ -162,15 +169,16 @@ def _player(name: str, rating: int | None) -> str:
 
 
 def _said(game: GameRecord) -> dict[str, Any]:
-    """Fields of a game that say something, moves apart."""
+    """Fields of a game that say something, moves and visits apart."""
     from dataclasses import fields
 
-    values = {item.name: getattr(game, item.name) for item in fields(game) if item.name != "moves"}
+    values = {item.name: getattr(game, item.name) for item in fields(game)}
+    values["moves"] = values["visits"] = None
     return {name: value for name, value in values.items() if value not in (None, "", {}, [])}
 
 
 def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
-    from variant_ai.core.data.text_output import move_texts
+    from variant_ai.core.data.text_output import move_texts, visit_texts
 
     if not -len(store) <= index < len(store):
         fail(f"there is no game {index} in {store.path}; it has {len(store)}, from 0")
@@ -179,7 +187,10 @@ def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
     texts = move_texts(rules, chosen, game)
     if as_json:
         said = {"game": index % len(store), "plies": game.plies, **_said(game)}
-        print_json(said | {"notation": chosen.name, "moves": texts})
+        said |= {"notation": chosen.name, "moves": texts}
+        if game.visits is not None:
+            said["visits"] = visit_texts(rules, chosen, game)
+        print_json(said)
         return
     facts = [(name.replace("_", " "), value) for name, value in _said(game).items()]
     hidden = ("variant", "scores", "clocks", "comments", "tags")

@@ -186,18 +186,21 @@ def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
 
 
 def _check_moves(store: Store, count: Callable[[], None]) -> None:
-    """Raises DataError at the first move that is not legal."""
+    """Raises DataError at the first move, played or searched, that is not legal."""
     from variant_ai.specs.errors import DataError
 
     rules, notation = rules_and_notation(store, "uci")
     for index, record in enumerate(store.games()):
         position = rules.position(record.start_fen)
         for ply, move in enumerate(record.moves):
-            if move not in rules.legal_moves(position).tolist():
-                raise DataError(
-                    f"{store.path}: game {index}, ply {ply}: "
-                    f"{notation.write(rules, position, move)} is not legal in "
-                    f"{rules.fen(position)}"
-                )
+            legal = rules.legal_moves(position).tolist()
+            visited = record.visits[ply] if record.visits else ()
+            for other in (move, *(searched for searched, _ in visited)):
+                if other not in legal:
+                    raise DataError(
+                        f"{store.path}: game {index}, ply {ply}: "
+                        f"{notation.write(rules, position, other)} is not legal in "
+                        f"{rules.fen(position)}"
+                    )
             position = rules.play(position, move)
         count()

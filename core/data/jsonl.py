@@ -3,7 +3,8 @@
 `{"moves": "e2e4 e7e5" or ["e2e4", …], "result": "1-0", "white": …, "date": …, "fen": …}`; keys are
 those of `_HEADERS` in any case, unknown ones are kept as headers. `scores`, `clocks` (lists as long
 as the game, null where unknown), `comments` (ply to words) and `tags` are as `text_output.py`
-writes them, `notation` is the name of the notation of the moves.
+writes them, `notation` is the name of the notation of the moves. `visits` has an object for every
+ply, how often a search visited which move: `[{"e2e4": 31, "d2d4": 12}, {}, …]`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from variant_ai.core.data.reader import (
     GameReader,
     RawGame,
 )
+from variant_ai.core.data.record import MOST_VISITS
 from variant_ai.core.data.text import TextLines, head_text
 
 _HEADERS = {
@@ -87,6 +89,7 @@ def _fill(game: RawGame, data: Any) -> None:
     game.lines = [game.line] * len(moves)
     game.scores = _numbers(data.pop("scores", None), len(moves), "scores")
     game.clocks = _numbers(data.pop("clocks", None), len(moves), "clocks")
+    game.visits = _visits(data.pop("visits", None), len(moves))
     game.comments = _comments(data.pop("comments", {}), len(moves))
     tags = data.pop("tags", {})
     year = data.pop("year", None)
@@ -109,6 +112,19 @@ def _numbers(value: Any, size: int, name: str) -> list[int | None] | None:
     whole = isinstance(value, list) and len(value) == size
     if not whole or not all(number is None or type(number) is int for number in value):
         raise ValueError(f'"{name}" must be a list of {size} whole numbers or nulls')
+    return list(value)
+
+
+def _visits(value: Any, size: int) -> list[dict[str, int]] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != size:
+        raise ValueError(f'"visits" must be a list of {size} objects')
+    for visited in value:
+        if not isinstance(visited, dict) or not all(
+            type(count) is int and 1 <= count <= MOST_VISITS for count in visited.values()
+        ):
+            raise ValueError('"visits" must tell of every ply moves and their visits, from 1')
     return list(value)
 
 

@@ -40,6 +40,8 @@ class RawGame:
     scores: list[int | None] | None = None
     """As in `GameRecord`, where the format has a place for them; those in comments are found."""
     clocks: list[int | None] | None = None
+    visits: list[dict[str, int]] | None = None
+    """Per ply, visits of a search by the words of the moves."""
     notations: tuple[str, ...] = ()
     """Names of the notations the moves may be in; empty: the reader cannot tell."""
     open_end: bool = False

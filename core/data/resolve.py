@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from variant_ai.core.data.annotations import annotation
 from variant_ai.core.data.headers import fill
 from variant_ai.core.data.reader import RawGame
-from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.record import GameRecord, PlyVisits
 from variant_ai.core.data.skips import Skip
 from variant_ai.core.data.text import REPLACEMENT
 from variant_ai.core.rules.interface import Rules
@@ -58,8 +58,15 @@ class Resolver:
         moves, failure = self._read(raw, position)
         if failure is not None:
             return self._failed(raw, len(moves), failure)
+        visits: list[PlyVisits] | None = None
+        if raw.visits is not None:
+            try:
+                visits = self._visits(raw.visits, moves, position)
+            except MoveError as error:
+                return self._skip(raw, "unreadable visits", str(error))
         record = GameRecord(self.rules.spec.variant, moves, start_fen)
         record.source, record.number = raw.source, raw.number
+        record.visits = visits
         fill(record, raw)
         self._annotate(record, raw, int(position["side"][0]) == 0)
         record.group = record.group or opening_group(record)
@@ -101,6 +108,18 @@ class Resolver:
         except MoveError as error:
             return moves, error
         return moves, None
+
+    def _visits(
+        self, texts: Sequence[dict[str, int]], moves: Sequence[int], position: Position
+    ) -> list[PlyVisits]:
+        """Visits by moves, in the notation that has just read the game. Raises MoveError."""
+        notation, rules = self.notations[self._order[0]], self.rules
+        visits: list[PlyVisits] = []
+        for move, visited in zip(moves, texts, strict=True):
+            read = {notation.read(rules, position, text): n for text, n in visited.items()}
+            visits.append(tuple(read.items()))
+            position = rules.play(position, move)
+        return visits
 
     def _start_of(self, fen: str) -> tuple[Position, str | None]:
         """Start position and its FEN, None for the variant's own. Raises FenError."""

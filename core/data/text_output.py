@@ -56,6 +56,16 @@ def move_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[str
     return texts
 
 
+def visit_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[dict[str, int]]:
+    """Visits of searches, per ply, by the moves' texts in a notation; empty for a game without."""
+    position = rules.position(record.start_fen)
+    texts = []
+    for move, visited in zip(record.moves, record.visits or (), strict=False):
+        texts.append({notation.write(rules, position, other): n for other, n in visited})
+        position = rules.play(position, move)
+    return texts
+
+
 def json_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
     """One JSON object, without what the game does not say."""
     said: dict[str, Any] = {"variant": record.variant, "result": record.result}
@@ -66,6 +76,8 @@ def json_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
     said["notation"] = notation.name
     said["plies"] = record.plies
     said["moves"] = " ".join(move_texts(rules, notation, record))
+    if record.visits is not None:
+        said["visits"] = visit_texts(rules, notation, record)
     return json.dumps(said, ensure_ascii=False) + "\n"
 
 

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.moves import Codes, GameCodec
-from variant_ai.core.data.record import GameRecord, PlyVisits
+from variant_ai.core.data.record import MOST_VISITS, GameRecord, PlyVisits
 from variant_ai.core.data.store_format import Moves, add_codes, read_codes
 from variant_ai.specs.errors import DataError
 
-MOST_VISITS = (1 << 32) - 1
-"""Of one move."""
 FULL = np.iinfo(np.uint16).max
 
 

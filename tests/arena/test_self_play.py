@@ -1,0 +1,119 @@
+"""A net that plays itself: its games repeat, and keep what its searches looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.arena.blunders import BlunderRule, filtered
+from variant_ai.core.arena.generate import Dropped, Ended, GameGenerator, GenerateSettings
+from variant_ai.core.arena.generated import GeneratedGames
+from variant_ai.core.arena.self_play import NetSelfPlayer, game_seed
+from variant_ai.core.data.record import GameRecord
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import RandomEvaluator
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.search import Search
+from variant_ai.plugins import registry
+
+SETTINGS = GenerateSettings(games=2, nodes=24, max_plies=14, random_plies=(2, 3))
+
+
+@pytest.fixture(scope="module", params=["crazyhouse", "xiangqi"])
+def rules(request: pytest.FixtureRequest) -> Rules:
+    return make_rules(registry().variant(request.param))
+
+
+def player(rules: Rules, kept_moves: int = 32) -> NetSelfPlayer:
+    spec = rules.spec
+    encoder = Encoder(spec)
+
+    def search() -> Search:
+        params = SearchParams.of(
+            spec, memory_mb=32, noise_epsilon=0.25, temperature=0.8, deterministic=True
+        )
+        return Search(spec, RandomEvaluator(encoder.shape, encoder.actions), params, rules=rules)
+
+    return NetSelfPlayer(search, "random net", kept_moves)
+
+
+def played(rules: Rules, settings: GenerateSettings, kept_moves: int = 32) -> list[Ended]:
+    return list(GameGenerator(rules, lambda: player(rules, kept_moves), settings).games())
+
+
+def test_visits_of_every_search_are_kept(rules: Rules) -> None:
+    for record in played(rules, SETTINGS):
+        assert isinstance(record, GameRecord)
+        assert record.visits is not None and len(record.visits) == record.plies
+        assert record.white == "random net" and record.scores is not None
+        opening = int(record.tags["RandomPlies"])
+        assert record.visits[:opening] == [()] * opening
+        position = rules.position()
+        for ply, (move, visited) in enumerate(zip(record.moves, record.visits, strict=True)):
+            if ply >= opening:
+                legal = rules.legal_moves(position).tolist()
+                assert {m for m, _ in visited} <= set(legal)
+                assert sum(n for _, n in visited) > 0
+                assert [n for _, n in visited] == sorted((n for _, n in visited), reverse=True)
+            position = rules.play(position, move)
+
+
+def test_the_same_settings_give_the_same_games_with_any_workers(rules: Rules) -> None:
+    one = played(rules, replace(SETTINGS, games=3))
+    assert played(rules, replace(SETTINGS, games=3, workers=2)) == one
+
+
+def test_only_the_most_visited_moves_are_kept(rules: Rules) -> None:
+    whole = played(rules, SETTINGS)
+    few = played(rules, SETTINGS, kept_moves=3)
+    none = played(rules, SETTINGS, kept_moves=0)
+    for a, b, c in zip(whole, few, none, strict=True):
+        assert isinstance(a, GameRecord) and isinstance(b, GameRecord) and a.visits is not None
+        assert b == replace(a, visits=[visited[:3] for visited in a.visits])
+        assert c == replace(a, visits=None)
+
+
+def test_a_journal_keeps_visits(rules: Rules, tmp_path: Path) -> None:
+    games = played(rules, SETTINGS)
+    with GeneratedGames(tmp_path / "g.store", rules.spec.variant, {}) as journal:
+        for game in games:
+            journal.add(game)
+        assert list(journal.games()) == games
+
+
+def test_a_cut_game_keeps_the_visits_of_what_is_left(rules: Rules) -> None:
+    (record, *_) = played(rules, replace(SETTINGS, games=1, max_plies=30))
+    assert isinstance(record, GameRecord) and record.visits is not None
+    scores = [0] * record.plies
+    for ply in range(4, record.plies):
+        scores[ply] = 600 if ply % 2 == 0 else -600
+    told = replace(record, scores=list(scores))
+    kept = filtered(rules, told, BlunderRule(400, "cut"))
+    assert kept is not None and kept.plies < record.plies
+    assert kept.visits == record.visits[record.plies - kept.plies :]
+
+
+def test_a_stopped_search_leaves_no_game(rules: Rules) -> None:
+    """A search that was cut short knows less than the others: its game is dropped."""
+
+    class Halting(NetSelfPlayer):
+        def __init__(self) -> None:
+            inner = player(rules)
+            super().__init__(inner._make_search, "halting")
+
+        def choose(self, game, nodes, timeout):  # type: ignore[no-untyped-def]
+            found = super().choose(game, nodes, timeout)
+            made._stopped.set()
+            return found
+
+    made = GameGenerator(rules, Halting, replace(SETTINGS, games=1))
+    assert next(made.games()) == Dropped(0, "stopped")
+
+
+def test_seeds_of_games_differ() -> None:
+    seeds = {game_seed(seed, number) for seed in range(5) for number in range(50)}
+    assert len(seeds) == 250 and all(0 <= seed < 1 << 63 for seed in seeds)

@@ -1,0 +1,147 @@
+"""Visits from a net's self-play to a net that learnt them, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.data.store import Store
+
+VARIANT = "xiangqi"
+PLAYER = "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25"
+TINY = (
+    "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
+    "--device", "cpu", "--threads", "1", "--no-report",
+)  # fmt: skip
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments: object) -> Result:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def complaint(*arguments: object) -> str:
+    result = call(*arguments)
+    assert result.exit_code in (1, 2), result.output
+    return next(line for line in result.stderr.splitlines() if line.startswith("Error:"))
+
+
+def generate(*arguments: object) -> Result:
+    return call(
+        "generate", "-V", VARIANT, "--nodes", "20", "--max-plies", "12", "--random-plies", "2", "3",
+        *arguments,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("visits")
+
+
+@pytest.fixture(scope="module")
+def store(folder: Path) -> Path:
+    path = folder / "self.store"
+    result = generate("--engine", PLAYER, "--games", "6", "-o", path)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def searched_plies(path: Path) -> int:
+    store = Store(path)
+    found = sum(bool(visited) for record in store.games() for visited in record.visits or ())
+    assert found == store.info.plies_with_visits
+    return found
+
+
+def test_self_play_keeps_visits(store: Path) -> None:
+    said = json.loads(succeed("store", "show", store, "--json").stdout)
+    assert said["games_with_visits"] == 6
+    assert said["plies_with_visits"] == searched_plies(store) > 0
+    assert "visits        of" in succeed("store", "show", store).stdout
+    shown = json.loads(succeed("store", "show", store, "--game", "0", "--json").stdout)
+    assert len(shown["visits"]) == shown["plies"]
+    assert set(shown["visits"][-1].values()) and all(len(m) >= 4 for m in shown["visits"][-1])
+    assert "visits" not in succeed("store", "show", store, "--game", "0").stdout
+
+
+def test_every_command_carries_visits(store: Path, folder: Path) -> None:
+    whole = list(Store(store).games())
+    succeed("store", "filter", store, "-o", folder / "f.store", "--min-plies", "1")
+    assert list(Store(folder / "f.store").games()) == whole
+    succeed("store", "merge", store, folder / "f.store", "-o", folder / "m.store")
+    assert list(Store(folder / "m.store").games()) == whole * 2
+    succeed("store", "split", store, "-o", folder / "split", "--by", "game", "--validation", "0.4")
+    parts = [folder / "split" / f"{side}.store" for side in ("train", "validation")]
+    assert sum(searched_plies(path) for path in parts) == searched_plies(store)
+    checked = succeed("store", "verify", "--moves", store, folder / "m.store", *parts)
+    assert checked.stdout.count("whole") == 4
+    assert generate("--engine", PLAYER, "--games", "1", "--seed", "1", "--append", "-o",
+                    folder / "m.store").exit_code == 0  # fmt: skip
+    assert len(Store(folder / "m.store")) == 13
+    assert Store(folder / "m.store").info.games_with_visits == 13
+
+
+def test_json_lines_carry_visits(store: Path, folder: Path) -> None:
+    lines = folder / "games.jsonl"
+    succeed("store", "export", store, "-o", lines)
+    succeed("import", lines, "-V", VARIANT, "-o", folder / "again.store")
+    before, after = (list(Store(p).games()) for p in (store, folder / "again.store"))
+    assert [(g.moves, g.visits) for g in after] == [(g.moves, g.visits) for g in before]
+    said = json.loads(lines.read_text().splitlines()[0])
+    for wrong in ([], [{"e2e4": 0}] * said["plies"], [{"a1a9": 3}] * said["plies"]):
+        lines.write_text(json.dumps(said | {"visits": wrong}) + "\n")
+        refused = call("import", lines, "-V", VARIANT, "-o", folder / "no.store")
+        assert "not a game" in refused.output or "unreadable visits" in refused.output
+
+
+def test_what_a_net_is_not_told(store: Path, folder: Path) -> None:
+    other = folder / "x.store"
+    assert "UCI does not" in complaint(
+        "generate", "-V", VARIANT, "--engine", "any", "--visits", "3", "-o", other
+    )
+    assert "are for programs" in generate("--engine", PLAYER, "--hash", 4, "-o", other).stderr
+    assert "by --nodes" in generate("--engine", f"{PLAYER};nodes=3", "-o", other).stderr
+    assert "there is no net" in generate("--engine", "net:nowhere.onnx", "-o", other).stderr
+    assert not other.exists()
+
+
+def test_training_on_visits(store: Path, folder: Path) -> None:
+    run = folder / "run"
+    trained = succeed(
+        "train", "-V", VARIANT, "--data", store, "--labels", "visits", *TINY,
+        "--split", "game:0.25", "--steps", 4, "--run", run,
+    )  # fmt: skip
+    assert "Labels: visits of a search in" in trained.stderr
+    config = json.loads((run / "config.json").read_text())["data"]
+    assert config["labels"] == "visits" and config["searched_positions"] > 0
+    assert "labels: visits of a search" in (run / "README.md").read_text()
+    assert "the move visited most" in (run / "README.md").read_text()
+    results = json.loads((run / "results.json").read_text())
+    own = json.loads(succeed("evaluate", run, "--json").stdout)
+    ((_, measured),) = own["nets"].items()
+    assert measured["policy_loss"] == pytest.approx(results["validation"]["policy_loss"], rel=0.02)
+    moves = json.loads(succeed("evaluate", run, "--labels", "move", "--json").stdout)
+    assert next(iter(moves["nets"].values()))["policy_loss"] != measured["policy_loss"]
+
+
+def test_visits_asked_of_games_without_any(store: Path, folder: Path) -> None:
+    bare = folder / "bare.store"
+    assert generate("--engine", PLAYER, "--visits", 0, "--games", 2, "-o", bare).exit_code == 0
+    assert Store(bare).info.games_with_visits == 0
+    assert "no game to train on has visits" in complaint(
+        "train", "-V", VARIANT, "--data", bare, "--labels", "visits", *TINY, "--steps", 1,
+        "--run", folder / "never",
+    )  # fmt: skip
+    assert not (folder / "never").exists()
+    assert "none of these positions has visits" in complaint(
+        "evaluate", folder / "run", bare, "--labels", "visits"
+    )

@@ -1,0 +1,82 @@
+"""What a policy may learn from a search: visits, and proofs before visits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import MakeSearch
+
+from variant_ai.core.search.edges import Edges
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.lines import visited_moves
+
+
+def edges(visits: list[int], mates: list[int] | None = None) -> Edges:
+    n = len(visits)
+    none = np.zeros(n)
+    return Edges(
+        moves=np.arange(10, 10 + n, dtype=np.int32),
+        priors=none,
+        visits=np.array(visits, np.int64),
+        q=none,
+        draws=none,
+        mates=np.array(mates or [0] * n, np.int64),
+        drawn=none.astype(bool),
+        children=none.astype(np.int32),
+        closes=none.astype(bool),
+    )
+
+
+@pytest.mark.parametrize(
+    ("visits", "mates", "allowed", "found"),
+    [
+        ([3, 0, 9, 3], None, None, [(12, 9), (10, 3), (13, 3)]),
+        ([3, 0, 9, 3], None, [10, 11], [(10, 3)]),
+        ([0, 0], None, None, []),
+        # the quickest win alone, with all of the visits
+        ([8, 2, 5], [0, 7, 3], None, [(12, 15)]),
+        ([8, 0], [0, 1], None, [(11, 8)]),
+        ([0, 0], [0, 1], None, [(11, 1)]),
+        ([8, 4], [5, 0], [11], [(11, 4)]),
+        # losses only where there is nothing else
+        ([8, 2, 5], [-4, 0, -2], None, [(11, 2)]),
+        ([8, 2], [-4, -2], None, [(10, 8), (11, 2)]),
+        ([8, 0], [-4, 0], None, [(10, 8)]),
+    ],
+)
+def test_visits_and_proofs(
+    visits: list[int],
+    mates: list[int] | None,
+    allowed: list[int] | None,
+    found: list[tuple[int, int]],
+) -> None:
+    assert visited_moves(edges(visits, mates), allowed) == found
+
+
+def test_a_search_tells_its_visits(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", net="random")
+    report = search.run(Limits(simulations=90), multipv=200)
+    told = search.root_visits()
+    assert dict(told) == {line.move: line.visits for line in report.lines if line.visits}
+    assert told == sorted(told, key=lambda pair: -pair[1])
+
+
+def test_a_mate_in_one_is_all_of_the_policy(make_search: MakeSearch) -> None:
+    # Two rooks: the upper one mates on the last rank.
+    search = make_search("xiangqi", "4k4/R8/1R7/9/9/9/9/9/9/3K5 w - - 0 1", net="uniform")
+    report = search.run(Limits(simulations=300))
+    assert report.lines[0].mate == 1
+    ((move, visits),) = search.root_visits()
+    assert move == report.best and visits >= 1
+
+
+def test_a_seed_of_its_own_draws_other_noise(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", net="random", noise_epsilon=0.5, deterministic=True)
+
+    def visits(seed: int | None) -> list[tuple[int, int]]:
+        search.clear(seed)
+        search.run(Limits(simulations=60))
+        return search.root_visits()
+
+    assert visits(3) == visits(3) != visits(4)
+    assert visits(None) == visits(search.params.seed)
