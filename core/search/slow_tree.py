@@ -8,6 +8,8 @@ move.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from variant_ai.core.encoding.encoder import Encoder
@@ -86,6 +88,11 @@ class SlowTree(Tree):
         self._positions[node] = position
         return node
 
+    def shorten(
+        self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
+    ) -> None:
+        """Nobody looks: at so many positions nobody would wait for the answer."""
+
     def fill(
         self, batch: Batch, first: int, end: int, most: int, enough: int | None = None
     ) -> tuple[int, int]:
@@ -131,7 +138,7 @@ class SlowTree(Tree):
     def _descend(self, path: np.ndarray, row: int) -> int:
         """See `descend.descend`; the position reached is the line's last."""
         assert self.game is not None
-        g, s, trail, state = self.arrays, self.settings, self._trail, self.arrays.state[0]
+        g, s, trail, state = self.arrays, self.settings, self.trail, self.arrays.state[0]
         self._line = list(self.game.positions)
         node, depth = self.root, 0
         at = np.int64(row)

@@ -5,7 +5,8 @@ A tree belongs to one thread at a time; `Search` guards it with a lock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ from variant_ai.core.search.priors import EXPANDER, decode_priors
 from variant_ai.core.search.repetition import cycle_key, judged_place, new_judged, past_of
 from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.settings import compile_settings
+from variant_ai.core.search.shortest import Gardener
 from variant_ai.core.search.table import find, grown, insert, node_key
 from variant_ai.specs.errors import DataError
 
@@ -75,8 +77,9 @@ class Tree:
         self.game: Game | None = None
         self._judged = new_judged()
         self._judge: CycleJudge | None = None
-        self._trail = self._new_trail(None)
-        self._bench: Bench = Bench(np.zeros(1, EXPANDER), new_checks(), new_trial())
+        self.trail = self._new_trail(None)
+        """Of the present game and search; replaced by `set_game` and `prepare_root`."""
+        self.bench: Bench = Bench(np.zeros(1, EXPANDER), new_checks(), new_trial())
         if rules.spec.variant not in _warm:
             self._warm_up()
             _warm.add(rules.spec.variant)
@@ -97,11 +100,11 @@ class Tree:
         logits = np.zeros((1, self.encoder.actions), np.float32)
         self.complete(batch, 0, 1, np.zeros(1, np.float32), logits, None)
         grown(self.arrays)
-        find(self.arrays, self._key(self._trail.line[:1].copy()))
+        find(self.arrays, self._key(self.trail.line[:1].copy()))
         share(self.arrays, np.int64(self.root))
         begin_reclaim(self.arrays)
         self.finish_reclaim()
-        cycle_key(self._trail.line, np.int64(0), np.int64(0))
+        cycle_key(self.trail.line, np.int64(0), np.int64(0))
         judged_place(self._judged, np.uint64(0))
         self.forget()
 
@@ -115,10 +118,10 @@ class Tree:
             self.root = 0
             self._judged[:] = new_judged()
         self.game = game
-        self._trail = self._new_trail(game)
+        self.trail = self._new_trail(game)
         if not kept:
             self._plant()
-        self._trail.trip[0]["root_end"] = int(self.arrays.nodes[self.root]["count"])
+        self.trail.trip[0]["root_end"] = int(self.arrays.nodes[self.root]["count"])
         if kept and self.params.deterministic:
             self.finish_reclaim()
         return kept
@@ -159,7 +162,7 @@ class Tree:
 
     def _plant(self) -> None:
         """The first node."""
-        trail = self._trail
+        trail = self.trail
         at = np.int64(trail.trip[0]["root_at"])
         key = self._key(trail.line[at : at + 1].copy())
         node = make_node(self.tables, self.settings, self.arrays, trail, at, key)
@@ -252,6 +255,32 @@ class Tree:
             line.append((int(edges.moves[best]), node))
         return line
 
+    def shorten(
+        self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
+    ) -> Gardener | None:
+        """Look for a shorter end of a proven root (`shortest.py`): who can plant it, or None where
+        none was found. No batch may be at the evaluator."""
+        gardener = Gardener(self, positions, goes_on)
+        return gardener if gardener.find(allowed) else None
+
+    def move_of(self, node: int, edge: int) -> int:
+        """The move of an edge."""
+        return int(edge_arrays(self.arrays, node)[0][edge])
+
+    def bring_forward(self, node: int, move: int) -> int:
+        """The edge of a legal move; an untried one becomes the first of these."""
+        record = self.arrays.nodes[node]
+        moves, codes = edge_arrays(self.arrays, node)
+        edge, opened = int(np.flatnonzero(moves == move)[0]), int(record["opened"])
+        if edge <= opened:
+            return edge
+        orders: list[NDArray[Any]] = [moves, codes]
+        if node == self.root and len(self.trail.root_priors):
+            orders.append(self.trail.root_priors)
+        for values in orders:
+            values[opened : edge + 1] = np.roll(values[opened : edge + 1], 1)
+        return opened
+
     # --- before a search -------------------------------------------------------------------------
 
     @property
@@ -290,8 +319,8 @@ class Tree:
         moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
         priors = decode_priors(codes).astype(np.float64)
         use = np.ones(n, bool) if allowed is None else np.isin(moves, np.array(allowed, np.int32))
-        self._trail.trip[0]["root_end"] = n
-        self._trail = self._trail._replace(root_priors=_NOTHING)
+        self.trail.trip[0]["root_end"] = n
+        self.trail = self.trail._replace(root_priors=_NOTHING)
         if params.noise_epsilon == 0 and use.all():
             return
         if params.noise_epsilon > 0:
@@ -304,8 +333,8 @@ class Tree:
         order = opened + np.argsort(-priors[opened:], kind="stable")
         moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
         priors[opened:] = priors[order]
-        self._trail.trip[0]["root_end"] = opened + int((priors[opened:] >= 0).sum())
-        self._trail = self._trail._replace(root_priors=priors.astype(np.float32))
+        self.trail.trip[0]["root_end"] = opened + int((priors[opened:] >= 0).sum())
+        self.trail = self.trail._replace(root_priors=priors.astype(np.float32))
 
     # --- the search ------------------------------------------------------------------------------
 
@@ -325,9 +354,9 @@ class Tree:
                 self.encoder.input_record,
                 self.settings,
                 self.arrays,
-                self._trail,
+                self.trail,
                 batch,
-                self._bench,
+                self.bench,
                 np.int64(first),
                 np.int64(end),
                 np.int64((enough or 0) - made),
@@ -363,7 +392,7 @@ class Tree:
                 self.settings,
                 self.arrays,
                 batch,
-                self._bench,
+                self.bench,
                 np.int64(first),
                 np.int64(end),
                 np.ascontiguousarray(values, np.float32),
@@ -385,7 +414,7 @@ class Tree:
     def _ask(self, batch: Batch) -> None:
         """Have the chase of the cycle that a descent met judged, and keep the verdict."""
         assert self.game is not None
-        trail, trip, g = self._trail, self._trail.trip[0], self.arrays
+        trail, trip, g = self.trail, self.trail.trip[0], self.arrays
         first, last, row = int(trip["cycle"]), int(trip["cycle_end"]), int(trip["row"])
         moves = list(self.game.moves)
         for depth in range(int(trip["length"]) + 1):
@@ -447,13 +476,13 @@ class Tree:
 
     def edges(self, node: int) -> Edges:
         """The edges of a node."""
-        priors = self._trail.root_priors if node == self.root else _NOTHING
+        priors = self.trail.root_priors if node == self.root else _NOTHING
         return edges_of(self.arrays, node, priors)
 
     @property
     def trip(self) -> np.void:
         """TRIP record of the last descent."""
-        record: np.void = self._trail.trip[0]
+        record: np.void = self.trail.trip[0]
         return record
 
     def counter(self, name: str) -> int:
