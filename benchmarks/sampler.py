@@ -3,6 +3,7 @@
     python benchmarks/sampler.py                          # random games of both variants
     python benchmarks/sampler.py xiangqi.vgs house.vgs    # games of stores
     python benchmarks/sampler.py --train-step             # and against a step of a net
+    python benchmarks/sampler.py --visits 20              # and with the visits of searches as labels
 
 Prints a table, or JSON with --json. Times are processor time, the best of several runs, so that
 other work on the machine changes them little (what it takes of memory bandwidth and of the caches
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.sampler import GameArrays, Sampler
 from variant_ai.core.data.store import Store
+from variant_ai.core.data.visits import Visits
 from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import Position
@@ -45,13 +47,16 @@ class Games:
     results: NDArray[np.int8]
     starts: Position
     start_of: NDArray[np.int32]
+    visits: Visits | None = None
 
 
-def random_games(spec: VariantSpec, games: int, plies: int) -> Games:
-    """Games of random moves; as long as master games are, so that as much is replayed."""
+def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) -> Games:
+    """Games of random moves; as long as master games are, so that as much is replayed. With
+    `visited`, visits of so many legal moves at every ply."""
     rules, codec, rng = make_rules(spec), MoveCodec(spec), random.Random(0)
     start = rules.position()
     codes: list[NDArray[np.uint16]] = []
+    choices: list[list[int]] = []
     for _ in range(games):
         position, moves = start, []
         for _ in range(plies):
@@ -59,14 +64,24 @@ def random_games(spec: VariantSpec, games: int, plies: int) -> Games:
             if not len(legal):
                 break
             moves.append(int(legal[rng.randrange(len(legal))]))
+            if visited:
+                choices.append([codec.encode(position, int(m)) for m in legal[:visited]])
             position = rules.play(position, moves[-1])
         codes.append(codec.encode_game(rules, start, moves))
+    offsets = np.cumsum([0, *map(len, codes)]).astype(np.int64)
+    visits = None
+    if visited:
+        flat = np.array([code for listed in choices for code in listed], np.uint16)
+        ends = np.cumsum([0, *map(len, choices)]).astype(np.int64)
+        weights = np.random.default_rng(0).integers(1, 200, len(flat)).astype(np.uint16)
+        visits = Visits(offsets[:-1], ends, flat, weights)
     return Games(
         np.concatenate(codes),
-        np.cumsum([0, *map(len, codes)]).astype(np.int64),
+        offsets,
         np.resize(np.array([1, -1, 0], np.int8), games),
         start,
         np.zeros(games, np.int32),
+        visits,
     )
 
 
@@ -103,6 +118,20 @@ def measure(
     sampled, encoded = best(runs, sample), best(runs, encode)
     target = TARGETS.get(spec.variant)
     rate = steps * batch / sampled
+    if getattr(games, "visits", None) is not None:
+        soft = Sampler(
+            games, encoder, batch=batch, seed=1, mirror=encoder.symmetric, labels="visits"
+        )
+        room = soft.new_batch()
+        soft.batch(0, room)
+
+        def sample_visits() -> None:
+            for _ in range(steps):
+                soft.batch(next(step), room)
+
+        with_visits = round(steps * batch / best(runs, sample_visits))
+    else:
+        with_visits = None
     row: dict[str, Any] = {
         "variant": spec.variant,
         "source": source,
@@ -110,6 +139,7 @@ def measure(
         "batch": batch,
         "ready_s": round(ready, 2),
         "samples_per_s": round(rate),
+        "with_visits_per_s": with_visits,
         "encodings_per_s": round(steps * batch / encoded),
         "target_per_s": target,
         "ratio": round(rate / target, 2) if target else None,
@@ -153,6 +183,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, nargs="+", default=[64, 512, 1024])
     parser.add_argument("--games", type=int, default=4000, help="random games of each variant")
     parser.add_argument("--plies", type=int, default=90, help="of a random game")
+    parser.add_argument("--visits", type=int, default=0, help="moves visited at each ply of these")
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--train-step", action="store_true", help="measure a training step too")
     parser.add_argument("--json", action="store_true")
@@ -166,7 +197,7 @@ def main() -> None:
         listed = [
             (
                 spec,
-                random_games(spec, options.games, options.plies),
+                random_games(spec, options.games, options.plies, options.visits),
                 f"{options.games} random games",
             )
             for spec in specs
