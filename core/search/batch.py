@@ -24,6 +24,9 @@ from variant_ai.core.search.priors import expand_node, expand_uniform
 
 ENOUGH = 6
 """Outcome of `fill` that ended as it should; the others are those of a descent."""
+DONE_AT_ONCE = 1024
+"""Visits without a leaf, some milliseconds, after which `fill` looks whether it should go on: where
+every move ends the game or repeats, there may never be a leaf again."""
 
 
 class Batch(NamedTuple):
@@ -68,7 +71,7 @@ def fill(
     uniform: Number,
 ) -> Number:
     """Descend until rows `first` to `end` hold leaves, `most` visits were begun or made, or as many
-    collisions happened as there are rows.
+    collisions happened as there are rows, or DONE_AT_ONCE visits ended without a leaf.
 
     With `uniform` 1 the evaluator is one that says the same of every position, the answer is taken
     at once, and batches follow one another until `enough` visits were made. Returns
@@ -81,7 +84,8 @@ def fill(
     outcome = np.int64(ENOUGH)
     while True:
         collided = size
-        while row < end and made < most and collided < 2 * size:
+        done = np.int64(0)
+        while row < end and made < most and collided < 2 * size and done < DONE_AT_ONCE:
             found = descend(t, s, g, w, bench, b.paths, row)
             length = np.int64(w.trip[0]["length"])
             if found == LEAF:
@@ -101,6 +105,7 @@ def fill(
                 collided += 1
             elif found == DONE:
                 made += 1
+                done += 1
                 if g.nodes[root]["proof"] != UNPROVEN:
                     break
             else:
