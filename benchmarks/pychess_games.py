@@ -98,7 +98,7 @@ def main() -> None:
         ending, left = loop.run_until_complete(play(words, number))
         endings[ending] += 1
         least = min(least, left)
-        print(f"{number + 1:3} {ending}", flush=True)
+        print(f"{number + 1:3} {ending}, {left:.2f} s left at the least", flush=True)
     for ending, count in endings.most_common():
         print(f"{count:4} {ending}")
     print(f"the engine's least time left: {least:.2f} s of {words.seconds}")
