@@ -33,7 +33,7 @@ replace_option = click.option(
     "--replace", is_flag=True, help="Take the place of a store that exists."
 )
 duplicates_option = click.option(
-    "--drop-duplicates", is_flag=True, help="Of games with the same start and moves keep one."
+    "--drop-duplicates", is_flag=True, help="Of games with the same start and moves keep the first."
 )
 any_variant_option = variant_option(
     required=False, help="Variant the store must be of; by default what it says of itself."
