@@ -94,6 +94,8 @@ class Grove:
 
     def __exit__(self, *exception: object) -> None:
         self._pipeline.close()
+        for plant in self._plants:
+            plant.tree.close()
 
     def stop(self) -> None:
         """End the present `run`. From any thread."""

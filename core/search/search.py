@@ -135,6 +135,7 @@ class Search:
     def close(self) -> None:
         """Let the evaluators' threads go. They close their evaluators no more than they made them."""
         self._pipeline.close()
+        self.tree.close()
 
     def __enter__(self) -> Search:
         return self

@@ -4,6 +4,11 @@ Variants that the kernel has no words for run on Fairy-Stockfish, at two millise
 The graph, selection, back-up and expansion are the compiled ones; only the descent, which asks the
 rules, is Python, and keeps each node's position, since playing a path anew would cost a question a
 move.
+
+Where a descent meets a move not played yet, the next ones are foretold: as many walks as the batch
+still lacks, with the edges that former ones took in flight, and no question asked. Worker processes
+(`core/rules/workers.py`) answer for all the moves that these came upon, at once. A walk foretold
+wrongly costs time and changes nothing: with and without workers the tree is the same.
 """
 
 from __future__ import annotations
@@ -11,12 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.tables import TABLES
 from variant_ai.core.rules.verdicts import idle_winner
+from variant_ai.core.rules.workers import Ahead, workers_of
 from variant_ai.core.search.backup import back_up, fly
 from variant_ai.core.search.batch import ENOUGH, Batch
 from variant_ai.core.search.descend import (
@@ -35,6 +43,8 @@ from variant_ai.core.search.edges import edge_arrays
 from variant_ai.core.search.nodes import (
     END,
     FRESH,
+    OPEN,
+    SORTED,
     UNPROVEN,
     WAITING,
     allocate_node,
@@ -46,6 +56,11 @@ from variant_ai.core.search.select import NO_EDGE, select_edge
 from variant_ai.core.search.table import READS_PLY, find, insert
 from variant_ai.core.search.tree import Tree
 
+FORETOLD = 256
+"""Most walks foretold at once."""
+MOST_AHEAD = 4096
+"""Answers kept that nobody has used yet."""
+
 
 class SlowTree(Tree):
     """`Tree` over any `Rules`. Checks are not enhanced and not looked through for mates: asking of
@@ -53,6 +68,9 @@ class SlowTree(Tree):
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self._positions: dict[int, Position] = {}
+        self._ahead: dict[tuple[int, int], Ahead] = {}
+        self._walks = np.zeros((FORETOLD, 2, params.max_depth + 1), np.int32)
+        self._lacking = 0
         self._line: list[Position] = []
         super().__init__(encoder, rules, params)
 
@@ -64,13 +82,28 @@ class SlowTree(Tree):
     def _plant(self) -> None:
         assert self.game is not None
         self._positions.clear()
-        node = self._make_node(self.game.position, self._key(self.game.position))
+        self._ahead.clear()
+        position = self.game.position
+        node = self._make_node(position, self._key(position), None)
         self._take_root(node)
 
-    def _make_node(self, position: Position, key: np.uint64) -> int:
+    def set_game(self, game: Game) -> bool:
+        self._ahead.clear()  # nodes are about to be freed, and their numbers given to others
+        return super().set_game(game)
+
+    def close(self) -> None:
+        workers = workers_of(self.rules)
+        if workers is not None:
+            workers.close()
+
+    def _make_node(self, position: Position, key: np.uint64, known: Ahead | None) -> int:
         """See `descend.make_node`; entered in the table."""
-        outcome = self.rules.outcome(position)
-        moves = () if outcome else self.rules.legal_moves(position)
+        moves: Sequence[int] | NDArray[np.int32]
+        if known is not None:
+            outcome, moves = known.outcome, known.moves
+        else:
+            outcome = self.rules.outcome(position)
+            moves = () if outcome else self.rules.legal_moves(position)
         node = int(allocate_node(self.arrays, np.int64(len(moves))))
         if node == 0:
             return 0
@@ -102,6 +135,7 @@ class SlowTree(Tree):
         while True:
             row, collided = first, 0
             while row < end and made < most and collided < size:
+                self._lacking = min(end - row, most - made)
                 outcome = self._descend(batch.paths, row)
                 length = int(self.trip["length"])
                 if outcome == LEAF:
@@ -177,8 +211,10 @@ class SlowTree(Tree):
             child = int(g.slots[slot]["child"])
             move = int(edge_arrays(g, node)[0][edge])
             position = self._positions.get(child) if child else None
+            answer = None
             if position is None:
-                position = self.rules.play(self._line[-1], move)
+                answer = self._answer(node, move)
+                position = answer.position if answer else self.rules.play(self._line[-1], move)
             self._line.append(position)
             depth += 1
             value = self._cycle_value(position)
@@ -192,7 +228,7 @@ class SlowTree(Tree):
                 child = int(find(g, key)) if s[0]["transpositions"] else 0
                 known = child != 0
                 state["merges"] += known
-                child = child or self._make_node(position, key)
+                child = child or self._make_node(position, key, answer)
                 if child == 0:
                     return FULL
                 link(g, np.int64(node), np.int64(edge), np.int64(child), np.bool_(known))
@@ -200,6 +236,78 @@ class SlowTree(Tree):
                 state["catches"] += 1
                 return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
             node = child
+
+    def _answer(self, node: int, move: int) -> Ahead | None:
+        """What the workers say of a move that leads to no node yet; None where there are none."""
+        workers = workers_of(self.rules)
+        if workers is None or not workers.count:
+            return None
+        if (node, move) not in self._ahead:
+            if len(self._ahead) > MOST_AHEAD:
+                self._ahead.clear()
+            wanted = max(self._lacking, workers.count)
+            ways = [way for way in self._foretell(min(wanted, FORETOLD)) if way not in self._ahead]
+            told = workers.ask([(self._position_of(parent), move) for parent, move in ways])
+            self._ahead.update(
+                (way, answer) for way, answer in zip(ways, told, strict=True) if answer is not None
+            )
+        return self._ahead.pop((node, move), None)
+
+    def _position_of(self, node: int) -> Position:
+        """As a descent has it on its line."""
+        assert self.game is not None
+        return self.game.position if node == self.root else self._positions[node]
+
+    def _foretell(self, count: int) -> list[tuple[int, int]]:
+        """Nodes and their untried moves that the next descents come upon, as far as can be told
+        without an answer. The graph is left as it was."""
+        g = self.arrays
+        found: dict[tuple[int, int], None] = {}
+        ends: list[tuple[int, int]] = []
+        untried: dict[int, int] = {}
+        for walk in range(count):
+            node, depth = self._walk(walk)
+            fly(g, self._walks, np.int64(walk), np.int64(depth), np.int64(1))
+            g.nodes[node]["flight"] += 1
+            ends.append((node, depth))
+            nth = untried.get(node, 0)
+            if g.nodes[node]["state"] != OPEN:
+                continue
+            moves, codes = edge_arrays(g, node)
+            opened = int(g.nodes[node]["opened"])
+            limit = int(self.trip["root_end"]) if node == self.root else len(moves)
+            if opened + nth >= limit:
+                continue
+            untried[node] = nth + 1
+            if int(g.nodes[node]["flags"]) & SORTED:
+                place = nth
+            else:
+                place = int(np.argsort(-codes[opened:].astype(np.int64), kind="stable")[nth])
+            found[node, int(moves[opened + place])] = None
+        for walk, (node, depth) in enumerate(ends):
+            fly(g, self._walks, np.int64(walk), np.int64(depth), np.int64(-1))
+            g.nodes[node]["flight"] -= 1
+        return list(found)
+
+    def _walk(self, walk: int) -> tuple[int, int]:
+        """Follow selection into `_walks[walk]` as far as there are nodes: the last one, its depth."""
+        g, s, trail = self.arrays, self.settings, self.trail
+        node, depth = self.root, 0
+        while depth < self.params.max_depth:
+            record = g.nodes[node]
+            if record["state"] != OPEN or (record["proof"] != UNPROVEN and depth > 0):
+                break
+            priors = trail.root_priors if depth == 0 else trail.no_priors
+            limit = int(trail.trip[0]["root_end"]) if depth == 0 else int(record["count"])
+            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            if edge in (NO_EDGE, int(record["opened"])):
+                break
+            child = int(g.slots[int(record["slots"]) + edge]["child"])
+            if child == 0:
+                break
+            self._walks[walk, 0, depth], self._walks[walk, 1, depth] = node, edge
+            node, depth = child, depth + 1
+        return node, depth
 
     def _cycle_value(self, position: Position) -> int | None:
         """Value for the side to move of the cycle that the line's last position closes."""

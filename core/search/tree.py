@@ -137,6 +137,9 @@ class Tree:
         self.root = 0
         self.game = None
 
+    def close(self) -> None:
+        """Let go what the tree holds besides memory."""
+
     def _new_trail(self, game: Game | None) -> Trail:
         positions: Sequence[Position] = game.positions if game else ()
         line = np.zeros(len(positions) + self.params.max_depth + 2, POSITION)
