@@ -26,7 +26,7 @@ from variant_ai.core.rules.tables import TABLES
 from variant_ai.core.rules.verdicts import idle_winner
 from variant_ai.core.rules.workers import Ahead, workers_of
 from variant_ai.core.search.backup import back_up, fly
-from variant_ai.core.search.batch import ENOUGH, Batch
+from variant_ai.core.search.batch import DONE_AT_ONCE, ENOUGH, Batch
 from variant_ai.core.search.descend import (
     COLLISION,
     DONE,
@@ -133,8 +133,8 @@ class SlowTree(Tree):
         made, outcome = 0, ENOUGH
         size = len(batch.leaves)
         while True:
-            row, collided = first, 0
-            while row < end and made < most and collided < size:
+            row, collided, done = first, 0, 0
+            while row < end and made < most and collided < size and done < DONE_AT_ONCE:
                 self._lacking = min(end - row, most - made)
                 outcome = self._descend(batch.paths, row)
                 length = int(self.trip["length"])
@@ -153,6 +153,7 @@ class SlowTree(Tree):
                     collided += 1
                 elif outcome == DONE:
                     made += 1
+                    done += 1
                     if self.solved:
                         break
                 else:

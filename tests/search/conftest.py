@@ -69,3 +69,14 @@ def make_search(rules_of: Callable[[str], Rules]) -> Iterator[MakeSearch]:
     yield make
     for search in made:
         search.close()
+
+
+@pytest.fixture
+def one_move_left() -> str:
+    """Moves of a xiangqi game in which Red is checked for ever and has one move, which repeats for
+    the third time."""
+    return (
+        "a1a2 c7c6 g4g5 b10c8 h1g3 a10a9 g3f5 h8d8 h3e3 h10g8 i1h1 a9f9 f5e7 g8e7 e3e7 c8d6 h1h6 "
+        "d6c4 b3b7 g7g6 h6g6 i10i8 a2c2 c4d6 g6d6 f9f4 d6d8 i8d8 c1e3 d8d1 e1d1 f4f1 d1d2 f1e1 "
+        "c2c6 b8b1 g5g6 b1g1 e3g1 e1g1 c6c10 g1g2 d2d1 g2g1 d1d2 g1g2 d2d1 g2g1"
+    )

@@ -20,12 +20,6 @@ from variant_ai.core.search.search import Search, analyse_many
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "xiangqi_repetition.json"
 CASES = json.loads(GOLDEN.read_text())["positions"]
 MakeSearch = Callable[..., Search]
-ONE_MOVE_LEFT = (
-    "a1a2 c7c6 g4g5 b10c8 h1g3 a10a9 g3f5 h8d8 h3e3 h10g8 i1h1 a9f9 f5e7 g8e7 e3e7 c8d6 h1h6 "
-    "d6c4 b3b7 g7g6 h6g6 i10i8 a2c2 c4d6 g6d6 f9f4 d6d8 i8d8 c1e3 d8d1 e1d1 f4f1 d1d2 f1e1 "
-    "c2c6 b8b1 g5g6 b1g1 e3g1 e1g1 c6c10 g1g2 d2d1 g2g1 d1d2 g1g2 d2d1 g2g1"
-)
-"""White is checked for ever and has one move, which repeats for the third time."""
 
 
 def edge_to(search: Search, text: str) -> int:
@@ -55,9 +49,11 @@ def test_the_move_that_closes_the_cycle_is_worth_the_games_verdict(
 
 
 @pytest.mark.parametrize("net", ["uniform", "random"])
-def test_a_search_whose_only_move_repeats_is_left_again(make_search: MakeSearch, net: str) -> None:
+def test_a_search_whose_only_move_repeats_is_left_again(
+    make_search: MakeSearch, one_move_left: str, net: str
+) -> None:
     """There is never a leaf to evaluate: compiled code once looked for one for ever."""
-    search = make_search("xiangqi", None, ONE_MOVE_LEFT, net=net)
+    search = make_search("xiangqi", None, one_move_left, net=net)
     assert len(search.game.legal_moves()) == 1
     report = search.run(Limits(movetime=0.05))
     assert report.stopped_by in ("one move", "movetime")

@@ -53,6 +53,22 @@ def test_both_walks_make_the_same_tree(
     assert found[0] == found[1]
 
 
+def test_a_walk_without_a_leaf_comes_to_an_end(
+    rules_of: Callable[[str], Rules], one_move_left: str
+) -> None:
+    rules = rules_of("xiangqi")
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(rules.spec, memory_mb=16)
+    tree = SlowTree(encoder, rules, params)
+    tree.set_game(Game.from_uci(rules, None, one_move_left.split()))
+    tree.begin()
+    batch = new_batch(4, int(np.prod(encoder.shape)), params.max_depth)
+    assert tree.fill(batch, 0, 4, 1)[0] == 1
+    tree.complete(batch, 0, 1, np.zeros(1, np.float32), np.zeros((1, encoder.actions)), None)
+    assert tree.fill(batch, 0, 4, 1 << 30)[0] == 0
+    assert tree.counter("visits") > 1
+
+
 def test_a_variant_on_fairy_is_searched(make_search: Callable[..., Search]) -> None:
     pytest.importorskip("pyffish")
     search = make_search("atomic", net="random", memory_mb=16)
