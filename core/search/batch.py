@@ -25,8 +25,8 @@ from variant_ai.core.search.priors import expand_node, expand_uniform
 ENOUGH = 6
 """Outcome of `fill` that ended as it should; the others are those of a descent."""
 DONE_AT_ONCE = 256
-"""Visits without a leaf, at most some milliseconds, after which `fill` looks whether it should go on: where
-every move ends the game or repeats, there may never be a leaf again."""
+"""Visits without a leaf after which `fill` looks whether it should go on: where every move ends the
+game or repeats, there may never be a leaf again."""
 
 
 class Batch(NamedTuple):
