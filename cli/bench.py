@@ -61,6 +61,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Turns in which evaluator and search are timed.",
 )
+@click.option(
+    "--rules-workers",
+    type=click.IntRange(0, 64),
+    metavar="N",
+    help="Processes that help with rules played by Fairy-Stockfish; 0: none.  [default: one for "
+    "each processor, at most 8]",
+)
 @json_option
 def command(
     variant: str,
@@ -69,6 +76,7 @@ def command(
     simulations: int | None,
     seconds: float,
     rounds: int,
+    rules_workers: int | None,
     as_json: bool,
 ) -> int:
     """Time the search, the evaluator alone at the same batch size, and the search's parts.
@@ -79,11 +87,13 @@ def command(
     """
     from variant_ai.core.analysis.speed import measure
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.workers import workers_of
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     params = search_params(spec, net)
     rules = registry().rules(spec)
+    workers = workers_of(rules, rules_workers)
     game = Game(rules, fen)
     evaluator = load_evaluator(spec, net, params.batch_size)
     with kept_on_interrupt() as interrupt, progress(quiet=as_json) as bar:
@@ -101,6 +111,9 @@ def command(
         )
     facts = {"variant": spec.variant, "fen": game.fen(), "evaluator": evaluator.describe()}
     facts["net"] = evaluator.info.source
+    facts["rules"] = rules.name
+    if workers is not None:
+        facts["rules"] += f", {workers.count} worker processes"
     if as_json:
         print_json({**facts, "batch": params.batch_size, **asdict(speed), "ratio": speed.ratio})
     else:

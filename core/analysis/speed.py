@@ -8,7 +8,8 @@ positions like those it visits:
     select     what is left of gathering leaves
     rules      legal moves and end of the game of every new node, a move played for every edge of
                every path
-    encode     planes of every position evaluated
+    encode     planes of every position evaluated; with rules that are not compiled, selection and
+               encoding are counted with the rules
     back-up    priors of new nodes, and values carried up
     network    waiting for the evaluator
     other      bookkeeping in between
@@ -327,9 +328,11 @@ def _split(
     rules = min(slowed * (parts.moves * new + parts.play * seen.path_edges), phases.fill)
     encode = min(slowed * parts.encode * phases.rows, phases.fill - rules)
     took = {"select": phases.fill - rules - encode, "rules": rules, "encode": encode}
+    if not parts.moves:  # rules that are not compiled: nobody knows their share, most of it
+        took = {"rules": phases.fill}
     took["back-up"] = phases.complete
     if is_free:
-        del took["encode"]
+        took.pop("encode", None)
     else:
         took["network"] = phases.wait
         took["other"] = max(seconds - phases.fill - phases.complete - phases.wait, 0.0)

@@ -121,6 +121,9 @@ class SlowTree(Tree):
         self._positions[node] = position
         return node
 
+    def _warm_up_seeking(self) -> None:
+        """Nobody seeks."""
+
     def shorten(
         self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
     ) -> None:

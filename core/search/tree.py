@@ -106,7 +106,11 @@ class Tree:
         self.finish_reclaim()
         cycle_key(self.trail.line, np.int64(0), np.int64(0))
         judged_place(self._judged, np.uint64(0))
+        self._warm_up_seeking()
         self.forget()
+
+    def _warm_up_seeking(self) -> None:
+        Gardener(self, 1, lambda: False).quickest(1)
 
     # --- the game --------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.workers import workers_of
 from variant_ai.core.search.batch import new_batch
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.params import SearchParams
@@ -78,3 +79,22 @@ def test_a_variant_on_fairy_is_searched(make_search: Callable[..., Search]) -> N
     assert report.nps > 0
     search.advance(report.best)
     assert search.run(Limits(simulations=20)).visits == 20
+
+
+@pytest.mark.parametrize("net", ["random", "uniform"])
+def test_workers_change_nothing_but_the_time(make_search: Callable[..., Search], net: str) -> None:
+    pytest.importorskip("pyffish")
+    found = []
+    for count in (0, 1):
+        search = make_search("atomic", net=net, memory_mb=16)
+        workers_of(search.rules, count)
+        search.clear()
+        search.run(Limits(simulations=40))
+        search.advance(int(search.game.legal_moves()[0]))
+        search.run(Limits(simulations=20))
+        edges = search.tree.edges(search.tree.root)
+        found.append((edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist()))
+        flights = search.tree.arrays.nodes["flight"][search.tree.root]
+        assert flights == 0
+        search.close()
+    assert found[0] == found[1]

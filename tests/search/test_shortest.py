@@ -1,0 +1,166 @@
+"""The shortest win is told, is a forced one, and its nodes obey what all nodes do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from graph_walk import equation, reachable
+
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.nodes import LOST, OPEN, UNPROVEN, WON
+from variant_ai.core.search.search import Search
+from variant_ai.core.search.shortest import Gardener
+
+MakeSearch = Callable[..., Search]
+
+TOLD_TOO_LONG = [
+    # mates in two whose first proof is of a longer win
+    "2bak4/4a4/3cb4/p8/8p/4n4/P3r3P/2R1C1R2/4r4/3K5 b - - 0 1",
+    "2b1kab2/9/3a5/9/9/9/3R5/2n1r4/3K5/9 b - - 0 1",
+    "5k3/3cP4/9/1N4N2/9/9/9/9/4A4/2BK1AB2 w - - 0 1",
+    "3a5/1C1na4/4k3C/p5p1p/5R3/6P2/P7P/4B4/4A4/2Br1K3 w - - 0 1",
+]
+"""From ../shared/data/puzzles/xiangqi-mates.jsonl."""
+
+
+def wins_within(rules: Rules, game: Game, plies: int) -> bool:
+    """Whether the side to move wins in so many plies, as slowly and plainly as can be."""
+    side = game.side
+    for move in game.legal_moves().tolist():
+        game.push(move)
+        outcome = game.outcome()
+        won = outcome is not None and outcome.winner == side
+        if outcome is None and plies > 1:
+            won = True
+            for reply in game.legal_moves().tolist():
+                game.push(reply)
+                won = game.outcome() is None and wins_within(rules, game, plies - 2)
+                game.pop()
+                if not won:
+                    break
+        game.pop()
+        if won:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("fen", TOLD_TOO_LONG)
+def test_a_win_is_told_by_its_shortest_line(make_search: MakeSearch, fen: str) -> None:
+    search = make_search("xiangqi", fen)
+    report = search.run(Limits(simulations=200_000))
+    assert report.stopped_by == "solved"
+    assert report.lines[0].mate == 3
+    assert len(report.lines[0].pv) == 3
+    assert not wins_within(search.rules, Game(search.rules, fen), 1)
+    assert wins_within(search.rules, Game(search.rules, fen), 3)
+
+
+@pytest.mark.parametrize("fen", TOLD_TOO_LONG[:2])
+def test_what_is_planted_is_a_whole_proof(make_search: MakeSearch, fen: str) -> None:
+    """Every proven node follows from its children, with the rules' own moves and ends."""
+    search = make_search("xiangqi", fen)
+    search.run(Limits(simulations=200_000))
+    tree = search.tree
+    positions = {tree.root: search.game.position}
+    todo = [tree.root]
+    checked = 0
+    while todo:
+        node = todo.pop()
+        record, position = tree.arrays.nodes[node], positions[node]
+        outcome = search.rules.outcome(position)
+        if outcome is not None:
+            assert record["distance"] == 0
+            continue
+        if record["proof"] not in (WON, LOST):
+            continue
+        checked += 1
+        edges = tree.edges(node)
+        assert sorted(edges.moves.tolist()) == sorted(search.rules.legal_moves(position).tolist())
+        if record["proof"] == WON:
+            wins = edges.mates[edges.mates > 0]
+            assert record["distance"] == wins.min()
+            kept = [int(np.flatnonzero(edges.mates == wins.min())[0])]
+        else:
+            assert (edges.mates < 0).all()
+            assert record["distance"] == -edges.mates.min()
+            kept = list(range(len(edges.moves)))
+        for e in kept:
+            child = int(edges.children[e])
+            positions[child] = search.rules.play(position, int(edges.moves[e]))
+            todo.append(child)
+    assert checked > 1
+
+
+def test_the_equation_holds_where_nodes_were_planted(make_search: MakeSearch) -> None:
+    """Without transpositions, or other parents of a planted node learn of it at their next visit."""
+    search = make_search("xiangqi", TOLD_TOO_LONG[2], transpositions=False)
+    report = search.run(Limits(simulations=200_000))
+    assert report.lines[0].mate == 3
+    g = search.tree.arrays
+    for node in reachable(search):
+        if g.nodes[node]["state"] == OPEN:
+            q, visits = equation(search, node)
+            assert g.nodes[node]["visits"] == visits
+            if g.nodes[node]["proof"] == UNPROVEN:
+                assert abs(g.nodes[node]["q"] - q) < 1e-5
+
+
+def test_the_answer_to_a_planted_reply_is_known(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+    line = search.run(Limits(simulations=200_000)).lines[0]
+    search.advance(line.pv[0])
+    assert search.tree.solved
+    search.advance(line.pv[1])
+    report = search.run(Limits(simulations=10))
+    assert (report.stopped_by, report.visits, report.lines[0].mate) == ("solved", 0, 1)
+
+
+def test_a_lost_side_is_told_how_long_it_has(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+    first = search.run(Limits(simulations=200_000)).best
+    assert first is not None
+    fresh = make_search("xiangqi", TOLD_TOO_LONG[0])
+    fresh.advance(first)
+    fresh.clear()
+    assert fresh.run(Limits(simulations=200_000)).lines[0].mate == -2
+
+
+def test_moves_left_out_win_nothing(make_search: MakeSearch) -> None:
+    """With the shortest win's move left out, a longer one is told."""
+    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+    best = search.run(Limits(simulations=200_000)).best
+    others = [int(move) for move in search.game.legal_moves() if move != best]
+    fresh = make_search("xiangqi", TOLD_TOO_LONG[0])
+    report = fresh.run(Limits(simulations=20_000), moves=others)
+    assert report.best != best
+    assert report.lines[0].mate is None or report.lines[0].mate >= 3
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen", "plies"),
+    [
+        ("crazyhouse", "k7/8/1K6/8/8/8/8/8[Q] w - - 0 1", 1),
+        ("chess", "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", 1),
+        ("chess", "7k/8/8/5K2/8/8/8/6Q1 w - - 0 1", 3),
+        ("xiangqi", "3k5/9/9/9/9/9/9/9/4R4/4K4 w - - 0 1", 1),
+    ],
+)
+def test_seeking_tells_the_distance(
+    make_search: MakeSearch, variant: str, fen: str, plies: int
+) -> None:
+    """Also by a stalemate where the rules of the variant make it a win."""
+    search = make_search(variant, fen)
+    found = Gardener(search.tree, 100_000, lambda: True).quickest(plies)
+    plain = [n for n in (1, 3) if n <= plies and wins_within(search.rules, search.game, n)]
+    assert (found[0] if isinstance(found, tuple) else None) == (plain[0] if plain else None)
+
+
+def test_too_few_positions_leave_the_first_proof(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+    assert Gardener(search.tree, 5, lambda: True).quickest(5) is True
+    start = make_search("crazyhouse")
+    assert Gardener(start.tree, 10**9, lambda: False).quickest(9) is True
