@@ -17,6 +17,7 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.answer import check_answer, check_shape
 from variant_ai.core.search.batch import Batch, new_batch
 from variant_ai.core.search.descend import ASK, FULL, STUCK
 from variant_ai.core.search.limits import Limits
@@ -24,7 +25,7 @@ from variant_ai.core.search.lines import make_report
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline
 from variant_ai.core.search.report import Report
-from variant_ai.core.search.search import MOST, check_answer, check_shape, new_tree, rules_for
+from variant_ai.core.search.search import MOST, new_tree, rules_for
 from variant_ai.core.search.tree import Tree
 from variant_ai.specs.schema import VariantSpec
 

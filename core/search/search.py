@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
-from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.search.answer import check_answer, check_shape
 from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.descend import FULL, STUCK
 from variant_ai.core.search.limits import Limits
@@ -481,23 +482,6 @@ def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
     from variant_ai.core.search.slow_tree import SlowTree
 
     return SlowTree(encoder, rules, params)
-
-
-def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
-    if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
-        raise DataError(
-            f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
-            f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
-            f"{encoder.actions}"
-        )
-
-
-def check_answer(answer: Evaluation, rows: int, actions: int) -> None:
-    if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
-        raise DataError(
-            f"the evaluator's answer to {rows} positions has values {answer.value.shape} and "
-            f"policy {answer.policy.shape}; ({rows},) and ({rows}, {actions}) are needed"
-        )
 
 
 def analyse_many(
