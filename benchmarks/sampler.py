@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.sampler import GameArrays, Sampler
+from variant_ai.core.data.sampled_games import GameArrays
+from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.data.store import Store
 from variant_ai.core.data.visits import Visits
 from variant_ai.core.encoding import Encoder, MoveCodec
