@@ -202,6 +202,8 @@ def _make(base: Path, folder: Path, stem: str) -> bool:
         if not folder.is_dir():
             folder.mkdir(exist_ok=True, mode=0o700)
             _prune(base, stem)
+        else:
+            os.utime(folder)  # in use: other versions being tried do not push it out
         owner = base.stat().st_uid
     except OSError:
         return False
@@ -210,7 +212,7 @@ def _make(base: Path, folder: Path, stem: str) -> bool:
 
 
 def _prune(base: Path, stem: str) -> None:
-    """Remove all but a module's newest folders: each edit of a source leaves one behind."""
+    """Remove all but the folders of a module used last: each edit of a source leaves one behind."""
     with contextlib.suppress(OSError):
         folders = [p for p in base.glob(f"{stem}-*") if p.is_dir()]
         folders.sort(key=lambda p: p.stat().st_mtime, reverse=True)

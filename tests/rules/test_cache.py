@@ -273,6 +273,15 @@ def test_old_folders_of_a_module_are_removed(tmp_path: Path) -> None:
     assert len(kept) == cache.KEPT_FOLDERS + 1
 
 
+def test_a_folder_in_use_outlives_newer_ones(tmp_path: Path) -> None:
+    for number in range(3 * cache.KEPT_FOLDERS):
+        assert cache._make(tmp_path, tmp_path / f"small-{number}", "small")
+        os.utime(tmp_path / f"small-{number}", (number, number))
+        assert cache._make(tmp_path, tmp_path / "small-0", "small")
+    assert (tmp_path / "small-0").is_dir()
+    assert not (tmp_path / "small-1").is_dir()
+
+
 @jitted
 def test_what_is_compiled_may_call_what_was_loaded(tmp_path: Path, folder: Path) -> None:
     """Loading leaves numba's types aside until something is compiled: both in one process."""
