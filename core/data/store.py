@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from variant_ai.core.data import store_format as form
-from variant_ai.core.data.blocks import MARK, Block, Scan, read_body, scan
+from variant_ai.core.data.blocks import Block, Scan, read_body, scan
 from variant_ai.core.data.columns import ColumnError, Texts, decode_json
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.moves import Codes, GameCodec, RulesCodec, codes_hash, start_positions
@@ -43,6 +43,7 @@ from variant_ai.core.data.visits import (
     join_visits,
 )
 from variant_ai.core.rules.position import Position
+from variant_ai.specs.difference import spec_difference
 from variant_ai.specs.errors import DataError, VariantAIError
 from variant_ai.specs.hashing import rules_hash
 from variant_ai.specs.schema import VariantSpec
@@ -194,7 +195,7 @@ class Store:
             raise DataError(
                 f"{self.path} was made under other rules of {spec.variant} (rules hash "
                 f"{self.info.rules_hash}, the spec's is {rules_hash(spec)}): "
-                f"{first_difference(self._head['spec'], said)}; import the games again"
+                f"{spec_difference(self._head['spec'], said)}; import the games again"
             )
         if self.info.codes_hash != codes_hash(spec):
             raise DataError(
@@ -503,26 +504,3 @@ _FACT_FIELDS = (
     *form.TEXT_FIELDS,
 )
 _facts_of = attrgetter(*_FACT_FIELDS)
-
-
-def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether the file begins as a game store does."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MARK)) == MARK
-    except OSError:
-        return False
-
-
-def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
-    """Where two specs differ first, in words: `rules.no_progress.plies: 120 there, 100 here`."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for key in [*ours, *(key for key in theirs if key not in ours)]:
-            if key in ("input", "policy", "search", "training", "protocols", "title") and not path:
-                continue
-            if ours.get(key) != theirs.get(key):
-                inner = f"{path}.{key}" if path else str(key)
-                return first_difference(ours.get(key), theirs.get(key), inner)
-        return "the order of pieces differs" if list(ours) != list(theirs) else "they look alike"
-    there, here = ("nothing" if value is None else value for value in (ours, theirs))
-    return f"{path}: {there} there, {here} here"

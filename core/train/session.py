@@ -32,12 +32,13 @@ from variant_ai.core.train.figures import draw_curves
 from variant_ai.core.train.files import write_whole
 from variant_ai.core.train.gallery import REPORT, write_report
 from variant_ai.core.train.metrics import Scores
+from variant_ai.core.train.observer import Observer
 from variant_ai.core.train.places import places_of
 from variant_ai.core.train.plan import Prepared, open_data
 from variant_ai.core.train.publish import publish
 from variant_ai.core.train.record import read_metrics
 from variant_ai.core.train.report import model_card
-from variant_ai.core.train.trainer import Observer, Trainer, TrainResult
+from variant_ai.core.train.trainer import Trainer, TrainResult
 from variant_ai.core.train.workers import ALONE, Workers
 from variant_ai.specs.errors import DataError
 from variant_ai.specs.schema import VariantSpec

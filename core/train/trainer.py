@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ from variant_ai.core.train.device import choose_device
 from variant_ai.core.train.guard import Guard
 from variant_ai.core.train.learner import FurtherSums, Learner, Learnt, further_outputs
 from variant_ai.core.train.metrics import Metrics, Scores, Soft, Sums
+from variant_ai.core.train.observer import Observer, Silent
 from variant_ai.core.train.prediction import autocast, place, predict
 from variant_ai.core.train.record import Recorder
 from variant_ai.core.train.signals import stop_on_signal
@@ -63,29 +64,6 @@ CHECKPOINTS = "checkpoints"
 MAX_RECOVERIES = 3
 RECOVERY_CUT = 0.5
 """Factor of the learning rate at each recovery."""
-
-
-class Observer(Protocol):
-    """Who watches a training, e.g. a progress bar."""
-
-    def stepped(self, step: int) -> None:
-        """A step was taken; `step` were taken in all."""
-
-    def recorded(self, kind: str, step: int, numbers: dict[str, Any]) -> None:
-        """A line was added to the record."""
-
-    def validating(self, step: int) -> None:
-        """A validation begins."""
-
-
-class Silent:
-    """An observer that looks away."""
-
-    def stepped(self, step: int) -> None: ...
-
-    def recorded(self, kind: str, step: int, numbers: dict[str, Any]) -> None: ...
-
-    def validating(self, step: int) -> None: ...
 
 
 class DivergedError(VariantAIError):

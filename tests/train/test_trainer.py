@@ -118,7 +118,8 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
-from variant_ai.core.train.trainer import Silent, Trainer
+from variant_ai.core.train.observer import Silent
+from variant_ai.core.train.trainer import Trainer
 
 class Slow(Silent):
     def stepped(self, step):
