@@ -22,7 +22,7 @@ from variant_ai.cli.common import (
     variant_option,
 )
 from variant_ai.cli.filters import filter_options, game_filter
-from variant_ai.cli.import_ import MOST_WORKERS, SkipList, cores
+from variant_ai.cli.import_ import MOST_WORKERS, SkipList
 from variant_ai.cli.notations import make_resolver, readers
 from variant_ai.cli.stores import StorePath
 
@@ -113,6 +113,7 @@ def lichess(
     from variant_ai.core.data.fetching import Fetcher
     from variant_ai.core.data.importer import Importer
     from variant_ai.core.data.lichess import BASE, SITE, Archive, Month
+    from variant_ai.core.processors import processors
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
@@ -144,7 +145,7 @@ def lichess(
                 readers=list(readers(spec).values()),
                 make_resolver=partial(make_resolver, spec),
                 conditions=conditions,
-                workers=workers or min(MOST_WORKERS, cores()),
+                workers=workers or min(MOST_WORKERS, processors()),
                 on_skip=skips.add,
                 on_progress=lambda report: bar.update(task, note=f"{report.games:,} games"),
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import platform
 import shutil
 import sys
@@ -159,8 +158,10 @@ def _check_imports(broken: set[str]) -> Iterator[Check]:
 
 
 def _check_devices(broken: set[str]) -> Iterator[Check]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Check("cpu", "ok", f"{platform.processor() or platform.machine()}, {cores} cores usable")
+    from variant_ai.core.processors import processors
+
+    usable = f"{processors()} cores usable"
+    yield Check("cpu", "ok", f"{platform.processor() or platform.machine()}, {usable}")
     gpu_here = shutil.which("nvidia-smi") is not None
     if "torch" not in broken:
         import torch

@@ -95,6 +95,7 @@ def command(
     from variant_ai.core.data.importer import Importer
     from variant_ai.core.data.sources import total_bytes
     from variant_ai.core.data.store_writer import StoreWriter
+    from variant_ai.core.processors import processors
     from variant_ai.specs.errors import UnknownNameError
 
     if append and replace:
@@ -124,7 +125,7 @@ def command(
                 make_resolver=partial(make_resolver, spec, notation),
                 conditions=conditions,
                 drop_duplicates=drop_duplicates,
-                workers=workers or min(MOST_WORKERS, cores()),
+                workers=workers or min(MOST_WORKERS, processors()),
                 on_skip=skips.add,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_progress=lambda report: bar.update(task, note=_progress_note(report)),
@@ -185,13 +186,6 @@ def _nothing(report: ImportReport, listing: str) -> str:
 def _progress_note(report: ImportReport) -> str:
     skipped = report.skipped.total()
     return f"{report.games:,} games" + (f", {skipped:,} skipped" if skipped else "")
-
-
-def cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 def _insistent(reader: Any) -> Any:

@@ -24,6 +24,7 @@ from variant_ai.core.inference.folders import cache_folder, keep_newest
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.measure import interleaved
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, RUN_MODEL, ModelFile, find_model_file
+from variant_ai.core.processors import processors
 from variant_ai.specs.errors import DataError, VariantAIError
 
 if TYPE_CHECKING:
@@ -145,16 +146,9 @@ def _checkpoint(model: Path) -> tuple[Path, str] | None:
     return folder, str(checkpoint_step(folder))
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _layouts(request: EvaluatorRequest) -> list[tuple[int, int]]:
     """(threads, sessions) worth trying within the threads given, or the cores there are."""
-    most = request.threads or cores()
+    most = request.threads or processors()
     counts = dict.fromkeys((most, max(1, most // 2), 1)) if request.threads is None else [most]
     layouts = [(threads, 1) for threads in counts]
     if 1 < most <= request.batch:
@@ -188,7 +182,7 @@ def _torch_choices(request: EvaluatorRequest, device: str) -> list[Choice]:
     if device != "cpu":
         return [Choice("torch", device)]
     # torch has one number of threads for the whole process: contenders cannot take turns.
-    return [Choice("torch", "cpu", request.threads or cores())]
+    return [Choice("torch", "cpu", request.threads or processors())]
 
 
 def _measure(
@@ -269,7 +263,7 @@ def machine() -> dict[str, Any]:
             versions[package] = version(package)
     return {
         "processor": _processor(),
-        "cores": cores(),
+        "cores": processors(),
         "system": platform.system(),
         "versions": versions,
     }

@@ -26,6 +26,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.processors import processors
 from variant_ai.core.rules.fairy import FairyRules
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import POSITION, Position
@@ -53,13 +54,6 @@ def look_ahead(rules: Rules, position: Position, move: int) -> Ahead:
     outcome = rules.outcome(after)
     moves = np.zeros(0, np.int32) if outcome else rules.legal_moves(after)
     return Ahead(after, outcome, moves)
-
-
-def processors() -> int:
-    """How many this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class RulesWorkers:
