@@ -31,19 +31,40 @@ class Searcher(Protocol):
     def close(self) -> None: ...
 
 
-class NetPlayer(Player):
+class SearchHolder:
+    """Who plays by a search that is made when it is first needed."""
+
+    def __init__(self, make_search: Callable[[], Searcher]) -> None:
+        """make_search: loads the network and makes the search."""
+        self._make_search = make_search
+        self._search: Searcher | None = None
+
+    def start(self) -> None:
+        """Make the search. Does nothing where there is one."""
+        if self._search is None:
+            self._search = self._make_search()
+
+    def kill(self) -> None:
+        """Stop at once, from any thread; a search under way ends with what it has."""
+        search = self._search
+        if search is not None:
+            search.stop()
+
+    def close(self) -> None:
+        search, self._search = self._search, None
+        if search is not None:
+            search.stop()
+            search.close()
+
+
+class NetPlayer(SearchHolder, Player):
     """Searches with a network. On a clock it takes the usual time of the move (`TimeManager`)."""
 
     def __init__(self, make_search: Callable[[], Searcher], name: str) -> None:
         """make_search: loads the network and makes the search, when the player starts."""
+        super().__init__(make_search)
         self.name = name
-        self._make_search = make_search
-        self._search: Searcher | None = None
         self._times = TimeManager()
-
-    def start(self) -> None:
-        if self._search is None:
-            self._search = self._make_search()
 
     def new_game(self, game: Game) -> None:
         self.start()
@@ -65,17 +86,6 @@ class NetPlayer(Player):
             nodes=report.visits,
             seconds=time.monotonic() - started,
         )
-
-    def kill(self) -> None:
-        search = self._search
-        if search is not None:
-            search.stop()
-
-    def close(self) -> None:
-        search, self._search = self._search, None
-        if search is not None:
-            search.stop()
-            search.close()
 
     def _limits(self, turn: Turn) -> Limits:
         allowance = turn.allowance

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from variant_ai.core.arena.external import score_of
-from variant_ai.core.arena.net_player import Searcher
+from variant_ai.core.arena.net_player import Searcher, SearchHolder
 from variant_ai.core.arena.net_player import score_of as score_of_report
 from variant_ai.core.arena.uci_client import UciClient
 from variant_ai.core.data.record import PlyVisits
@@ -109,7 +109,7 @@ class UciSelfPlayer:
         self.client.close()
 
 
-class NetSelfPlayer:
+class NetSelfPlayer(SearchHolder):
     """A network with search settings, in this process. Its tree is kept from move to move where the
     settings say so, and the visits then are those of the tree, not of the last search alone."""
 
@@ -118,17 +118,13 @@ class NetSelfPlayer:
     ) -> None:
         """make_search: loads the network and makes the search, when the player starts. kept_moves:
         how many moves of each search are kept with their visits, the most visited ones."""
+        super().__init__(make_search)
         self.name = name
-        self._make_search, self._kept = make_search, kept_moves
-        self._search: Searcher | None = None
+        self._kept = kept_moves
 
     @property
     def running(self) -> bool:
         return self._search is not None
-
-    def start(self) -> None:
-        if self._search is None:
-            self._search = self._make_search()
 
     def new_game(self, seed: int) -> None:
         assert self._search is not None
@@ -143,17 +139,6 @@ class NetSelfPlayer:
             raise EngineError(f"{self.name} has no move (FEN {game.fen()})")
         visits = search.root_visits()[: self._kept] if self._kept else ()
         return Found(report.best, score_of_report(report), tuple(visits))
-
-    def kill(self) -> None:
-        search = self._search
-        if search is not None:
-            search.stop()
-
-    def close(self) -> None:
-        search, self._search = self._search, None
-        if search is not None:
-            search.stop()
-            search.close()
 
 
 def game_seed(seed: int, number: int) -> int:
