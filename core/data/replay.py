@@ -63,6 +63,15 @@ def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
 
 
 @njit
+def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> Number:
+    """Where sample number `sample` of the endless sequence stands in its epoch of `period` samples:
+    below N a position, from N on the image of position `index - N`."""
+    epoch = sample // period
+    index = sample - epoch * period
+    return shuffled(index, period, seed, epoch) if shuffle else index
+
+
+@njit
 def forgets(seed: Number, sample: Number, share: float) -> Truth:
     """Whether the sample is one of the `share` whose move number restarts."""
     noise = mix(np.uint64(seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
@@ -161,11 +170,7 @@ def fill(
     numbers = np.empty(count, np.int64)
     flips = np.empty(count, np.int64)
     for k in range(count):
-        sample = np.int64(first_sample) + k
-        epoch = sample // period
-        index = sample - epoch * period
-        if shuffle:
-            index = shuffled(index, period, seed, epoch)
+        index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
         flips[k] = index >= total
         numbers[k] = index - total if index >= total else index
         games[k] = block_game[numbers[k] // BLOCK]
@@ -246,11 +251,7 @@ def fill_choices(
     total = cumulative[cumulative.shape[0] - 1]
     period = total * 2 if mirror else total
     for k in range(count):
-        sample = np.int64(first_sample) + k
-        epoch = sample // period
-        index = sample - epoch * period
-        if shuffle:
-            index = shuffled(index, period, seed, epoch)
+        index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
         flipped = index >= total
         number = index - total if flipped else index
         game = np.int64(block_game[number // BLOCK])
