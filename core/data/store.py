@@ -17,7 +17,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -431,7 +430,7 @@ class Store:
             self._cached = (number, records, part, notes)
         _, records, _, notes = self._cached
         found = records[within]
-        record = GameRecord(**dict(zip(_FACT_FIELDS, _facts_of(found), strict=True)))
+        record = GameRecord(**dict(zip(form.FACT_FIELDS, form.facts_of(found), strict=True)))
         notes.add_to(record, within)
         index = index % len(self)
         return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
@@ -490,17 +489,3 @@ class Store:
                 self.raw_visits(shard.first_game)
             if progress is not None:
                 progress(shard.games)
-
-
-_FACT_FIELDS = (
-    "variant",
-    "start_fen",
-    "result",
-    "white",
-    "black",
-    "white_elo",
-    "black_elo",
-    "number",
-    *form.TEXT_FIELDS,
-)
-_facts_of = attrgetter(*_FACT_FIELDS)

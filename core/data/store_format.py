@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,19 @@ TEXT_FIELDS = (
     "source",
 )
 """Text columns of FACT that are `GameRecord` fields of the same name; players have their own."""
+FACT_FIELDS = (
+    "variant",
+    "start_fen",
+    "result",
+    "white",
+    "black",
+    "white_elo",
+    "black_elo",
+    "number",
+    *TEXT_FIELDS,
+)
+"""Of `GameRecord`, what MOVE and FACT know of a game besides its moves."""
+facts_of = attrgetter(*FACT_FIELDS)
 
 Codes = NDArray[np.uint16]
 

@@ -234,3 +234,20 @@ class Grove:
             stopped_by=plant.ended,
             rng=self._rng,
         )
+
+
+def analyse_many(
+    spec: VariantSpec,
+    evaluator: Evaluator,
+    games: Sequence[Game],
+    limits: Limits,
+    params: SearchParams | None = None,
+    *,
+    rules: Rules | None = None,
+) -> list[Report]:
+    """Search the last positions of many games at once, with batches that they share.
+
+    limits: for each of the games, the time for all together. The memory of `params` is shared out.
+    """
+    with Grove(spec, evaluator, games, params, rules=rules) as grove:
+        return grove.run(limits)

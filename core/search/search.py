@@ -482,22 +482,3 @@ def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
     from variant_ai.core.search.slow_tree import SlowTree
 
     return SlowTree(encoder, rules, params)
-
-
-def analyse_many(
-    spec: VariantSpec,
-    evaluator: Evaluator,
-    games: Sequence[Game],
-    limits: Limits,
-    params: SearchParams | None = None,
-    *,
-    rules: Rules | None = None,
-) -> list[Report]:
-    """Search the last positions of many games at once, with batches that they share.
-
-    limits: for each of the games, the time for all together. The memory of `params` is shared out.
-    """
-    from variant_ai.core.search.many import Grove
-
-    with Grove(spec, evaluator, games, params, rules=rules) as grove:
-        return grove.run(limits)

@@ -489,8 +489,7 @@ class Tree:
     @property
     def trip(self) -> np.void:
         """TRIP record of the last descent."""
-        record: np.void = self.trail.trip[0]
-        return record
+        return self.trail.trip[0]  # type: ignore[no-any-return]
 
     def counter(self, name: str) -> int:
         """A counter of the present search: visits, evaluations, terminals, collisions, merges..."""

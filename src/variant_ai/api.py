@@ -335,7 +335,7 @@ class Engine:
         nodes: for each of them, 800 where neither is given; movetime: seconds for all together.
         The engine's own tree is left as it is.
         """
-        from variant_ai.core.search.search import analyse_many
+        from variant_ai.core.search.many import analyse_many
 
         if not positions:
             return []

@@ -14,8 +14,9 @@ from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.many import analyse_many
 from variant_ai.core.search.repetition import past_of, times_before
-from variant_ai.core.search.search import Search, analyse_many
+from variant_ai.core.search.search import Search
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "xiangqi_repetition.json"
 CASES = json.loads(GOLDEN.read_text())["positions"]

@@ -16,8 +16,9 @@ from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvalua
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.many import analyse_many
 from variant_ai.core.search.params import SearchParams
-from variant_ai.core.search.search import Search, analyse_many
+from variant_ai.core.search.search import Search
 from variant_ai.specs.errors import DataError, MoveError
 
 MakeSearch = Callable[..., Search]
