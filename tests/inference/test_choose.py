@@ -33,7 +33,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         }
 
     monkeypatch.setattr(auto, "interleaved", interleaved)
-    monkeypatch.setattr(auto, "cores", lambda: 2)
+    monkeypatch.setattr(auto, "processors", lambda: 2)
     # A second library is slow to load and changes nothing here.
     monkeypatch.setattr("variant_ai.core.inference.openvino.available", lambda: False)
     return seen
@@ -63,7 +63,7 @@ def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -
     assert first.precision == "fp32"
     # another batch, another net, other cores: measured anew
     make_evaluator(small.spec, small.onnx, batch=8)
-    monkeypatch.setattr(auto, "cores", lambda: 1)
+    monkeypatch.setattr(auto, "processors", lambda: 1)
     assert make_evaluator(small.spec, small.onnx, batch=4).describe() == "onnx fp32, 1 thread"
     assert len(measured) == 2  # one core leaves one contender and nothing to measure
 
