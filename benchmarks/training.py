@@ -14,18 +14,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import resource
+import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 from variant_ai.core.data.mixture import MixedSampler
 from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets import NetConfig, configure_net
+from variant_ai.core.nets.convolution import BoardConv
 from variant_ai.core.nets.describe import describe
 from variant_ai.core.train.assembly import make_optimiser
 from variant_ai.core.train.config import TrainConfig
@@ -50,9 +54,38 @@ def bare_loop(
     """Positions a second and a processor second of steps on one batch that stays in memory."""
     if threads:
         torch.set_num_threads(threads)
+    step = repeated_step(
+        config, batch, precision=precision, channels_last=channels_last, compiled=compiled
+    )
+    for _ in range(3):
+        step()
+    wall, cpu, steps = time.perf_counter(), time.process_time(), 0
+    while time.perf_counter() - wall < seconds:
+        step()
+        steps += 1
+    return (
+        steps * batch / (time.perf_counter() - wall),
+        steps * batch / (time.process_time() - cpu),
+    )
+
+
+def repeated_step(
+    config: NetConfig,
+    batch: int,
+    *,
+    precision: str = "bf16",
+    channels_last: bool = True,
+    compiled: bool = False,
+    plain: bool = False,
+) -> Callable[[], None]:
+    """A step of training on one batch that stays in memory. plain: all gradients are torch's own."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(0)
     net: Any = config.build().to(device)
+    if plain:
+        for module in net.modules():
+            if isinstance(module, BoardConv):
+                module.__class__ = nn.Conv2d
     layout = torch.channels_last if channels_last else torch.contiguous_format
     net.to(memory_format=layout)
     shape = config.shape
@@ -74,15 +107,25 @@ def bare_loop(
         optimiser.step()
         loss.item()
 
-    for _ in range(3):
+    return step
+
+
+def against_plain_gradients(config: NetConfig, batch: int, seconds: float) -> None:
+    """Prints how steps with boards side by side compare with torch's own, taking turns."""
+    ways = [repeated_step(config, batch, plain=plain) for plain in (True, False)]
+    took: list[list[float]] = [[], []]
+    for step in ways * 2:
         step()
-    wall, cpu, steps = time.perf_counter(), time.process_time(), 0
-    while time.perf_counter() - wall < seconds:
-        step()
-        steps += 1
-    return (
-        steps * batch / (time.perf_counter() - wall),
-        steps * batch / (time.process_time() - cpu),
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < seconds:
+        for times, step in zip(took, ways, strict=True):
+            at = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - at)
+    plain, abreast = (statistics.median(times) for times in took)
+    print(
+        f"gradients with boards side by side: {batch / abreast:,.0f} positions/s, torch's own "
+        f"{batch / plain:,.0f}: {plain / abreast:.3f} by the median of {len(took[0])} steps each"
     )
 
 
@@ -242,6 +285,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--compile", action="store_true", help="also try torch.compile")
+    parser.add_argument(
+        "--gradients", action="store_true", help="compare with torch's own, nothing else"
+    )
     parser.add_argument("--store", type=Path, help="compare the trainer with the bare loop")
     parser.add_argument("--turns", type=int, default=10, help="of each of the two")
     parser.add_argument("--steps", type=int, default=10, help="of a turn")
@@ -269,6 +315,9 @@ def main() -> None:
     fast = has_fast_bf16(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     print(f"bf16 in hardware: {'yes' if fast else 'no'}; threads: {torch.get_num_threads()}")
     many = torch.get_num_threads()
+    if given.gradients:
+        against_plain_gradients(config, given.batch, given.seconds)
+        return
     ways: dict[str, dict[str, Any]] = {
         "bf16, channels last": {},
         "bf16, channels first": {"channels_last": False},

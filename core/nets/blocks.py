@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from variant_ai.core.nets.convolution import BoardConv
 from variant_ai.specs.errors import VariantAIError
 
 Gate = Literal["sigmoid", "hard sigmoid"]
@@ -24,7 +25,7 @@ def conv(
     inputs: int, outputs: int, kernel: int, *, groups: int = 1, bias: bool = False
 ) -> nn.Conv2d:
     """A convolution that keeps height and width."""
-    return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, groups=groups, bias=bias)
+    return BoardConv(inputs, outputs, kernel, padding=kernel // 2, groups=groups, bias=bias)
 
 
 def conv_norm(
