@@ -87,6 +87,10 @@ class Search:
         self._batches = [self._new_batch() for _ in range(self._pipeline.depth + 1)]
         self._knows_draws = False
         self._flights: deque[_Flight] = deque()
+        self._free = deque(self._batches)
+        """Batches not under way."""
+        self._rows = 0
+        """Leaves in the first of them, which is not full yet."""
         self._allowed: Sequence[int] | None = None
         self._begun = 0.0
         self._depth = 0
@@ -263,6 +267,11 @@ class Search:
                     on_report(self.report(multipv))
                     next_report = time.perf_counter() + interval
         finally:
+            # a proof or a limit may come while some leaves still wait for their batch to be full
+            if self._rows:
+                with self._lock:
+                    self.tree.abandon(self._free[0], 0, self._rows)
+                self._rows = 0
             while self._flights:
                 self._give_up(self._flights.pop())
         return reason
@@ -345,27 +354,27 @@ class Search:
         A batch that could not be filled is kept while the evaluator has another to work on: its
         answer will open new leaves.
         """
-        free = deque(self._batches)
-        rows = 0
+        free = self._free = deque(self._batches)
         ended = ""
 
         def step(left: int, deadline: float | None) -> str:
-            nonlocal rows, ended
+            nonlocal ended
             size = self.params.batch_size
             batch = free[0]
-            most = left - rows - sum(flight.rows for flight in self._flights)
-            if len(self._flights) < self.max_flights and rows < size and most > 0 and not ended:
+            most = left - self._rows - sum(flight.rows for flight in self._flights)
+            has_room = len(self._flights) < self.max_flights and self._rows < size
+            if has_room and most > 0 and not ended:
                 begun = time.perf_counter()
                 with self._lock:
-                    rows, outcome = self.tree.fill(batch, rows, size, most)
+                    self._rows, outcome = self.tree.fill(batch, self._rows, size, most)
                 self.phases.fill += time.perf_counter() - begun
                 if outcome != ENOUGH:
                     ended = self._ending(outcome)
-            full = rows == size and len(self._flights) < self.max_flights
-            if full or (rows and not self._flights):
+            full = self._rows == size and len(self._flights) < self.max_flights
+            if full or (self._rows and not self._flights):
+                rows, self._rows = self._rows, 0
                 job = self._pipeline.submit(self._planes(batch, rows))
                 self._flights.append(_Flight(free.popleft(), rows, job))
-                rows = 0
                 if len(self._flights) < self.max_flights and most > size and not ended:
                     return ""
             if not self._flights:
@@ -374,14 +383,11 @@ class Search:
             arrived = self._pipeline.wait(self._flights[0].job, deadline)
             self.phases.wait += time.perf_counter() - begun
             if not arrived:
-                if rows:
-                    self._give_up_rows(batch, rows)
-                    rows = 0
                 return ""
             flight = self._flights.popleft()
             free.append(flight.batch)
             self._take(flight)
-            return ended if not self._flights and not rows else ""
+            return ended if not self._flights and not self._rows else ""
 
         return step
 
@@ -431,10 +437,6 @@ class Search:
         self._batches = [
             self._new_batch() if batch is flight.batch else batch for batch in self._batches
         ]
-
-    def _give_up_rows(self, batch: Batch, rows: int) -> None:
-        with self._lock:
-            self.tree.abandon(batch, 0, rows)
 
     # --- reports ---------------------------------------------------------------------------------
 

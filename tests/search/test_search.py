@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from graph_walk import reachable
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import Encoder
@@ -17,6 +18,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.many import analyse_many
+from variant_ai.core.search.nodes import WAITING
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.search import Search
 from variant_ai.specs.errors import DataError, MoveError
@@ -118,6 +120,24 @@ def test_a_batch_larger_than_the_tree_can_fill(make_search: MakeSearch) -> None:
     report = search.run(Limits(simulations=300))
     assert report.visits == 300
     assert report.collisions > 0
+
+
+@pytest.mark.parametrize(
+    "fen",
+    [
+        "1nr1knQ1/ppq1p1RP/Rp1b1P2/n2PP2p/1p1P3P/1P2pPNb/4P1B1/B3K2R[] w K - 0 38",
+        "3k1bnr/r1pnpp1P/1p1q4/pP1P2p1/2QK1Pbp/P2PP3/1B4PP/RN3BNR[] b - - 0 18",
+    ],
+)
+def test_a_proof_leaves_no_leaf_waiting(make_search: MakeSearch, fen: str) -> None:
+    """Leaves that were gathered for the next batch when the proof came: forgotten, they would be
+    collisions for ever, and a later search that meets nothing else would never end."""
+    search = make_search("crazyhouse", fen, net="random", batch_size=16)
+    assert search.run(Limits(simulations=400)).stopped_by == "solved"
+    g = search.tree.arrays
+    for node in reachable(search):
+        assert g.nodes[node]["state"] != WAITING
+        assert g.nodes[node]["flight"] == 0
 
 
 # --- stopping -------------------------------------------------------------------------------------
