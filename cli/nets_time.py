@@ -48,7 +48,7 @@ def time_nets(
                     evaluator = _evaluator(spec, path, name, batch, threads)
                     made[f"{spec.variant}\t{title}\t{evaluator.describe()}"] = evaluator
         with progress() as bar:
-            total = len(made) * (warm_up + measurements)
+            total = len(made) * (warm_up + 2 * measurements)
             task = bar.add_task("evaluations", total=total)
             timings = interleaved(
                 made,

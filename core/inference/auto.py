@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """Of measuring, beside loading and warming up."""
 KEPT_CHOICES = 200
-FORMAT = 1
-"""Raised when kept choices come to mean something else."""
+FORMAT = 2
+"""Raised when kept choices come to mean something else, or an evaluator has become faster."""
 
 
 @dataclass(frozen=True)

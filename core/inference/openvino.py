@@ -27,8 +27,8 @@ from variant_ai.core.inference.saturation import checked_precision
 from variant_ai.specs import VariantSpec
 from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
 
-KEPT_BLOBS = 16
-"""Compiled nets left in the cache folder."""
+KEPT_BLOBS = 48
+"""Compiled nets left in the cache folder, a few sizes of batches each."""
 _HINTS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
 """What is not int8 in an int8 file runs in fp32, as in onnxruntime."""
 
@@ -55,7 +55,9 @@ class OpenVinoEvaluator(Evaluator):
                 never taken unasked: it rounds.
             threads: of one evaluation; None lets OpenVINO take every core.
             batch: positions usually evaluated at once. Batches are padded to it or to a power of
-                two below it, larger ones are cut: each size compiles anew.
+                four below it, larger ones are cut. The net is compiled for each of these sizes:
+                one compiled for any size is slower by up to a fifth, and some of its fp32 layers
+                then run on one thread only.
 
         Raises VariantAIError (OpenVINO is not installed), DataError (no such file, not a model,
         another variant or encoding), UnknownNameError (a precision there is not here).
@@ -94,34 +96,41 @@ class OpenVinoEvaluator(Evaluator):
             )
 
     def _open(self, file: ModelFile, content: bytes | None = None) -> None:
+        sizes = fixed_sizes(self._batch, 4)
         try:
             if content is None:
                 model = self._core.read_model(os.fspath(file.path))
             else:
                 model = self._core.read_model(content)
-            compiled = self._core.compile_model(model, "CPU", self._settings())
+            planes = model.inputs[0].partial_shape
+            names = {name for port in model.outputs for name in port.get_names()}
+            if set(REQUIRED_OUTPUTS) - names or len(planes) != 4:
+                raise DataError(
+                    f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; "
+                    f"it has input {planes} and outputs {', '.join(sorted(names))}"
+                )
+            self.planes_shape = tuple(planes[i].get_length() for i in (1, 2, 3))
+            compiled = {size: self._compiled(model, size) for size in sizes}
         except RuntimeError as error:
             reason = next((line for line in reversed(str(error).splitlines()) if line), "")
             raise DataError(f"{file.path}: is not a usable ONNX model: {reason}") from None
-        planes = compiled.inputs[0].partial_shape
-        outputs = {name: port for port in compiled.outputs for name in port.get_names()}
-        if set(REQUIRED_OUTPUTS) - set(outputs) or len(planes) != 4:
-            raise DataError(
-                f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; it "
-                f"has input {planes} and outputs {', '.join(outputs)}"
-            )
-        self.planes_shape = tuple(planes[i].get_length() for i in (1, 2, 3))
-        self.actions = int(outputs["policy"].partial_shape[1].get_length())
-        self._request = compiled.create_infer_request()
+        self._requests = {size: each.create_infer_request() for size, each in compiled.items()}
+        largest = compiled[sizes[-1]]
+        ports = {name: k for k, port in enumerate(largest.outputs) for name in port.get_names()}
         self._outputs = {
-            name: outputs[name]
-            for name in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS)
-            if name in outputs
+            name: ports[name] for name in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if name in ports
         }
-        self._padding = Padding(fixed_sizes(self._batch), self.planes_shape)
+        self.actions = int(largest.outputs[ports["policy"]].shape[1])
+        self._padding = Padding(sizes, self.planes_shape)
         self._padding.warm_up(self._run)
         if (folder := cache_folder("openvino")) is not None:
             keep_newest(folder, KEPT_BLOBS)
+
+    def _compiled(self, model: Any, size: int) -> Any:
+        """The model for batches of one size."""
+        fixed = model.clone()
+        fixed.reshape({fixed.inputs[0]: [size, *self.planes_shape]})
+        return self._core.compile_model(fixed, "CPU", self._settings())
 
     def _reopen(self, file: ModelFile, content: bytes) -> None:
         self.precision = "fp32"
@@ -143,8 +152,9 @@ class OpenVinoEvaluator(Evaluator):
 
     def _run(self, planes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         # Outputs are copied, or the next call would overwrite them.
-        said = self._request.infer([planes], share_inputs=True, share_outputs=False)
-        return {name: said[port] for name, port in self._outputs.items()}
+        request = self._requests[len(planes)]
+        said = request.infer([planes], share_inputs=True, share_outputs=False)
+        return {name: said[k] for name, k in self._outputs.items()}
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
         """As the interface has it: one thread at a time, without the GIL."""
@@ -154,7 +164,7 @@ class OpenVinoEvaluator(Evaluator):
     def close(self) -> None:
         """Frees the compiled net."""
         with contextlib.suppress(AttributeError):
-            del self._request, self._outputs
+            del self._requests, self._outputs
 
 
 def available() -> bool:
