@@ -7,7 +7,9 @@ that a net opens quickly the second time.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
 
 KEPT_BLOBS = 48
 """Compiled nets left in the cache folder, a few sizes of batches each."""
+_CONVERTER = "openvino.tools.ovc"
 _HINTS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
 """What is not int8 in an int8 file runs in fp32, as in onnxruntime."""
 
@@ -63,7 +66,7 @@ class OpenVinoEvaluator(Evaluator):
         another variant or encoding), UnknownNameError (a precision there is not here).
         """
         try:
-            import openvino
+            openvino = import_openvino()
         except ImportError as error:
             raise VariantAIError(
                 "evaluator 'openvino' needs the package openvino: pip install "
@@ -167,6 +170,23 @@ class OpenVinoEvaluator(Evaluator):
             del self._requests, self._outputs
 
 
+def import_openvino() -> Any:
+    """The package, without its converter of models, which nothing here needs: importing that takes
+    longer than all the rest and reports the import to the makers of OpenVINO.
+
+    Whoever wants `openvino.convert_model` in the same process imports OpenVINO first. Raises
+    ImportError.
+    """
+    if "openvino" in sys.modules or _CONVERTER in sys.modules:
+        return importlib.import_module("openvino")
+    blocked: dict[str, Any] = {_CONVERTER: None}
+    sys.modules.update(blocked)
+    try:
+        return importlib.import_module("openvino")
+    finally:
+        del sys.modules[_CONVERTER]
+
+
 def available() -> bool:
     """Whether OpenVINO is installed; it is not imported."""
     from importlib.util import find_spec
@@ -177,7 +197,5 @@ def available() -> bool:
 def has_bf16(core: Any = None) -> bool:
     """Whether the processor multiplies bf16 matrices in hardware, as OpenVINO sees it."""
     if core is None:
-        import openvino
-
-        core = openvino.Core()
+        core = import_openvino().Core()
     return "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")

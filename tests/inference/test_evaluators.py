@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -102,3 +104,18 @@ def test_stand_ins_repeat_themselves() -> None:
     assert len(np.unique(whole.value)) == 4
     other = RandomEvaluator(SHAPE, 50, seed=4).evaluate(planes)
     assert not np.array_equal(other.value, whole.value)
+
+
+def test_openvino_is_imported_without_its_converter() -> None:
+    """Which takes longer than the rest, and reports the import to its makers."""
+    pytest.importorskip("openvino")
+    program = (
+        "import sys; from variant_ai.core.inference.openvino import import_openvino; "
+        "import_openvino().Core(); "
+        "print([name for name in sys.modules if 'ovc' in name or 'telemetry' in name])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.strip() == "[]"
