@@ -82,13 +82,16 @@ class Grove:
         for plant, game in zip(self._plants, games, strict=True):
             plant.tree.set_game(game)
             plant.allowed = plant.tree.worth_searching()
-        planes = 0 if self._uniform else int(np.prod(self.encoder.shape))
-        self._free = deque(new_batch(params.batch_size, planes, params.max_depth) for _ in range(3))
+        self._free = deque(self._new_batch() for _ in range(3))
         self._flights: deque[_SharedFlight] = deque()
         self._pipeline = Pipeline([evaluator])
         self._rng = np.random.default_rng(params.seed)
         self._knows_draws = False
         self._turn = 0
+
+    def _new_batch(self) -> Batch:
+        planes = 0 if self._uniform else int(np.prod(self.encoder.shape))
+        return new_batch(self.params.batch_size, planes, self.params.max_depth)
 
     def __enter__(self) -> Grove:
         return self
@@ -124,6 +127,7 @@ class Grove:
         while self._flights:
             flight = self._flights.pop()
             flight.job.given_up = True
+            self._free.append(self._new_batch())  # the planes of that one may still be read
             for plant, first, end in flight.parts:
                 plant.tree.abandon(flight.batch, first, end)
                 plant.flying = 0
@@ -206,13 +210,16 @@ class Grove:
         self._free.append(flight.batch)
         for plant, first, end in flight.parts:
             plant.flying -= end - first
-        if flight.job.error is not None:
+        answer = flight.job.answer
+        try:
+            if flight.job.error is not None:
+                raise flight.job.error
+            assert answer is not None
+            check_answer(answer, flight.rows, self.encoder.actions)
+        except BaseException:
             for plant, first, end in flight.parts:
                 plant.tree.abandon(flight.batch, first, end)
-            raise flight.job.error
-        answer = flight.job.answer
-        assert answer is not None
-        check_answer(answer, flight.rows, self.encoder.actions)
+            raise
         draws = None if answer.wdl is None else answer.wdl[:, 1]
         self._knows_draws = draws is not None
         for plant, first, end in flight.parts:

@@ -17,7 +17,7 @@ from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvalua
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.many import analyse_many
+from variant_ai.core.search.many import Grove, analyse_many
 from variant_ai.core.search.nodes import WAITING
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.search import Search
@@ -402,3 +402,27 @@ def test_many_positions_with_shared_batches(
     assert [report.stopped_by for report in reports] == ["simulations", "simulations", "game over"]
     for game, report in zip(games[:2], reports, strict=False):
         assert report.best in game.legal_moves()
+
+
+class Slow(RandomEvaluator):
+    """Takes so long for a batch that time runs out with some under way."""
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        time.sleep(0.02)
+        return super().evaluate(planes)
+
+
+def test_many_positions_go_on_after_their_time_ran_out(rules_of: Callable[[str], Rules]) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=4)
+    games = [Game(rules), Game(rules, TACTICAL)]
+    evaluator = Slow(encoder.shape, encoder.actions)
+    with Grove(rules.spec, evaluator, games, params, rules=rules) as grove:
+        for _ in range(4):  # more often than it has batches
+            reports = grove.run(Limits(movetime=0.05))
+            assert [report.stopped_by for report in reports] == ["movetime"] * 2
+        reports = grove.run(Limits(simulations=60))
+        assert [report.stopped_by for report in reports] == ["simulations"] * 2
+        for plant in grove._plants:
+            assert plant.tree.arrays.nodes[plant.tree.root]["flight"] == 0
