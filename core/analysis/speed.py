@@ -17,6 +17,7 @@ positions like those it visits:
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -217,7 +218,7 @@ def measure(
         stops.append(search.stop)
     with search:
         search.set_game(game)
-        search.run(Limits(simulations=4 * params.batch_size))
+        search.run(Limits(simulations=_until_batches_are_whole(params)))
         for number in range(rounds):
             if stopped():
                 break
@@ -257,6 +258,11 @@ def measure(
     return speed
 
 
+def _until_batches_are_whole(params: SearchParams) -> int:
+    """Simulations after which every batch has its size, and four of them at least."""
+    return math.ceil(params.batch_size * max(4.0, 2.0 * params.batch_growth))
+
+
 def bytes_per_node(search: Search) -> float:
     """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
     full tree has its share of it."""
@@ -272,7 +278,7 @@ def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Ph
     seen = Speed()
     with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
         search.set_game(game)
-        search.run(Limits(simulations=4 * params.batch_size))
+        search.run(Limits(simulations=_until_batches_are_whole(params)))
         before = time.thread_time()
         report = search.run(Limits(simulations=PROFILED))
         tree = time.thread_time() - before

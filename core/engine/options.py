@@ -152,6 +152,8 @@ OPTIONS: tuple[Option, ...] = (
     _combo("Precision", "auto", ("auto", "float32", "float16", "bfloat16", "int8"),
            "Number format of the net; auto: the model's own"),
     _spin("Batch_Size", 16, 1, 4096, "Positions the net sees at once", field="batch_size"),
+    _spin("Batch_Growth", 8, 0, 1000, "A batch holds at most this part of the root's visits: 8, an "
+          "eighth; 0: batches are whole from the start", field="batch_growth"),
     _spin("First_Device_ID", 0, 0, 64, "First GPU to use with Context gpu"),
     _spin("Last_Device_ID", 0, 0, 64, "Last GPU to use; with several, each batch is shared among "
           "them"),

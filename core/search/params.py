@@ -52,6 +52,13 @@ class SearchParams:
         unit="positions",
         source="thesis 7.1",
     )
+    batch_growth: float = _setting(
+        8.0,
+        "a batch holds at most this part of the root's visits, 1/8, in powers of two: a few "
+        "simulations spent all at once learn nothing from one another. 0: every batch is whole",
+        low=0,
+        high=1000,
+    )
     threads: int = _setting(
         0,
         "threads of the evaluator; 0 leaves the choice to it. The tree has one thread",

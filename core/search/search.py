@@ -359,7 +359,7 @@ class Search:
 
         def step(left: int, deadline: float | None) -> str:
             nonlocal ended
-            size = self.params.batch_size
+            size = self._batch_size()
             batch = free[0]
             most = left - self._rows - sum(flight.rows for flight in self._flights)
             has_room = len(self._flights) < self.max_flights and self._rows < size
@@ -370,7 +370,7 @@ class Search:
                 self.phases.fill += time.perf_counter() - begun
                 if outcome != ENOUGH:
                     ended = self._ending(outcome)
-            full = self._rows == size and len(self._flights) < self.max_flights
+            full = self._rows >= size and len(self._flights) < self.max_flights
             if full or (self._rows and not self._flights):
                 rows, self._rows = self._rows, 0
                 job = self._pipeline.submit(self._planes(batch, rows))
@@ -390,6 +390,14 @@ class Search:
             return ended if not self._flights and not self._rows else ""
 
         return step
+
+    def _batch_size(self) -> int:
+        """Leaves of the next batch, by what the root knows."""
+        size, growth = self.params.batch_size, self.params.batch_growth
+        if growth == 0:
+            return size
+        share = int(self.tree.arrays.nodes[self.tree.root]["visits"] / growth)
+        return min(size, 1 << max(0, share.bit_length() - 1))
 
     def _ending(self, outcome: int) -> str:
         """Why no more leaves can be had: `memory`, `solved`, or nothing."""

@@ -116,10 +116,43 @@ def test_one_legal_move(make_search: MakeSearch) -> None:
 
 
 def test_a_batch_larger_than_the_tree_can_fill(make_search: MakeSearch) -> None:
-    search = make_search("crazyhouse", net="random", batch_size=512)
+    search = make_search("crazyhouse", net="random", batch_size=512, batch_growth=0)
     report = search.run(Limits(simulations=300))
     assert report.visits == 300
     assert report.collisions > 0
+
+
+class Counting(RandomEvaluator):
+    """Keeps the sizes of its batches."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.shape, encoder.actions)
+        self.sizes: list[int] = []
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        self.sizes.append(len(planes))
+        return super().evaluate(planes)
+
+
+@pytest.mark.parametrize("growth", [8, 4, 0])
+def test_batches_grow_with_what_the_root_knows(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules], growth: float
+) -> None:
+    evaluator = Counting(Encoder(rules_of("crazyhouse").spec))
+    search = make_search("crazyhouse", net=evaluator, batch_size=16, batch_growth=growth)
+    search.run(Limits(simulations=1000))
+    assert sum(evaluator.sizes) <= 1000
+    visits = 0
+    for size in evaluator.sizes:
+        if growth and visits:
+            assert size <= max(1, visits / growth)
+        # visits that need no evaluation come on top: the root knows this much at least
+        visits += size
+    assert evaluator.sizes.count(16) > 1000 / 16 / 2
+    assert evaluator.sizes[1:8] == [1 if growth else 16] * 7
+    evaluator.sizes.clear()
+    search.run(Limits(simulations=500))  # goes on in the same tree: the root knows enough
+    assert evaluator.sizes[0] == 16
 
 
 @pytest.mark.parametrize(
@@ -147,7 +180,7 @@ def test_stop_does_not_wait_for_the_network(
     make_search: MakeSearch, rules_of: Callable[[str], Rules]
 ) -> None:
     evaluator = Stuck(Encoder(rules_of("crazyhouse").spec))
-    search = make_search("crazyhouse", net=evaluator, batch_size=4)
+    search = make_search("crazyhouse", net=evaluator, batch_size=4, batch_growth=0)
 
     def stop() -> None:
         evaluator.stuck.wait()
@@ -174,7 +207,7 @@ def test_a_batch_that_waits_is_not_evaluated_after_a_stop(
     make_search: MakeSearch, rules_of: Callable[[str], Rules]
 ) -> None:
     evaluator = Stuck(Encoder(rules_of("crazyhouse").spec))
-    search = make_search("crazyhouse", net=evaluator, batch_size=4)
+    search = make_search("crazyhouse", net=evaluator, batch_size=4, batch_growth=0)
 
     def stop() -> None:
         evaluator.stuck.wait()
