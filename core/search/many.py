@@ -165,7 +165,8 @@ class Grove:
                 self._note(plant, outcome)
                 plant.tree.reclaim()
                 continue
-            end = min(size, rows + (share if plant.prepared else 1))
+            own = min(share, self.params.leaves_at(plant.tree.visits_at_root()))
+            end = min(size, rows + (own if plant.prepared else 1))
             before = plant.tree.counter("visits")
             row, outcome = plant.tree.fill(batch, rows, end, most)
             worked = worked or plant.tree.counter("visits") > before or outcome == ASK

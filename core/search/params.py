@@ -311,6 +311,13 @@ class SearchParams:
         words = {name: getattr(spec.search, name) for name in SearchWords.model_fields}
         return cls(**{**words, **_known(overrides)})
 
+    def leaves_at(self, visits: int) -> int:
+        """How many leaves a batch may hold when the root has so many visits."""
+        if self.batch_growth == 0:
+            return self.batch_size
+        share = int(visits / self.batch_growth)
+        return min(self.batch_size, 1 << max(0, share.bit_length() - 1))
+
     def replace(self, **overrides: Any) -> SearchParams:
         """These settings with others in their place. Raises as `of` does."""
         return dataclasses.replace(self, **_known(overrides))

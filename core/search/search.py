@@ -359,7 +359,7 @@ class Search:
 
         def step(left: int, deadline: float | None) -> str:
             nonlocal ended
-            size = self._batch_size()
+            size = self.params.leaves_at(self.tree.visits_at_root())
             batch = free[0]
             most = left - self._rows - sum(flight.rows for flight in self._flights)
             has_room = len(self._flights) < self.max_flights and self._rows < size
@@ -390,14 +390,6 @@ class Search:
             return ended if not self._flights and not self._rows else ""
 
         return step
-
-    def _batch_size(self) -> int:
-        """Leaves of the next batch, by what the root knows."""
-        size, growth = self.params.batch_size, self.params.batch_growth
-        if growth == 0:
-            return size
-        share = int(self.tree.arrays.nodes[self.tree.root]["visits"] / growth)
-        return min(size, 1 << max(0, share.bit_length() - 1))
 
     def _ending(self, outcome: int) -> str:
         """Why no more leaves can be had: `memory`, `solved`, or nothing."""

@@ -295,6 +295,9 @@ class Tree:
         """Whether the root has been evaluated."""
         return bool(self.arrays.nodes[self.root]["state"] == OPEN)
 
+    def visits_at_root(self) -> int:
+        return int(self.arrays.nodes[self.root]["visits"])
+
     def begin(self) -> None:
         """Start the counts of a search."""
         reset_counters(self.arrays)
@@ -348,11 +351,8 @@ class Tree:
     def fill(
         self, batch: Batch, first: int, end: int, most: int, enough: int | None = None
     ) -> tuple[int, int]:
-        """Gather leaves: (row behind the last, outcome), see `batch.fill`.
-
-        With `enough` the evaluator is a uniform one, and nothing is left to evaluate. ASK: chases
-        were judged that took some milliseconds, and there is more to gather.
-        """
+        """Gather leaves: (row behind the last, outcome), see `batch.fill`. ASK: chases were judged,
+        which took milliseconds, and there is more to gather. `enough`: the evaluator is uniform."""
         made = 0
         for _ in range(ASKED_AT_ONCE):
             before = int(self.arrays.state[0]["visits"])
