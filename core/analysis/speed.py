@@ -17,7 +17,6 @@ positions like those it visits:
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -210,6 +209,8 @@ def measure(
     the search at once. stopped: asked between turns; what is measured by then is returned.
     """
     rules = game.rules
+    # the first batches of a search are smaller; what is asked is how fast whole ones are
+    params = params.replace(batch_growth=0.0)
     search = Search(rules.spec, evaluator, params, rules=rules)
     speed, phases = Speed(), Phases()
     alone, alone_processor, asked = 0.0, 0.0, 0
@@ -218,7 +219,7 @@ def measure(
         stops.append(search.stop)
     with search:
         search.set_game(game)
-        search.run(Limits(simulations=_until_batches_are_whole(params)))
+        search.run(Limits(simulations=4 * params.batch_size))
         for number in range(rounds):
             if stopped():
                 break
@@ -258,11 +259,6 @@ def measure(
     return speed
 
 
-def _until_batches_are_whole(params: SearchParams) -> int:
-    """Simulations after which every batch has its size, and four of them at least."""
-    return math.ceil(params.batch_size * max(4.0, 2.0 * params.batch_growth))
-
-
 def bytes_per_node(search: Search) -> float:
     """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
     full tree has its share of it."""
@@ -278,7 +274,7 @@ def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Ph
     seen = Speed()
     with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
         search.set_game(game)
-        search.run(Limits(simulations=_until_batches_are_whole(params)))
+        search.run(Limits(simulations=4 * params.batch_size))
         before = time.thread_time()
         report = search.run(Limits(simulations=PROFILED))
         tree = time.thread_time() - before

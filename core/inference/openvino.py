@@ -58,7 +58,7 @@ class OpenVinoEvaluator(Evaluator):
                 never taken unasked: it rounds.
             threads: of one evaluation; None lets OpenVINO take every core.
             batch: positions usually evaluated at once. Batches are padded to it or to a power of
-                two below it, larger ones are cut. The net is compiled for each of these sizes:
+                four below it, larger ones are cut. The net is compiled for each of these sizes:
                 one compiled for any size is slower by up to a fifth, and some of its fp32 layers
                 then run on one thread only.
 
@@ -99,7 +99,7 @@ class OpenVinoEvaluator(Evaluator):
             )
 
     def _open(self, file: ModelFile, content: bytes | None = None) -> None:
-        sizes = fixed_sizes(self._batch)
+        sizes = fixed_sizes(self._batch, 4)
         try:
             if content is None:
                 model = self._core.read_model(os.fspath(file.path))

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 Outputs = Mapping[str, NDArray[Any]]
 
 
-def fixed_sizes(batch: int) -> tuple[int, ...]:
-    """1, 2, 4, ... up to the batch a search fills, which is one of them."""
+def fixed_sizes(batch: int, factor: int = 2) -> tuple[int, ...]:
+    """1, 2, 4, ... (or powers of another factor) up to the batch a search fills, which is one."""
     if batch < 1:
         raise ValueError("a batch has at least one position")
     sizes = []
     size = 1
     while size < batch:
         sizes.append(size)
-        size *= 2
+        size *= factor
     return (*sizes, batch)
 
 

@@ -54,7 +54,7 @@ class SearchParams:
     )
     batch_growth: float = _setting(
         8.0,
-        "a batch holds at most this part of the root's visits, 1/8, in powers of two: a few "
+        "a batch holds at most this part of the root's visits, 1/8, in powers of four: a few "
         "simulations spent all at once learn nothing from one another. 0: every batch is whole",
         low=0,
         high=1000,
@@ -312,11 +312,12 @@ class SearchParams:
         return cls(**{**words, **_known(overrides)})
 
     def leaves_at(self, visits: int) -> int:
-        """How many leaves a batch may hold when the root has so many visits."""
+        """How many leaves a batch may hold when the root has so many visits: 1, 4, 16, ..., sizes
+        that every evaluator is ready for."""
         if self.batch_growth == 0:
             return self.batch_size
-        share = int(visits / self.batch_growth)
-        return min(self.batch_size, 1 << max(0, share.bit_length() - 1))
+        share = max(1, int(visits / self.batch_growth))
+        return min(self.batch_size, 1 << (share.bit_length() - 1 & ~1))
 
     def replace(self, **overrides: Any) -> SearchParams:
         """These settings with others in their place. Raises as `of` does."""

@@ -271,7 +271,6 @@ class Tree:
         return gardener if gardener.find(allowed) else None
 
     def move_of(self, node: int, edge: int) -> int:
-        """The move of an edge."""
         return int(edge_arrays(self.arrays, node)[0][edge])
 
     def bring_forward(self, node: int, move: int) -> int:
@@ -296,6 +295,7 @@ class Tree:
         return bool(self.arrays.nodes[self.root]["state"] == OPEN)
 
     def visits_at_root(self) -> int:
+        """0 until it has been evaluated."""
         return int(self.arrays.nodes[self.root]["visits"])
 
     def begin(self) -> None:

@@ -17,6 +17,8 @@ def test_fixed_sizes() -> None:
     assert fixed_sizes(1) == (1,)
     assert fixed_sizes(16) == (1, 2, 4, 8, 16)
     assert fixed_sizes(12) == (1, 2, 4, 8, 12)
+    assert fixed_sizes(16, 4) == (1, 4, 16)
+    assert fixed_sizes(48, 4) == (1, 4, 16, 48)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 12, 13, 30])
