@@ -38,6 +38,13 @@ worth less than the time."""
 EMERGENCY = 0.04
 """Seconds left, overhead taken off, below which nothing is begun: waking a thread may take longer
 than the increment on a busy machine."""
+HURRY = 0.13
+"""Seconds left, overhead taken off, below which a move that has less than SCARCE for itself is played
+after one question to the net: on a busy machine a thread may wake up a tenth of a second late, and
+the time is worth more kept for that than spent on a few simulations."""
+SCARCE = 0.02
+LOOK_SHARE = 1 / 3
+"""Of the time left, that one question may take, however large the net."""
 NEVER = math.inf
 
 
@@ -118,11 +125,9 @@ class Searcher:
     ) -> Report:
         """Search until a limit, the clock or the client ends it, and wait where the client wants
         to say when it gets the move. The game is set already."""
-        from variant_ai.core.search.limits import Limits
-
-        clock = task.clock
-        if not task.go.waits and clock is not None and clock.remaining - task.overhead < EMERGENCY:
-            return search.run(Limits(movetime=0.0), moves=task.allowed, multipv=task.multipv)
+        hurried = self._hurried(task, manager)
+        if hurried is not None:
+            return search.run(hurried, moves=task.allowed, multipv=task.multipv)
         watch = _Watch(search, task, manager, self.control)
         thread = threading.Thread(target=watch.run, name="clock", daemon=True)
         thread.start()
@@ -138,6 +143,20 @@ class Searcher:
             thread.join()
         self._hold(task)
         return report
+
+    def _hurried(self, task: Task, manager: TimeManager) -> Limits | None:
+        """Limits of a move for which there is hardly any time, None where there is."""
+        from variant_ai.core.search.limits import Limits
+
+        clock = task.clock
+        if task.go.waits or clock is None:
+            return None
+        left = clock.remaining - task.overhead
+        if left < EMERGENCY:
+            return Limits(movetime=0.0)
+        if left < HURRY and manager.budget(clock, task.own_moves).maximum < SCARCE:
+            return Limits(evaluations=1, movetime=LOOK_SHARE * left)
+        return None
 
     def _hold(self, task: Task) -> None:
         """A search that ended by itself under `infinite` or `ponder` keeps its move."""

@@ -215,6 +215,20 @@ def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
+def test_with_a_tenth_of_a_second_left_the_net_is_asked_once() -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        for clock in ("wtime 140", "wtime 140 winc 10", "wtime 70 winc 40"):
+            client.ask(f"go {clock} btime 9000", until="bestmove")
+            limits = last_search(client).limits[-1]
+            left = int(clock.split()[1]) / 1000 - 0.02
+            assert limits.evaluations == 1
+            assert limits.movetime is not None and 0 < limits.movetime < left / 2
+        # what an increment pays for is searched
+        client.ask("go wtime 140 winc 200 btime 9000", until="bestmove")
+        assert last_search(client).limits[-1].evaluations is None
+
+
 def test_searchmoves_that_are_illegal_are_named_and_left_out() -> None:
     with hello() as client:
         lines = client.ask("go searchmoves e2e5 d2d4 nodes 4", until="bestmove")
