@@ -10,6 +10,7 @@ from torch import nn
 
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.learner import Learner
+from variant_ai.core.train.muon import Muon
 from variant_ai.core.train.schedule import Constant, OneCycle
 from variant_ai.core.train.workers import Workers
 from variant_ai.specs.errors import VariantAIError
@@ -52,8 +53,16 @@ def wrap_learner(
 
 
 def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """SGD with Nesterov momentum, rate and momentum set before each step; or Adam, with β₁ = 0.9,
-    β₂ = 0.999 and ε = 1e-8 (paper 000, section 4.1)."""
+    """SGD with Nesterov momentum or Muon, rate and momentum set before each step; or Adam, with
+    β₁ = 0.9, β₂ = 0.999 and ε = 1e-8 (paper 000, section 4.1)."""
+    if config.optimiser == "muon":
+        return Muon(
+            net,
+            lr=config.lr_max,
+            momentum=config.momentum[1],
+            weight_decay=config.weight_decay,
+            dtype=torch.bfloat16 if config.precision == "bf16" else torch.float32,
+        )
     weights = [weight for weight in net.parameters() if weight.requires_grad]
     if config.optimiser == "adam":
         return torch.optim.Adam(weights, lr=config.lr_max, weight_decay=config.weight_decay)

@@ -18,6 +18,10 @@ from variant_ai.specs.schema import VariantSpec
 
 CONFIG_VERSION = 1
 
+Optimiser = Literal["nesterov", "adam", "muon"]
+"""SGD with Nesterov momentum on one cycle; Adam at a constant rate with its published constants; or
+Muon on one cycle (`muon.py`)."""
+
 
 class DataConfig(BaseModel):
     """Where the positions come from."""
@@ -66,9 +70,7 @@ class TrainConfig(BaseModel):
 
     steps: int = Field(ge=1)
     batch: int = Field(ge=1)
-    optimiser: Literal["nesterov", "adam"] = "nesterov"
-    """SGD with Nesterov momentum on one cycle, or Adam at a constant rate (`lr_max`) with its
-    published constants."""
+    optimiser: Optimiser = "nesterov"
     lr_max: float = Field(gt=0)
     lr_min: float = Field(ge=0)
     momentum: tuple[float, float] = (0.8, 0.95)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -27,7 +27,7 @@ from variant_ai.core.nets.interface import (
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.train.assembly import frozen_layers
 from variant_ai.core.train.checkpoint import Checkpoint, find_checkpoint
-from variant_ai.core.train.config import DataConfig, TrainConfig, require_spec
+from variant_ai.core.train.config import DataConfig, Optimiser, TrainConfig, require_spec
 from variant_ai.core.train.device import choose_device, choose_precision
 from variant_ai.core.train.stores import (
     NO_SPLIT,
@@ -61,6 +61,8 @@ CPU_NET, CPU_SIZE = "risev2-mobile-small", {"blocks": 5, "channels": 64}
 CPU_BATCH = 256
 ADAM_RATE = 1e-3
 """Of Adam by default, whatever the batch (paper 000, section 4.1)."""
+MUON_RATE = 0.05
+"""Of Muon by default, whatever the batch: the length of its steps does not depend on it."""
 PROBE_SECONDS = 3.0
 CLOSING_SECONDS = 15.0
 """Kept of a budget for export, the report and the like."""
@@ -100,7 +102,7 @@ class TrainRequest:
     batch: int | None = None
     accumulate: int = 1
     """Parts of a step that each process computes one after the other."""
-    optimiser: Literal["nesterov", "adam"] = "nesterov"
+    optimiser: Optimiser = "nesterov"
     lr_max: float | None = None
     lr_min: float | None = None
     momentum: tuple[float, float] | None = None
@@ -174,10 +176,13 @@ def prepare(
     )
     train, validation = opened.train, opened.validation
     # The published rate belongs to the published batch; the step is the sum over a batch.
-    rate = recipe.lr_max * (FINE_TUNE_RATE if start is not None else 1.0)
-    lr_max = request.lr_max or rate * batch / recipe.batch
-    if request.optimiser == "adam":
-        lr_max = request.lr_max or ADAM_RATE
+    gentler = FINE_TUNE_RATE if start is not None else 1.0
+    rates = {
+        "nesterov": gentler * recipe.lr_max * batch / recipe.batch,
+        "adam": ADAM_RATE,
+        "muon": gentler * MUON_RATE,
+    }
+    lr_max = request.lr_max or rates[request.optimiser]
     per_epoch = train.samples_per_epoch / batch
     epochs = request.epochs
     if epochs is None and request.steps is None and request.minutes is None:

@@ -72,8 +72,9 @@ def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 def _optimiser(config: TrainConfig) -> str:
     if config.optimiser == "adam":
         return f"Adam with the learning rate {config.lr_max:g}"
+    name = "Muon" if config.optimiser == "muon" else "SGD"
     return (
-        f"SGD with Nesterov momentum {config.momentum[0]:g} to {config.momentum[1]:g}, one cycle of "
+        f"{name} with Nesterov momentum {config.momentum[0]:g} to {config.momentum[1]:g}, one cycle of "
         f"the learning rate up to {config.lr_max:g} and down to {config.lr_min:g}"
     )
 

@@ -1,41 +1,55 @@
-"""Adam beside Nesterov, and nets that see counts as they are (paper 000, figure 2)."""
+"""Adam and Muon beside Nesterov, and nets that see counts as they are (paper 000, figure 2)."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from safetensors.torch import load_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, tiny_net
+from torch import nn
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets.export import export_onnx
 from variant_ai.core.train.checkpoint import find_checkpoint
+from variant_ai.core.train.muon import Muon, orthogonal
 from variant_ai.core.train.plan import TrainRequest, prepare
 from variant_ai.core.train.record import read_metrics
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.specs import builtin_specs, load_spec
 
 
-def trainer(folder: Path, **changes: object) -> Trainer:
-    config = tiny_config(optimiser="adam", lr_max=1e-2, **changes)
+def trainer(folder: Path, optimiser: str, **changes: object) -> Trainer:
+    config = tiny_config(**{"optimiser": optimiser, "lr_max": 1e-2, **changes})
     return Trainer(config, SyntheticSource(), SyntheticSource(seed=9), folder, tensorboard=False)
 
 
 def test_adam_learns_at_a_constant_rate(tmp_path: Path) -> None:
-    result = trainer(tmp_path, steps=150, validate_every=1000).run()
+    result = trainer(tmp_path, "adam", steps=150, validate_every=1000).run()
     assert result.validation is not None
     assert result.validation.policy_accuracy > 0.5  # chance is 1 / 24
     rates = {line["lr"] for line in read_metrics(tmp_path) if line["kind"] == "train"}
     assert rates == {1e-2}
 
 
-def test_adam_resumes_to_the_same_bits(tmp_path: Path) -> None:
-    whole = trainer(tmp_path / "whole").run()
+def test_muon_learns_on_one_cycle(tmp_path: Path) -> None:
+    made = trainer(tmp_path, "muon", lr_max=0.05, steps=150, validate_every=1000)
+    result = made.run()
+    assert result.validation is not None
+    assert result.validation.policy_accuracy > 0.5
+    rates = [line["lr"] for line in read_metrics(tmp_path) if line["kind"] == "train"]
+    assert rates[-1] < 0.01 < max(rates) <= 0.05
 
-    stopping = trainer(tmp_path / "parts")
+
+@pytest.mark.parametrize("optimiser", ["adam", "muon"])
+def test_it_resumes_to_the_same_bits(tmp_path: Path, optimiser: str) -> None:
+    whole = trainer(tmp_path / "whole", optimiser).run()
+
+    stopping = trainer(tmp_path / "parts", optimiser)
     taken = stopping.step_at
 
     def interrupted(*given: object) -> torch.Tensor:
@@ -47,10 +61,53 @@ def test_adam_resumes_to_the_same_bits(tmp_path: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         stopping.run()
     assert find_checkpoint(tmp_path / "parts").state().step == 20
-    resumed = trainer(tmp_path / "parts").run(resume=True)
+    resumed = trainer(tmp_path / "parts", optimiser).run(resume=True)
     assert_same_bits(whole.checkpoint.path, resumed.checkpoint.path)
     kept = load_file(whole.checkpoint.path / "optimiser.safetensors")
-    assert {name.startswith("exp_avg_sq/") for name in kept} == {True, False}
+    seconds = {name.startswith("exp_avg_sq/") for name in kept}
+    assert seconds == ({True, False} if optimiser == "adam" else {False})
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 144), (2, 40, 9), (1, 7, 7)])
+def test_orthogonal_matrices_keep_their_singular_vectors(shape: tuple[int, int, int]) -> None:
+    torch.manual_seed(4)
+    given = torch.randn(shape, dtype=torch.float64)
+    made = orthogonal(given)
+    values = torch.linalg.svdvals(made)
+    assert values.min() > 0.3 and values.max() < 1.25
+    # U S Vt and U S' Vt: their product is symmetric and positive
+    product = made @ given.mT
+    torch.testing.assert_close(product, product.mT)
+    assert torch.linalg.eigvalsh(product).min() > -1e-6
+    assert not orthogonal(torch.zeros(shape)).any()
+
+
+def test_muon_orthogonalises_the_kernels_that_mix_channels_and_no_others() -> None:
+    torch.manual_seed(5)
+    first, fixed = nn.Conv2d(4, 8, 3), nn.Conv2d(8, 4, 1)
+    fixed.weight.requires_grad_(False)
+    net = nn.Sequential(
+        first,
+        nn.Conv2d(8, 8, 3, groups=8),
+        nn.BatchNorm2d(8),
+        fixed,
+        nn.Flatten(),
+        nn.Linear(4, 3),
+    )
+    twin = copy.deepcopy(net)
+    common: dict[str, float] = {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
+    muon = Muon(net, dtype=torch.float32, **common)  # type: ignore[arg-type]
+    sgd = torch.optim.SGD(twin.parameters(), nesterov=True, **common)
+    before = first.weight.detach().clone()
+    for layers, optimiser in ((net, muon), (twin, sgd)):
+        layers(torch.ones(2, 4, 5, 5)).square().sum().backward()
+        optimiser.step()
+    moved = (first.weight - before).flatten(1)
+    lengths = torch.linalg.svdvals(moved) / 0.1
+    assert lengths.max() < 1.25  # one tensor of ones has few directions; the others stay small
+    assert lengths.max() > 0.7
+    for (name, mine), theirs in zip(net.named_parameters(), twin.parameters(), strict=True):
+        assert torch.equal(mine, theirs) == (name != "0.weight"), name
 
 
 def test_a_scaled_input_is_part_of_the_net(tmp_path: Path) -> None:
