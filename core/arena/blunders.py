@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from variant_ai.core.arena.openings import Opening, played_out
-from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.record import OPENING_TAG, GameRecord
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 
@@ -78,7 +78,12 @@ def _after(rules: Rules, record: GameRecord, plies: int) -> GameRecord | None:
         scores=(record.scores or [])[plies:],
         visits=None if record.visits is None else record.visits[plies:],
         comments={ply - plies: text for ply, text in record.comments.items() if ply >= plies},
-        tags={**record.tags, "RandomPlies": "0", CUT_TAG: str(plies)},
+        tags={
+            **record.tags,
+            "RandomPlies": "0",
+            OPENING_TAG: str(max(0, record.opening_plies - plies)),
+            CUT_TAG: str(plies),
+        },
     )
 
 

@@ -20,7 +20,7 @@ from variant_ai.core.arena.blunders import BlunderRule, filtered
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.referee import MOVE_LIMIT, RESIGN_RULE, ResignRule, resigned
 from variant_ai.core.arena.self_play import SelfPlayer, game_seed
-from variant_ai.core.data.record import GameRecord, PlyVisits, Result
+from variant_ai.core.data.record import OPENING_TAG, GameRecord, PlyVisits, Result
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.specs.errors import EngineError, MoveError
@@ -298,7 +298,10 @@ class GameGenerator:
             number=number + 1,
             scores=scores,
             comments=marked,
-            tags={"RandomPlies": str(opening_plies - len(opening.moves))},
+            tags={
+                "RandomPlies": str(opening_plies - len(opening.moves)),
+                OPENING_TAG: str(opening_plies),
+            },
         )
 
 

@@ -24,6 +24,9 @@ PlyVisits = tuple[tuple[int, int], ...]
 """What a search found at a ply: (move integer, visits from 1) of every move kept, in any order (ours
 write the most visited first); empty where nothing was searched."""
 
+OPENING_TAG = "OpeningPlies"
+"""Header with the number of first plies that neither player chose."""
+
 MATE = 32000
 """Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
 
@@ -77,6 +80,13 @@ class GameRecord:
     @property
     def plies(self) -> int:
         return len(self.moves)
+
+    @property
+    def opening_plies(self) -> int:
+        """First plies that neither player chose (a line given to both, moves drawn by lot), by the
+        header `OpeningPlies`; 0 where it is missing or no number."""
+        text = self.tags.get(OPENING_TAG, "")
+        return int(text) if text.isdecimal() and text.isascii() and len(text) < 6 else 0
 
     @property
     def year(self) -> int | None:

@@ -84,6 +84,7 @@ def replay_games(
     C: Record,
     codes: NDArray[np.uint16],
     first_code: NDArray[np.int64],
+    skipped: NDArray[np.int64],
     cumulative: NDArray[np.int64],
     start_of: NDArray[np.int32],
     starts: Position,
@@ -96,7 +97,7 @@ def replay_games(
     """Replay every game once, keeping every `stride`-th position.
 
     `frames[frame_first[g] + k]` becomes the position of game g before ply k * stride. `seen`
-    int8 [N] becomes how often each position occurred before, where `keys` has room for the longest
+    int8 [N] becomes how often each sampled position occurred before, where `keys` has room for the longest
     game; where keys is empty nothing is counted. Returns the number of games replayed: fewer than
     G where a code of the next one is no move of the position it meets.
     """
@@ -105,7 +106,8 @@ def replay_games(
     here = np.int64(0)  # a literal would be another signature
     for game in range(first_code.shape[0]):
         work[0] = starts[start_of[game]]
-        plies = cumulative[game + 1] - cumulative[game]
+        skips = skipped[game]
+        plies = cumulative[game + 1] - cumulative[game] + skips
         for ply in range(plies):
             if ply % stride == 0:
                 frames[frame_first[game] + ply // stride] = work[0]
@@ -116,7 +118,8 @@ def replay_games(
                 for other in range(ply):
                     if keys[other] == key:
                         before += 1
-                seen[cumulative[game] + ply] = min(before, 127)
+                if ply >= skips:
+                    seen[cumulative[game] + ply - skips] = min(before, 127)
             move = move_of(C, work, here, np.int64(codes[first_code[game] + ply]))
             if move < 0:
                 return game
@@ -134,6 +137,7 @@ def fill(
     mirror_actions: NDArray[np.int32],
     codes: NDArray[np.uint16],
     first_code: NDArray[np.int64],
+    skipped: NDArray[np.int64],
     cumulative: NDArray[np.int64],
     block_game: NDArray[np.int32],
     stride: Number,
@@ -157,7 +161,8 @@ def fill(
     """Fill samples `first_sample .. first_sample + count - 1` of the endless sequence of epochs.
 
     T rules tables; E input program; C policy of the codes; A policy of the actions;
-    `cumulative` int64 [G + 1] positions before each game; `stride` to `seen` as `replay_games` left
+    `skipped` int64 [G] plies before a game's first sample; `cumulative` int64 [G + 1] sampled
+    positions before each game; `stride` to `seen` as `replay_games` left
     them; `forget` share of samples whose move number restarts at 1. Writes planes [B, C * H * W],
     actions [B], values [B], plies_left [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
     (game, ply) in `failure`.
@@ -178,13 +183,13 @@ def fill(
         while cumulative[games[k] + 1] <= numbers[k]:
             games[k] += 1
     for k in range(count):
-        ply = numbers[k] - cumulative[games[k]]
+        ply = numbers[k] - cumulative[games[k]] + skipped[games[k]]
         positions[k] = frames[frame_first[games[k]] + ply // stride]
         values[k] = np.float32(results[games[k]])
         plies_left[k] = np.float32(cumulative[games[k] + 1] - numbers[k])
     for k in range(count):
         game = games[k]
-        ply = numbers[k] - cumulative[game]
+        ply = numbers[k] - cumulative[game] + skipped[game]
         first = first_code[game]
         kept = ply // stride * stride
         move = move_of(C, positions, k, np.int64(codes[first + kept]))
@@ -222,6 +227,7 @@ def fill_choices(
     A: Record,
     action_table: NDArray[np.int32],
     mirror_actions: NDArray[np.int32],
+    skipped: NDArray[np.int64],
     cumulative: NDArray[np.int64],
     block_game: NDArray[np.int32],
     first_ply: NDArray[np.int64],
@@ -257,7 +263,7 @@ def fill_choices(
         game = np.int64(block_game[number // BLOCK])
         while cumulative[game + 1] <= number:
             game += 1
-        ply = number - cumulative[game]
+        ply = number - cumulative[game] + skipped[game]
         for j in range(choices.shape[1]):
             choices[k, j] = 0
             shares[k, j] = np.float32(0)

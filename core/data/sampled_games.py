@@ -24,8 +24,9 @@ MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 class GameArrays(Protocol):
     """What the sampler needs of a game store: G games of together L plies.
 
-    A `Store` is one; so is anything with these attributes. Visits of searches are looked for in an
-    attribute `visits` (`visits.Visits`, or None), which need not be there.
+    A `Store` is one; so is anything with these attributes. Two more need not be there: `visits` of
+    searches (`visits.Visits`, or None), and `opening_plies` int64 [G], first plies of each game that
+    are not sampled.
     """
 
     @property
@@ -56,10 +57,12 @@ class SampledGames:
     codes: NDArray[np.uint16]
     first_code: NDArray[np.int64]
     """[G] where a game's codes begin."""
+    skipped: NDArray[np.int64]
+    """[G] first plies of a game that are not sampled."""
     cumulative: NDArray[np.int64]
-    """[G + 1] positions before each game."""
+    """[G + 1] sampled positions before each game."""
     block_game: NDArray[np.int32]
-    """Game of every BLOCK-th position."""
+    """Game of every BLOCK-th sampled position."""
     start_of: NDArray[np.int32]
     starts: Position
     results: NDArray[np.int8]
@@ -72,14 +75,20 @@ class SampledGames:
         """Moves with visits at the position that has most of them."""
         return 0 if self.visits is None else self.visits.most
 
+    @property
+    def plies(self) -> NDArray[np.int64]:
+        """[G] of whole games."""
+        return np.diff(self.cumulative) + self.skipped
+
     def searched(self) -> int:
-        """Positions with visits."""
+        """Sampled positions with visits."""
         if self.visits is None:
             return 0
         first, plies = self.visits.first, np.diff(self.cumulative)
         before = np.concatenate([[0], np.cumsum(np.diff(self.visits.ends) > 0)])
         there = first >= 0
-        return int((before[first[there] + plies[there]] - before[first[there]]).sum())
+        begin = first[there] + self.skipped[there]
+        return int((before[begin + plies[there]] - before[begin]).sum())
 
     @staticmethod
     def gather(
@@ -87,8 +96,8 @@ class SampledGames:
         games: NDArray[np.integer] | Sequence[NDArray[np.integer]] | None,
         labels: Labels,
     ) -> SampledGames:
-        """The chosen `games` of each store, all by default; those without a result or a move are left
-        out. Raises ValueError where stores and games are not of the same number."""
+        """The chosen `games` of each store, all by default; those without a result or a move behind
+        their opening are left out. Raises ValueError where stores and games are not of the same number."""
         listed = list(stores) if isinstance(stores, Sequence) else [stores]
         if games is None:
             chosen: list[NDArray[np.integer] | None] = [None] * len(listed)
@@ -98,15 +107,17 @@ class SampledGames:
             chosen = [np.asarray(games)]
         if len(chosen) != len(listed):
             raise ValueError(f"{len(listed)} stores, but games of {len(chosen)}")
-        firsts, plies, start_of, results, origins, every_kept = [], [], [], [], [], []
+        firsts, skipped, plies, start_of, results, origins, every_kept = [], [], [], [], [], [], []
         code_base = start_base = 0
         for number, (store, games_) in enumerate(zip(listed, chosen, strict=True)):
             every = np.arange(len(store.results)) if games_ is None else np.asarray(games_)
             offsets = np.asarray(store.offsets, np.int64)
-            length = offsets[every + 1] - offsets[every]
-            kept = every[(np.abs(store.results[every]) <= 1) & (length > 0)]
+            openings = np.asarray(getattr(store, "opening_plies", np.zeros(len(offsets) - 1)), "i8")
+            chosen_plies = np.diff(offsets) - openings
+            kept = every[(np.abs(store.results[every]) <= 1) & (chosen_plies[every] > 0)]
             firsts.append(offsets[kept] + code_base)
-            plies.append(offsets[kept + 1] - offsets[kept])
+            skipped.append(openings[kept])
+            plies.append(chosen_plies[kept])
             start_of.append(np.asarray(store.start_of)[kept] + start_base)
             results.append(np.asarray(store.results)[kept])
             origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
@@ -119,6 +130,7 @@ class SampledGames:
         return SampledGames(
             codes=_joined([store.codes for store in listed], np.uint16),
             first_code=_joined(firsts, np.int64),
+            skipped=_joined(skipped, np.int64),
             cumulative=cumulative,
             block_game=(np.searchsorted(cumulative, blocks, "right") - 1).astype(np.int32),
             start_of=_joined(start_of, np.int32),
@@ -158,7 +170,7 @@ class Frames:
     """[G] index of a game's first."""
     positions: Position
     seen: NDArray[np.int8]
-    """[N] how often each position occurred before in its game; empty where no plane asks."""
+    """[N] how often each sampled position occurred before in its game; empty where no plane asks."""
 
     @staticmethod
     def of(
@@ -166,7 +178,7 @@ class Frames:
     ) -> Frames:
         """As many positions as fit into `memory` bytes. Raises DataError for a move that its position
         does not allow."""
-        plies = np.diff(games.cumulative)
+        plies = games.plies
         stride = MIN_STRIDE
         while int((-(-plies // stride)).sum()) * POSITION.itemsize > memory and stride < MAX_STRIDE:
             stride *= 2
@@ -184,6 +196,7 @@ class Frames:
             codec.record,
             games.codes,
             games.first_code,
+            games.skipped,
             games.cumulative,
             games.start_of,
             games.starts,

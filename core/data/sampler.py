@@ -2,7 +2,8 @@
 
 Stores hold games, not planes. A sample is (game, ply): the position before that ply, the move
 played in it, and the game's result as its mover sees it. Games without a known result give no
-samples. Batches are made by compiled code without the GIL (`replay.py`), ahead of the trainer in
+samples, and plies that neither player chose (`OpeningPlies` in a game's headers: a line given to
+both, moves drawn by lot) none either. Batches are made by compiled code without the GIL (`replay.py`), ahead of the trainer in
 background threads; what a step contains depends on seed and step alone, so training resumes
 anywhere by naming the step.
 
@@ -172,7 +173,9 @@ class Sampler(BatchMaker):
         self.positions = int(self._games.cumulative[-1])
         """N: positions with a move, of the chosen games with a known result."""
         if self.positions == 0:
-            raise DataError("no position to sample: no chosen game has both a move and a result")
+            raise DataError(
+                "no position to sample: no chosen game has a result and a move behind its opening"
+            )
         repetitions = any(p.item == "repetitions" for p in encoder.input_planes)
         self._repetitions = repetitions
         self._tables: Tables | None = None
@@ -264,7 +267,8 @@ class Sampler(BatchMaker):
             index = int(replay.shuffled(index, period, self.seed, epoch))
         mirrored, at = divmod(index, self.positions)
         game = int(np.searchsorted(self._games.cumulative, at, "right")) - 1
-        return game, at - int(self._games.cumulative[game]), bool(mirrored)
+        ply = at - int(self._games.cumulative[game]) + int(self._games.skipped[game])
+        return game, ply, bool(mirrored)
 
     # --- filling -------------------------------------------------------------------------------
 
@@ -284,6 +288,7 @@ class Sampler(BatchMaker):
             self._mirror_actions,
             games.codes,
             games.first_code,
+            games.skipped,
             games.cumulative,
             games.block_game,
             frames.stride,
@@ -313,6 +318,7 @@ class Sampler(BatchMaker):
                 encoder.policy_record,
                 encoder.action_table,
                 self._mirror_actions,
+                games.skipped,
                 games.cumulative,
                 games.block_game,
                 visits.first,
@@ -360,7 +366,7 @@ class Sampler(BatchMaker):
             self.encoder.planes(position, out.planes[k : k + 1], mirrored=mirrored)
             out.action[k] = self._mirror_actions[action] if mirrored else action
             out.value[k] = games.results[game] * (-1 if side else 1)
-            out.plies_left[k] = games.cumulative[game + 1] - games.cumulative[game] - ply
+            out.plies_left[k] = games.plies[game] - ply
             out.positions[k] = position[0]
             if self.labels == "visits":
                 _played_alone(out.part(k, k + 1))

@@ -280,6 +280,11 @@ class Store:
         """[G], 0 where unknown."""
         return self._moves.years
 
+    @property
+    def opening_plies(self) -> NDArray[np.int64]:
+        """[G] first plies that neither player chose (`GameRecord.opening_plies`)."""
+        return self._moves.openings
+
     @cached_property
     def start_fens(self) -> tuple[str | None, ...]:
         """[S] distinct start positions, None for the variant's own."""
@@ -297,14 +302,16 @@ class Store:
 
     @cached_property
     def content_hash(self) -> str:
-        """16 hex digits over variant, rules, start positions, moves, results and visits of searches,
-        whatever the shards and the names: the data hash that checkpoints and networks carry."""
+        """16 hex digits over variant, rules, start positions, moves, results, openings and visits of
+        searches, whatever the shards and the names: the data hash that checkpoints and networks carry."""
         made = hashlib.blake2b(digest_size=8)
         made.update(f"{self.info.variant} {self.info.rules_hash}".encode())
         for fen in self._moves.fens:
             made.update(fen.encode("utf-8", "surrogatepass") + b"\n")
         for array in (self.start_of, self.lengths, self.results, self.codes):
             made.update(np.ascontiguousarray(array).view(np.uint8).data)
+        if self.opening_plies.any():
+            made.update(b"openings" + self.opening_plies.tobytes())
         if self.info.games_with_visits:
             # Shard by shard: who trains on moves need not hold the visits in memory.
             visits = VisitsHash()
@@ -359,6 +366,7 @@ class Store:
             every.years[games],
             every.fens,
             every.start_of[games],
+            every.openings[games],
         )
 
     def facts(self) -> Iterator[GameRecord]:

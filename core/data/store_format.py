@@ -93,6 +93,8 @@ class Moves:
     """Distinct start positions, `''` for the variant's own."""
     start_of: NDArray[np.int32]
     """[n] index into `fens`."""
+    openings: NDArray[np.int64]
+    """[n] first plies that neither player chose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,9 @@ def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
     columns.add_integers("results", [CODE_OF[game.record.result] for game in games])
     columns.add_integers("years", [game.record.year or 0 for game in games])
     columns.add_texts("starts", [game.fen for game in games])
+    openings = [min(game.record.opening_plies, len(game.codes)) for game in games]
+    if any(openings):
+        columns.add_integers("openings", openings)
     return columns.to_bytes()
 
 
@@ -148,13 +153,19 @@ def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
     fens, start_of = columns.texts("starts")
     results = columns.integers("results").astype(np.int8)
     years = columns.integers("years").astype(np.int16)
-    if not len(lengths) == len(results) == len(years) == len(start_of) == games:
+    if "openings" in columns:
+        openings = columns.integers("openings")
+    else:
+        openings = np.zeros(games, np.int64)
+    if not len(lengths) == len(results) == len(years) == len(start_of) == len(openings) == games:
         raise ColumnError(f"its columns do not all have {games} rows")
     if not int(lengths.sum()) == len(codes) == plies:
         raise ColumnError(f"its games do not have {plies} plies together")
     if not np.isin(results, list(RESULT_OF)).all():
         raise ColumnError("a result is none of the four")
-    return Moves(codes, lengths, results, years, fens, start_of)
+    if (openings < 0).any() or (openings > lengths).any():
+        raise ColumnError("an opening is longer than its game")
+    return Moves(codes, lengths, results, years, fens, start_of, openings)
 
 
 def join_moves(shards: Sequence[Moves]) -> Moves:
@@ -171,6 +182,7 @@ def join_moves(shards: Sequence[Moves]) -> Moves:
         _joined([s.years for s in shards], np.int16),
         list(place),
         _joined(start_of, np.int32),
+        _joined([s.openings for s in shards], np.int64),
     )
 
 

@@ -145,6 +145,7 @@ def test_scores_are_kept_ply_for_ply(one_rules: Rules) -> None:
     games, _ = played(generator(one_rules, SHORT))
     for record in games:
         opening = int(record.tags["RandomPlies"])
+        assert record.opening_plies == opening
         assert record.scores is not None and len(record.scores) == record.plies
         assert record.scores[:opening] == [None] * opening
         # the toy engine's score is the ply

@@ -38,6 +38,13 @@ class Games:
     start_of: NDArray[np.int32]
 
 
+@dataclass
+class OpenedGames(Games):
+    """One that knows which first plies nobody chose."""
+
+    opening_plies: NDArray[np.int64]
+
+
 @cache
 def spec_of(name: str, engine: str = "kernel") -> VariantSpec:
     spec = load_spec(builtin_specs()[name])
@@ -150,6 +157,33 @@ def test_a_sweep_is_every_position_by_plain_replay(name: str, memory: int) -> No
         assert np.array_equal(planes[i], encoder.planes(wanted)[0])
         assert seen[i // 17].action[i % 17] == action
         assert seen[i // 17].value[i % 17] == value
+
+
+@pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])
+@pytest.mark.parametrize("engine", ["kernel", "fairy"])
+def test_plies_of_openings_give_no_samples(name: str, engine: str) -> None:
+    store, _ = games_of(name)
+    lengths = np.diff(store.offsets)
+    openings = np.minimum([3, 0, 1, 5, 0, 28, 7, 2, 4], lengths)
+    openings[5] = lengths[5]  # nothing of it is left
+    opened = OpenedGames(**vars(store), opening_plies=openings)
+    encoder = Encoder(spec_of(name, engine))
+    rules = rules_of(name) if engine == "fairy" else None
+    sampler = Sampler(opened, encoder, batch=17, rules=rules)
+    samples = [s for s in expected(name) if s[1] >= openings[s[0]]]
+    assert sampler.positions == len(samples) < len(expected(name))
+    seen = [copied(batch) for batch in sampler.sweep()]
+    asks = any(p.item == "repetitions" for p in encoder.input_planes)
+    for i, (game, ply, position, action, value) in enumerate(samples):
+        batch, k = seen[i // 17], i % 17
+        wanted = position.copy()
+        if not asks:
+            wanted["repetitions"] = 0  # else those before the end of the opening count too
+        assert np.array_equal(batch.planes[k], encoder.planes(wanted)[0])
+        assert (batch.action[k], batch.value[k]) == (action, value)
+        assert batch.plies_left[k] == lengths[game] - ply
+    game, ply, _ = Sampler(opened, encoder, batch=1, rules=rules, shuffle=False).locate(0)
+    assert (game, ply) == (0, 3)
 
 
 @pytest.mark.parametrize("head", ["map", "flat"])

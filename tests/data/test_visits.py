@@ -106,6 +106,20 @@ def test_copies_carry_visits(tmp_path: Path) -> None:
     assert copied.info.plies_with_visits == 8
 
 
+def test_a_store_knows_openings_by_the_header(tmp_path: Path) -> None:
+    said = ["2", "", "900", "-1", "two", "0"]
+    games = [replace(game(i), tags={"OpeningPlies": text}) for i, text in enumerate(said)]
+    store = read(write(tmp_path / "a.store", games, shard_games=2))
+    assert store.opening_plies.tolist() == [2, 0, games[2].plies, 0, 0, 0]
+    assert list(store.games()) == games
+    plain = read(write(tmp_path / "b.store", [game(i) for i in range(6)], shard_games=2))
+    assert not plain.opening_plies.any()
+    assert plain.content_hash != store.content_hash
+    with StoreWriter(tmp_path / "c.store", SPEC, codec=CODEC, parents=[store]) as writer:
+        writer.copy(store, [3, 2, 0])
+    assert read(tmp_path / "c.store").opening_plies.tolist() == [0, games[2].plies, 2]
+
+
 def test_the_content_hash_knows_visits(tmp_path: Path) -> None:
     bare = read(write(tmp_path / "a.store", [game(0), game(1)])).content_hash
     told = read(write(tmp_path / "b.store", [game(0), with_visits(1)])).content_hash
@@ -188,7 +202,7 @@ def test_columns_that_do_not_fit_are_no_visits(
     none = np.zeros(0, np.int64)
     moves = store_format.Moves(
         none.astype(np.uint16), np.array([3, 2]), none.astype(np.int8), none.astype(np.int16),
-        [], none.astype(np.int32),
+        [], none.astype(np.int32), none.astype(np.int64),
     )  # fmt: skip
     assert VisitBlock(columns_of(**whole), 90, moves).of(0) is None
     with pytest.raises(ColumnError, match=message):
@@ -212,7 +226,7 @@ def test_joining_is_packing_at_once(games: list[list[list[tuple[int, int]]] | No
         lengths = np.array([len(plies or ()) for plies in some], np.int64)
         moves = store_format.Moves(
             np.zeros(0, np.uint16), lengths, np.zeros(0, np.int8), np.zeros(0, np.int16), [],
-            np.zeros(0, np.int32),
+            np.zeros(0, np.int32), np.zeros(0, np.int64),
         )  # fmt: skip
         return VisitBlock(pack_visits(made, 90), 90, moves).arrays()
 
@@ -340,6 +354,34 @@ def test_soft_labels_are_those_of_a_plain_replay(stored: Store, head: Head) -> N
         for record in searched_games(stored.spec.variant)
         if record.value is not None
         for pairs in record.visits or ()
+    )
+
+
+def test_openings_have_no_labels_and_shift_none(tmp_path: Path) -> None:
+    """Of a store: the header of a game says how long its opening was."""
+    name, games = "xiangqi", list(searched_games("xiangqi"))
+    for number, record in enumerate(games):
+        games[number] = replace(record, tags={**record.tags, "OpeningPlies": str(number)})
+    with StoreWriter(tmp_path / "a.store", spec_of(name)) as writer:
+        for record in games:
+            writer.add(record)
+    store = Store(tmp_path / "a.store")
+    encoder = Encoder(store.spec)
+    wanted = [
+        shares
+        for record in games
+        if record.value is not None
+        for ply, (_, shares) in enumerate(plain_labels(record, encoder, False))
+        if ply >= record.opening_plies
+    ]
+    sampler = Sampler(store, encoder, batch=13, labels="visits")
+    found = [labels_of(batch, k) for batch in sampler.sweep() for k in range(len(batch))]
+    assert found == [pytest.approx(shares) for shares in wanted]
+    assert sampler.searched == sum(
+        bool(pairs)
+        for record in games
+        if record.value is not None
+        for pairs in (record.visits or ())[record.opening_plies :]
     )
 
 
