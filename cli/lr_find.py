@@ -105,7 +105,7 @@ def command(
             ("suggested", f"{test.suggested:g}  (variant-ai train --lr {test.suggested:g})"),
             ("least loss", f"at {test.least:.2g}"),
             ("falls fastest", f"at {test.steepest:.2g}"),
-            ("the spec's", f"{config.lr_max:g} at batch {config.batch}"),
+            ("by default", f"{config.lr_max:g} at batch {config.batch}"),
             ("picture", output),
         ]
     )

@@ -70,7 +70,7 @@ KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
     "--lr",
     "lr_max",
     type=click.FloatRange(0, min_open=True),
-    help="Greatest learning rate; by default the spec's, scaled to the batch.",
+    help="Greatest learning rate; by default of SGD the spec's, scaled to the batch.",
 )
 @click.option("--lr-min", type=click.FloatRange(0), help="Least learning rate.")
 @click.option(
