@@ -43,8 +43,9 @@ HURRY = 0.13
 after one question to the net: on a busy machine a thread may wake up a tenth of a second late, and
 the time is worth more kept for that than spent on a few simulations."""
 SCARCE = 0.02
-LOOK_SHARE = 1 / 3
-"""Of the time left, that one question may take, however large the net."""
+LOOK, LOOK_SHARE = 0.03, 1 / 3
+"""Seconds, and share of the time left, that this one question may take: a large net may need more and
+then would take the time and answer nothing."""
 NEVER = math.inf
 
 
@@ -155,7 +156,9 @@ class Searcher:
         if left < EMERGENCY:
             return Limits(movetime=0.0)
         if left < HURRY and manager.budget(clock, task.own_moves).maximum < SCARCE:
-            return Limits(evaluations=1, movetime=LOOK_SHARE * left)
+            look = min(LOOK, LOOK_SHARE * left)
+            movetime = task.movetime
+            return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
         return None
 
     def _hold(self, task: Task) -> None:

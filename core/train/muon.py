@@ -69,7 +69,9 @@ class Muon(torch.optim.SGD):
 
     def _step(self, weights: list[Tensor], group: dict[str, Any]) -> None:
         """The step of kernels of one shape, orthogonalised together."""
-        momentum, decay, wanted = group["momentum"], group["weight_decay"], []
+        momentum, decay = group["momentum"], group["weight_decay"]
+        wanted: list[Tensor] = []
+        moves: list[Tensor] = []
         for weight in weights:
             assert weight.grad is not None
             gradient = weight.grad.add(weight, alpha=decay)
@@ -78,7 +80,11 @@ class Muon(torch.optim.SGD):
                 state["momentum_buffer"] = torch.zeros_like(weight)
             mean = state["momentum_buffer"].mul_(momentum).add_(gradient)
             wanted.append(gradient.add(mean, alpha=momentum).flatten(1))
+            moves.append(weight.grad.any())
         steps = orthogonal(torch.stack(wanted).to(self._dtype))
+        # What learns nothing (a head whose loss has no weight) would go its whole way along the
+        # decay, to nothing within some hundred steps.
+        steps = steps * torch.stack(moves).view(-1, 1, 1)
         outputs, inputs = steps.shape[1:]
         rate = group["lr"] * max(1.0, outputs / inputs) ** 0.5
         for weight, step in zip(weights, steps, strict=True):

@@ -201,13 +201,17 @@ def _train_source(
 def seen_positions(
     store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Of the positions a sampler sweeps (games with a result, in order): whether the same moves up
+    """Of the positions a sampler sweeps (behind the openings of games with a result, in order): whether the same moves up
     to and including the next one occur in a game of `train`. bool [N]."""
     shared = shared_prefix(store, train, games)
     parts = [
-        np.arange(length) < known
-        for known, length, result in zip(
-            shared, store.lengths[games], store.results[games], strict=True
+        np.arange(opening, length) < known
+        for known, opening, length, result in zip(
+            shared,
+            store.opening_plies[games],
+            store.lengths[games],
+            store.results[games],
+            strict=True,
         )
         if abs(int(result)) <= 1
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.store import Store
+from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
@@ -79,6 +80,21 @@ def test_ply_classes() -> None:
     assert {title: where.sum() for title, where in classes.items()} == {
         "0-19": 2, "20-39": 1, "80-99": 1, "100+": 2,
     }  # fmt: skip
+
+
+def test_seen_positions_leave_openings_out(
+    store: Path, xiangqi: VariantSpec, tmp_path: Path
+) -> None:
+    with StoreWriter(tmp_path / "opened.store", xiangqi) as writer:
+        for number, record in enumerate(Store(store, xiangqi).games(range(12))):
+            opening = record.plies if number == 5 else number
+            writer.add(replace(record, tags={"OpeningPlies": str(opening)}))
+    opened, games = Store(tmp_path / "opened.store", xiangqi), np.arange(4, 10)
+    source = Sampler(opened, Encoder(xiangqi), batch=64, games=games)
+    seen = seen_positions(opened, games, games)
+    assert seen.all() and len(seen) == source.positions
+    part = seen_positions(opened, np.array([4, 11]), games)
+    assert part[: opened.lengths[4] - 4].all() and len(part) == source.positions
 
 
 def test_seen_positions_follow_the_sweep(store: Path, xiangqi: VariantSpec) -> None:
