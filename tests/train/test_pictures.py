@@ -40,6 +40,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canvas, "DPI", 30)
 
 
+def test_many_series_can_be_told_apart() -> None:
+    assert len({tuple(canvas.series(number).values()) for number in range(49)}) == 49
+
+
 def pixels(shown: canvas.Picture) -> np.ndarray:
     image = np.asarray(Image.open(io.BytesIO(shown.png)).convert("RGB"))
     assert image.std() > 5, "an empty picture"

@@ -86,10 +86,11 @@ def shares_axis(axis: Any, right: float) -> None:
 
 
 def series(number: int) -> dict[str, Any]:
-    """Colour and marker of the n-th of several things."""
+    """Colour and marker of the n-th of several things; of the first 49 no two have both alike."""
+    again = number // len(SERIES)
     return {
         "color": SERIES[number % len(SERIES)],
-        "marker": MARKERS[number % len(MARKERS)],
+        "marker": MARKERS[(number + again) % len(MARKERS)],
     }
 
 
