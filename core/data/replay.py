@@ -97,9 +97,9 @@ def replay_games(
     """Replay every game once, keeping every `stride`-th position.
 
     `frames[frame_first[g] + k]` becomes the position of game g before ply k * stride. `seen`
-    int8 [N] becomes how often each sampled position occurred before, where `keys` has room for the longest
-    game; where keys is empty nothing is counted. Returns the number of games replayed: fewer than
-    G where a code of the next one is no move of the position it meets.
+    int8 [N] becomes how often each sampled position occurred before, where `keys` has room for the
+    longest game; where keys is empty nothing is counted. Returns the number of games replayed: fewer
+    than G where a code of the next one is no move of the position it meets.
     """
     counting = keys.shape[0] > 0
     work = np.empty(1, frames.dtype)
@@ -162,8 +162,8 @@ def fill(
 
     T rules tables; E input program; C policy of the codes; A policy of the actions;
     `skipped` int64 [G] plies before a game's first sample; `cumulative` int64 [G + 1] sampled
-    positions before each game; `stride` to `seen` as `replay_games` left
-    them; `forget` share of samples whose move number restarts at 1. Writes planes [B, C * H * W],
+    positions before each game; `stride` to `seen` as `replay_games` left them; `forget` share of
+    samples whose move number restarts at 1. Writes planes [B, C * H * W],
     actions [B], values [B], plies_left [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
     (game, ply) in `failure`.
     """

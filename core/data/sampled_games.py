@@ -97,7 +97,8 @@ class SampledGames:
         labels: Labels,
     ) -> SampledGames:
         """The chosen `games` of each store, all by default; those without a result or a move behind
-        their opening are left out. Raises ValueError where stores and games are not of the same number."""
+        their opening are left out. Raises ValueError where stores and games are not of the same
+        number."""
         listed = list(stores) if isinstance(stores, Sequence) else [stores]
         if games is None:
             chosen: list[NDArray[np.integer] | None] = [None] * len(listed)
@@ -112,12 +113,12 @@ class SampledGames:
         for number, (store, games_) in enumerate(zip(listed, chosen, strict=True)):
             every = np.arange(len(store.results)) if games_ is None else np.asarray(games_)
             offsets = np.asarray(store.offsets, np.int64)
-            openings = np.asarray(getattr(store, "opening_plies", np.zeros(len(offsets) - 1)), "i8")
-            chosen_plies = np.diff(offsets) - openings
-            kept = every[(np.abs(store.results[every]) <= 1) & (chosen_plies[every] > 0)]
+            openings = getattr(store, "opening_plies", np.zeros(len(offsets) - 1, np.int64))
+            behind = np.diff(offsets) - openings
+            kept = every[(np.abs(store.results[every]) <= 1) & (behind[every] > 0)]
             firsts.append(offsets[kept] + code_base)
             skipped.append(openings[kept])
-            plies.append(chosen_plies[kept])
+            plies.append(behind[kept])
             start_of.append(np.asarray(store.start_of)[kept] + start_base)
             results.append(np.asarray(store.results)[kept])
             origins.append(np.stack([np.full_like(kept, number), kept], axis=1))

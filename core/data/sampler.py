@@ -3,9 +3,9 @@
 Stores hold games, not planes. A sample is (game, ply): the position before that ply, the move
 played in it, and the game's result as its mover sees it. Games without a known result give no
 samples, and plies that neither player chose (`OpeningPlies` in a game's headers: a line given to
-both, moves drawn by lot) none either. Batches are made by compiled code without the GIL (`replay.py`), ahead of the trainer in
-background threads; what a step contains depends on seed and step alone, so training resumes
-anywhere by naming the step.
+both, moves drawn by lot) none either. Batches are made by compiled code without the GIL
+(`replay.py`), ahead of the trainer in background threads; what a step contains depends on seed and
+step alone, so training resumes anywhere by naming the step.
 
 With mirroring every position is two samples, itself and its left-right image (thesis section 4.4).
 
@@ -366,7 +366,8 @@ class Sampler(BatchMaker):
             self.encoder.planes(position, out.planes[k : k + 1], mirrored=mirrored)
             out.action[k] = self._mirror_actions[action] if mirrored else action
             out.value[k] = games.results[game] * (-1 if side else 1)
-            out.plies_left[k] = games.plies[game] - ply
+            sampled = games.cumulative[game + 1] - games.cumulative[game]
+            out.plies_left[k] = games.skipped[game] + sampled - ply
             out.positions[k] = position[0]
             if self.labels == "visits":
                 _played_alone(out.part(k, k + 1))

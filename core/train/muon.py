@@ -24,8 +24,8 @@ ITERATIONS = 5
 class Muon(torch.optim.SGD):
     """SGD with Nesterov momentum whose steps are orthogonalised for the kernels of convolutions.
 
-    The step of a kernel of O outputs and n inputs (channels times squares) is U · √max(1, O / n)
-    times the learning rate, where U [O, n] has singular values of about one.
+    The step of a kernel [O, I, h, w], as a matrix of O rows and n = I h w columns, is
+    U · √max(1, O / n) times the learning rate, where U [O, n] has singular values of about one.
 
     net: of which the parameters with gradients are trained. dtype: of the products that
     orthogonalise.
@@ -71,7 +71,7 @@ class Muon(torch.optim.SGD):
         """The step of kernels of one shape, orthogonalised together."""
         momentum, decay = group["momentum"], group["weight_decay"]
         wanted: list[Tensor] = []
-        moves: list[Tensor] = []
+        learns: list[Tensor] = []
         for weight in weights:
             assert weight.grad is not None
             gradient = weight.grad.add(weight, alpha=decay)
@@ -80,11 +80,11 @@ class Muon(torch.optim.SGD):
                 state["momentum_buffer"] = torch.zeros_like(weight)
             mean = state["momentum_buffer"].mul_(momentum).add_(gradient)
             wanted.append(gradient.add(mean, alpha=momentum).flatten(1))
-            moves.append(weight.grad.any())
+            learns.append(weight.grad.any())
         steps = orthogonal(torch.stack(wanted).to(self._dtype))
         # What learns nothing (a head whose loss has no weight) would go its whole way along the
         # decay, to nothing within some hundred steps.
-        steps = steps * torch.stack(moves).view(-1, 1, 1)
+        steps = steps * torch.stack(learns).view(-1, 1, 1)
         outputs, inputs = steps.shape[1:]
         rate = group["lr"] * max(1.0, outputs / inputs) ** 0.5
         for weight, step in zip(weights, steps, strict=True):

@@ -201,8 +201,8 @@ def _train_source(
 def seen_positions(
     store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Of the positions a sampler sweeps (behind the openings of games with a result, in order): whether the same moves up
-    to and including the next one occur in a game of `train`. bool [N]."""
+    """Of the positions a sampler sweeps (behind the openings of games with a result, in order):
+    whether the same moves up to and including the next one occur in a game of `train`. bool [N]."""
     shared = shared_prefix(store, train, games)
     parts = [
         np.arange(opening, length) < known
