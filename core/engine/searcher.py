@@ -35,17 +35,9 @@ LEAST_SHARE = 1 / 30
 """A search may take this share of the time left, up to LEAST_SECONDS, however late it begins: on a
 busy machine nearly all of a short time is gone before, and a move without one look at the net is
 worth less than the time."""
-EMERGENCY = 0.04
-"""Seconds left, overhead taken off, below which nothing is begun: waking a thread may take longer
-than the increment on a busy machine."""
-HURRY = 0.13
-"""Seconds left, overhead taken off, below which a move that has less than SCARCE for itself is played
-after one question to the net: on a busy machine a thread may wake up a tenth of a second late, and
-the time is worth more kept for that than spent on a few simulations."""
-SCARCE = 0.02
 LOOK, LOOK_SHARE = 0.03, 1 / 3
-"""Seconds, and share of the time left, that this one question may take: a large net may need more and
-then would take the time and answer nothing."""
+"""Seconds, and share of the time left, that a single question to the net may take: a large net may need
+more and then would take the time and answer nothing."""
 NEVER = math.inf
 
 
@@ -126,9 +118,26 @@ class Searcher:
     ) -> Report:
         """Search until a limit, the clock or the client ends it, and wait where the client wants
         to say when it gets the move. The game is set already."""
-        hurried = self._hurried(task, manager)
+        clock = None if task.go.waits else task.clock
+        if clock is None:
+            return self._searched(search, task, manager, on_report)[0]
+        manager.lag.shown(task.own_moves, clock.remaining)
+        hurried = self._hurried(task, clock, manager)
         if hurried is not None:
-            return search.run(hurried, moves=task.allowed, multipv=task.multipv)
+            report, meant = search.run(hurried, moves=task.allowed, multipv=task.multipv), 0.0
+        else:
+            report, meant = self._searched(search, task, manager, on_report)
+        manager.lag.sent(task.own_moves, clock.remaining, clock.increment, meant)
+        return report
+
+    def _searched(
+        self,
+        search: Searching,
+        task: Task,
+        manager: TimeManager,
+        on_report: Callable[[Report], None],
+    ) -> tuple[Report, float]:
+        """The report of a search that the clock's thread watches, and the seconds meant for it."""
         watch = _Watch(search, task, manager, self.control)
         thread = threading.Thread(target=watch.run, name="clock", daemon=True)
         thread.start()
@@ -143,23 +152,20 @@ class Searcher:
             watch.end()
             thread.join()
         self._hold(task)
-        return report
+        return report, watch.meant
 
-    def _hurried(self, task: Task, manager: TimeManager) -> Limits | None:
+    def _hurried(self, task: Task, clock: Clock, manager: TimeManager) -> Limits | None:
         """Limits of a move for which there is hardly any time, None where there is."""
         from variant_ai.core.search.limits import Limits
 
-        clock = task.clock
-        if task.go.waits or clock is None:
+        pace = manager.pace(clock, task.own_moves)
+        if pace == "search":
             return None
-        left = clock.remaining - task.overhead
-        if left < EMERGENCY:
+        if pace == "at once":
             return Limits(movetime=0.0)
-        if left < HURRY and manager.budget(clock, task.own_moves).maximum < SCARCE:
-            look = min(LOOK, LOOK_SHARE * left)
-            movetime = task.movetime
-            return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
-        return None
+        look = min(LOOK, LOOK_SHARE * (clock.remaining - task.overhead))
+        movetime = task.movetime
+        return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
 
     def _hold(self, task: Task) -> None:
         """A search that ended by itself under `infinite` or `ponder` keeps its move."""
@@ -188,6 +194,8 @@ class _Watch:
         self._budget: Budget | None = None
         self._least_end = 0.0
         self._waiting = task.go.waits
+        self.meant = 0.0
+        """Seconds that the search took, as far as they were given to it; known once it has ended."""
         if not self._waiting:
             self._start_clock(task.at)
 
@@ -214,6 +222,7 @@ class _Watch:
 
     def end(self) -> None:
         """The search has returned."""
+        self.meant = min(time.perf_counter(), self._deadline()) - self._started
         self._ended.set()
         with self.control.changed:
             self.control.changed.notify_all()

@@ -4,8 +4,11 @@
                    from 40 own moves on: 0.05 · remaining + 0.7 · increment
     moves to go    an equal share of the remaining time + 0.7 · increment
 
-All times are seconds. A `TimeManager` serves one player in one game; it knows no board and no
-engine: whoever runs the search tells it what the search has found (`Progress`) and asks `verdict`.
+All times are seconds. A `TimeManager` serves one player; it knows no board and no engine: whoever
+runs the search tells it what the search has found (`Progress`) and asks `verdict`.
+
+The papers' rules hold while a move's lag (`Lag`) is small against its time. Where hardly any time is
+left, the clock is worth more kept than spent (`TimeManager.pace`).
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+from variant_ai.core.search.lag import Lag
 
 GAME_LENGTH = 50
 PROPORTIONAL_FROM = 40
@@ -31,7 +36,19 @@ before it."""
 LEAST = 0.001
 """Seconds given where nothing is left, or less than nothing: some clients show negative times."""
 
+NO_TIME = 0.04
+"""Seconds left, overhead taken off, below which nothing is begun: waking a thread may take longer
+than the increment on a busy machine."""
+LITTLE_TIME = 0.13
+"""Seconds left, overhead taken off, below which a move that has less than SCARCE for itself is played
+after one question to the net: the time is worth more kept for a thread that wakes up a tenth of a
+second late than spent on a few simulations."""
+SCARCE = 0.02
+NO_TIME_LAGS, LITTLE_TIME_LAGS = 2.0, 4.0
+"""The same two bounds in the greatest lags seen, where that is more."""
+
 Verdict = Literal["one move", "easy", "early stop", "time"]
+Pace = Literal["search", "look", "at once"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +94,8 @@ class Progress:
 class TimeManager:
     """Gives a budget for each move, and says when to stop within it.
 
-    overhead: seconds between the engine's move and the clock that stops (thesis: 20 ms).
+    overhead: seconds between the engine's move and the clock that stops (thesis: 20 ms); the usual
+        lag is taken for it where it is seen to be more.
     jitter: 0.1 varies the time by up to 10 % either way, for games with people (000 eq. 9).
     early_stop: whether a search ends once its leader cannot be overtaken any more.
     """
@@ -90,6 +108,8 @@ class TimeManager:
         early_stop: bool = True,
         rng: np.random.Generator | None = None,
     ) -> None:
+        self.lag = Lag()
+        """What moves took beyond what they should have; whoever sees a client's clock tells it."""
         self.overhead = overhead
         self.jitter = jitter
         self.early_stop = early_stop
@@ -99,11 +119,12 @@ class TimeManager:
 
     def budget(self, clock: Clock, own_moves: int) -> Budget:
         """own_moves: moves the player has made in the game, those of an opening book included."""
-        left = max(clock.remaining - self.overhead, LEAST)
+        cost = self._cost
+        left = max(clock.remaining - cost, LEAST)
         if clock.moves_to_go:
             moves = clock.moves_to_go
-            # each of the moves costs the overhead once
-            share = max(clock.remaining - moves * self.overhead, LEAST) / moves
+            # each of the moves costs it once
+            share = max(clock.remaining - moves * cost, LEAST) / moves
             target = min(share + INCREMENT_SHARE * clock.increment, left)
             cap = left if moves == 1 else left * CRITICAL_SHARE * TARGET_CAP
         else:
@@ -112,12 +133,26 @@ class TimeManager:
             else:
                 share = PROPORTION * clock.remaining
             target = share + INCREMENT_SHARE * clock.increment
-            target = min(target - self.overhead, TARGET_CAP * left)
+            target = min(target - cost, TARGET_CAP * left)
             cap = left * CRITICAL_SHARE * TARGET_CAP
         if self.jitter > 0:
             target *= 1.0 + self._rng.uniform(-self.jitter, self.jitter)
         target = max(min(target, cap), LEAST)
         return Budget(target, max(min(CRITICAL_SHARE * target, cap), LEAST))
+
+    def pace(self, clock: Clock, own_moves: int) -> Pace:
+        """Whether there is time to search at all: "look" is one question to the net, "at once" not
+        even that."""
+        left, worst = clock.remaining - self._cost, self.lag.worst
+        if left < max(NO_TIME, NO_TIME_LAGS * worst):
+            return "at once"
+        little = left < max(LITTLE_TIME, LITTLE_TIME_LAGS * worst)
+        return "look" if little and self.budget(clock, own_moves).maximum < SCARCE else "search"
+
+    @property
+    def _cost(self) -> float:
+        """Seconds that a move takes beside the search."""
+        return max(self.overhead, self.lag.usual)
 
     def is_critical(self, q: float) -> bool:
         """Whether the candidate is 0.1 worse than the last move played was."""
@@ -145,6 +180,7 @@ class TimeManager:
     def forget(self) -> None:
         """A new game."""
         self.last_q = None
+        self.lag.forget_game()
 
     def _decided(self, progress: Progress, end: float) -> bool:
         """Whether all visits to come would not bring the second move past the first."""
