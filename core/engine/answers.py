@@ -75,8 +75,7 @@ def _draws(game: Game, move: int) -> bool:
     outcome = rules.outcome(after)
     if outcome is not None:
         return outcome.winner is None
-    earlier = sum(int(p["key"][0]) == int(after["key"][0]) for p in game.positions)
-    return earlier + 1 >= rules.spec.rules.repetition.fold
+    return game.times_seen(int(after["key"][0])) + 1 >= rules.spec.rules.repetition.fold
 
 
 def per_mille(line: Line) -> tuple[int, int, int]:

@@ -42,7 +42,8 @@ class Found:
     move: str
     ponder: str | None
     report: Report
-    info: Info | None
+    infos: tuple[Info, ...]
+    """One of each line of the report, the best first."""
 
 
 class Player:
@@ -272,7 +273,7 @@ class Player:
             uci(types, files, best),
             None if report.ponder is None else uci(types, files, report.ponder),
             report,
-            next(info_of(game, report, wdl=False), None),
+            tuple(info_of(game, report, wdl=options.is_on("UCI_ShowWDL"))),
         )
 
     def _playable(self, game: Game) -> Game:

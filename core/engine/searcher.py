@@ -193,9 +193,11 @@ class _Watch:
         self._started = task.at
         self._budget: Budget | None = None
         self._least_end = 0.0
+        self._given = NEVER
         self._waiting = task.go.waits
         self.meant = 0.0
-        """Seconds that the search took, as far as they were given to it; known once it has ended."""
+        """Seconds that the search took, as far as they were given to it; known once it has ended. What
+        went before a late start was not."""
         if not self._waiting:
             self._start_clock(task.at)
 
@@ -222,7 +224,7 @@ class _Watch:
 
     def end(self) -> None:
         """The search has returned."""
-        self.meant = min(time.perf_counter(), self._deadline()) - self._started
+        self.meant = min(time.perf_counter() - self._started, self._given)
         self._ended.set()
         with self.control.changed:
             self.control.changed.notify_all()
@@ -264,6 +266,7 @@ class _Watch:
             left = max(clock.remaining - self.task.overhead, 0.0)
             least = min(LEAST_SECONDS, LEAST_SHARE * left)
             self._least_end = time.perf_counter() + least
+            self._given = max(self._budget.maximum, least)
 
     def _over(self) -> bool:
         control, task = self.control, self.task
@@ -290,7 +293,7 @@ class _Watch:
         task = self.task
         if task.nodes is None and task.go.depth is None:
             return False
-        report = self.search.report(1)
+        report = self.search.report(1, pv=False)
         if task.nodes is not None and report.visits >= task.nodes:
             return True
         return task.go.depth is not None and report.depth >= max(task.go.depth, 1)
@@ -299,7 +302,7 @@ class _Watch:
         """Whether the clock's rules for easy and decided positions end the search."""
         from variant_ai.core.search.clock import Progress
 
-        report = self.search.report(LINES_WATCHED)
+        report = self.search.report(LINES_WATCHED, pv=False)
         lines = report.lines
         if not lines or not report.visits:
             return False  # one look at the position, for the score, unless the time is over

@@ -417,9 +417,7 @@ class Session:
         if found is None:
             return Answer(move=None, lost=player.is_lost())
         report = found.report
-        lines: list[str] = []
-        for info in info_of(player.table().game, report, wdl=shows_wdl):
-            lines += dialect.info(info)
+        lines = [text for info in found.infos for text in dialect.info(info)]
         if self.debug:
             lines.append(dialect.message(_account(report, at)))
         offered = go.draw_offered or control.hit_with_draw(number)
@@ -429,7 +427,8 @@ class Session:
                 verdict = "resign"
             elif offered and report.lines and report.lines[0].q <= 0:
                 verdict = "draw"
-        return Answer(found.move, found.ponder, False, verdict, tuple(lines), found.info)
+        info = next(iter(found.infos), None)
+        return Answer(found.move, found.ponder, False, verdict, tuple(lines), info)
 
     def _perft(self, depth: int, number: int) -> None:
         total = 0

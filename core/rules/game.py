@@ -100,6 +100,10 @@ class Game:
             self._legal = self.rules.legal_moves(self.position)
         return self._legal
 
+    def times_seen(self, key: int) -> int:
+        """How often a position of this key has occurred, the last one included."""
+        return len(self._seen.get(key, ()))
+
     def lost_at_once(self) -> list[int]:
         """Legal moves with which the player to move loses the game by its rules of repetition."""
         fold = self.rules.spec.rules.repetition.fold

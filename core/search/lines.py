@@ -30,10 +30,6 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
     assert tree.game is not None
     position = tree.game.position
     fold = rules.spec.rules.repetition.fold
-    before: dict[int, int] = {}
-    for earlier in tree.game.positions:
-        key = int(earlier["key"][0])
-        before[key] = before.get(key, 0) + 1
     seen: set[int] = set()
     line: list[tuple[int, int]] = []
     while len(line) < LONGEST:
@@ -41,7 +37,7 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
         line.append((move, child))
         position = rules.play(position, move)
         key = int(position["key"][0])
-        if child == 0 or key in seen or before.get(key, 0) + 1 >= fold:
+        if child == 0 or key in seen or tree.game.times_seen(key) + 1 >= fold:
             break
         seen.add(key)
         record = tree.arrays.nodes[child]
@@ -90,9 +86,11 @@ def make_report(
     depth: int,
     stopped_by: str = "",
     rng: np.random.Generator | None = None,
+    pv: bool = True,
 ) -> Report:
     """The state of a search. `allowed`: moves of the root that may be played, None for all; `rng`:
-    draws the final move, None for a report on the way."""
+    draws the final move, None for a report on the way; `pv`: whether lines go on behind their first
+    move, which costs most of a report."""
     edges = tree.edges(tree.root)
     kept = np.arange(len(edges.moves))
     if allowed is not None:
@@ -119,7 +117,7 @@ def make_report(
     shown = ranked[: max(1, multipv)]
     lines = []
     for edge in shown:
-        pv = tuple(move for move, _ in line_of(tree, edge, part, params))
+        moves = tuple(m for m, _ in line_of(tree, edge, part, params)) if pv else ()
         q, draw = float(part.q[edge]), float(part.draws[edge])
         wdl = None
         if knows_draws and part.visits[edge]:
@@ -129,7 +127,7 @@ def make_report(
         lines.append(
             Line(
                 move=int(part.moves[edge]),
-                pv=pv,
+                pv=moves or (int(part.moves[edge]),),
                 visits=int(part.visits[edge]),
                 prior=float(part.priors[edge]),
                 q=q,

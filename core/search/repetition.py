@@ -30,14 +30,16 @@ table, a power of two of entries, `times` 0 where empty."""
 def past_of(keys: NDArray[np.uint64]) -> NDArray[np.void]:
     """The table of a game's position keys, the root's last."""
     size = 1 << (2 * len(keys)).bit_length()
-    past = np.zeros(size, PAST)
+    held, times, last = [0] * size, [0] * size, [0] * size
     for index, key in enumerate(keys.tolist()):
         at = key & (size - 1)
-        while past[at]["times"] and int(past[at]["key"]) != key:
+        while times[at] and held[at] != key:
             at = (at + 1) & (size - 1)
-        past[at]["key"] = key
-        past[at]["times"] += 1
-        past[at]["last"] = index
+        held[at] = key
+        times[at] += 1
+        last[at] = index
+    past = np.empty(size, PAST)
+    past["key"], past["times"], past["last"] = np.array(held, np.uint64), times, last
     return past
 
 

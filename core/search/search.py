@@ -159,10 +159,11 @@ class Search:
         left behind. Whoever asks the same evaluator himself calls this first."""
         self._pipeline.settle()
 
-    def report(self, multipv: int = 1) -> Report:
-        """What the search knows by now. From any thread."""
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
+        """What the search knows by now; without `pv` each line ends with its first move, and `seldepth`
+        says nothing. From any thread."""
         with self._lock:
-            return self._report(multipv)
+            return self._report(multipv, pv=pv)
 
     def root_visits(self) -> list[tuple[int, int]]:
         """What a policy may learn from the search: see `lines.visited_moves`. From any thread."""
@@ -227,6 +228,8 @@ class Search:
         """Have the root evaluated; why the search ends here, or an empty string."""
         if self.tree.root_is_open:
             return ""
+        if deadline is not None and time.perf_counter() >= deadline:
+            return "movetime"  # nobody would wait for the answer
         batch = self._batches[0]
         with self._lock:
             rows, _ = self.tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
@@ -444,7 +447,11 @@ class Search:
         return time.perf_counter() - self._begun
 
     def _report(
-        self, multipv: int, stopped_by: str = "", rng: np.random.Generator | None = None
+        self,
+        multipv: int,
+        stopped_by: str = "",
+        rng: np.random.Generator | None = None,
+        pv: bool = True,
     ) -> Report:
         tree = self.tree
         visits = tree.counter("visits")
@@ -460,6 +467,7 @@ class Search:
             depth=self._depth,
             stopped_by=stopped_by,
             rng=rng,
+            pv=pv,
         )
 
 

@@ -93,7 +93,7 @@ class FakeSearch:
                 visits += 1
         return self._report(multipv, stopped_by)
 
-    def report(self, multipv: int = 1) -> Report:
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
         return self._report(multipv, "")
 
     def _report(self, multipv: int, stopped_by: str) -> Report:
