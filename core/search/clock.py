@@ -44,7 +44,7 @@ LITTLE_TIME = 0.13
 after one question to the net: the time is worth more kept for a thread that wakes up a tenth of a
 second late than spent on a few simulations."""
 SCARCE = 0.02
-NO_TIME_LAGS, LITTLE_TIME_LAGS = 2.0, 4.0
+NO_TIME_LAGS, LITTLE_TIME_LAGS = 3.0, 6.0
 """The same two bounds in the greatest lags seen, where that is more."""
 
 Verdict = Literal["one move", "easy", "early stop", "time"]

@@ -86,8 +86,8 @@ def test_pace_by_the_time_left() -> None:
     assert paces == ["at once", "look", "look", "search"]
     # an increment that pays for a search: nothing to hurry for
     assert manager.pace(Clock(0.14, 0.1), 45) == "search"
-    manager.lag.worst = 0.1
-    paces = [manager.pace(Clock(left, 0.01), 45) for left in (0.21, 0.23, 0.41, 0.43)]
+    manager.lag.worst = 0.07
+    paces = [manager.pace(Clock(left, 0.01), 45) for left in (0.22, 0.24, 0.43, 0.45)]
     assert paces == ["at once", "look", "look", "search"]
 
 
