@@ -24,6 +24,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.rules.conformance import check_rules, in_child
 from variant_ai.core.rules.game_conformance import check_game_ends
 from variant_ai.specs import VariantSpec, builtin_specs, load_spec
@@ -200,4 +201,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -21,6 +21,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry
 
@@ -140,4 +141,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

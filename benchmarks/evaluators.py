@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, make_evaluator
 from variant_ai.core.inference import openvino as ov
@@ -110,4 +111,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from variant_ai.cli.common import run_script
+
 PAIRINGS = (
     ("crazyhouse", "uci", "fairy-stockfish"),
     ("crazyhouse", "uci", "sjeng"),
@@ -99,4 +101,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

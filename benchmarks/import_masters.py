@@ -12,13 +12,13 @@ import argparse
 import io
 import json
 import resource
-import sys
 import time
 from functools import partial
 from pathlib import Path
 
 import zstandard
 
+from variant_ai.cli.common import run_script
 from variant_ai.cli.notations import make_resolver, readers
 from variant_ai.core.data.importer import Importer
 from variant_ai.core.data.record import GameRecord
@@ -68,4 +68,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

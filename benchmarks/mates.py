@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.data.store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
@@ -162,4 +163,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.rules.cache import FOLDER_VARIABLE, Number, Record, njit
 from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
@@ -228,4 +229,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.data.sampled_games import GameArrays
 from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.data.store import Store
@@ -217,4 +218,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -23,6 +23,7 @@ import threading
 import time
 from dataclasses import dataclass
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules.game import Game
@@ -141,4 +142,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.data.store import Store, StoreWriter
 
 BYTES_TARGET = 1.7
@@ -112,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -25,6 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from variant_ai.cli.common import run_script
 from variant_ai.core.data.mixture import MixedSampler
 from variant_ai.core.data.sampler import Sampler
 from variant_ai.core.encoding import Encoder
@@ -338,4 +339,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

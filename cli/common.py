@@ -244,6 +244,20 @@ def reported_errors() -> Iterator[None]:
         raise CommandError(_os_message(error)) from error
 
 
+def run_script(main: Callable[[], int | None]) -> NoReturn:
+    """End a program that stands beside the commands (`benchmarks/`) as they end: mistakes of the user
+    in one sentence, Ctrl-C without a traceback."""
+    try:
+        with reported_errors():
+            status = main() or 0
+    except CommandError as error:
+        error.show()
+        status = error.exit_code
+    except KeyboardInterrupt:
+        status = EXIT_INTERRUPTED
+    sys.exit(status)
+
+
 def _os_message(error: OSError) -> str:
     if error.strerror is None:
         return str(error) or type(error).__name__

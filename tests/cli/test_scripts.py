@@ -1,0 +1,55 @@
+"""Programs beside the commands end as commands do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from variant_ai.cli.common import EXIT_ERROR, EXIT_INTERRUPTED, run_script
+from variant_ai.specs.errors import DataError
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def ended(error: BaseException | None, returned: int | None = None) -> object:
+    """Exit status of a program that raises or returns this."""
+
+    def main() -> int | None:
+        if error is not None:
+            raise error
+        return returned
+
+    with pytest.raises(SystemExit) as end:
+        run_script(main)
+    return end.value.code
+
+
+def test_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(None) == 0
+    assert ended(None, 3) == 3
+    assert ended(KeyboardInterrupt()) == EXIT_INTERRUPTED
+    assert capsys.readouterr().err == ""
+    assert ended(DataError("a.store: is empty")) == EXIT_ERROR
+    assert "a.store: is empty" in capsys.readouterr().err
+    assert ended(FileNotFoundError(2, "No such file or directory", "b.pgn")) == EXIT_ERROR
+    assert "b.pgn: No such file or directory" in capsys.readouterr().err
+
+
+def test_errors_of_the_program_keep_their_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_script(lambda: 1 // 0)
+
+
+def test_a_benchmark_of_no_such_variant() -> None:
+    if not BENCHMARKS.is_dir():
+        pytest.skip("needs the folder benchmarks/ of the sources")
+    script = BENCHMARKS / "evaluators.py"
+    done = subprocess.run(
+        [sys.executable, script, "--variant", "nosuch"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == EXIT_ERROR
+    assert "nosuch" in done.stderr
+    assert "Traceback" not in done.stderr
