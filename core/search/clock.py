@@ -36,16 +36,14 @@ before it."""
 LEAST = 0.001
 """Seconds given where nothing is left, or less than nothing: some clients show negative times."""
 
-NO_TIME = 0.04
-"""Seconds left, overhead taken off, below which nothing is begun: waking a thread may take longer
-than the increment on a busy machine."""
-LITTLE_TIME = 0.13
-"""Seconds left, overhead taken off, below which a move that has less than SCARCE for itself is played
-after one question to the net: the time is worth more kept for a thread that wakes up a tenth of a
-second late than spent on a few simulations."""
+NO_TIME, LITTLE_TIME = 3.0, 6.0
+"""How often the greatest lag must fit into the time left, overhead taken off: below the first nothing
+is begun, below the second a move that has less than SCARCE for itself is played after one question to
+the net. Lags come in rows, and the time is worth more kept for them than spent on a few simulations."""
 SCARCE = 0.02
-NO_TIME_LAGS, LITTLE_TIME_LAGS = 3.0, 6.0
-"""The same two bounds in the greatest lags seen, where that is more."""
+SMALLEST_LAG = 0.04
+"""Seconds taken for the greatest lag where less was seen: on a busy machine a thread may wake up as
+late as that at any time."""
 
 Verdict = Literal["one move", "easy", "early stop", "time"]
 Pace = Literal["search", "look", "at once"]
@@ -143,11 +141,11 @@ class TimeManager:
     def pace(self, clock: Clock, own_moves: int) -> Pace:
         """Whether there is time to search at all: "look" is one question to the net, "at once" not
         even that."""
-        left, worst = clock.remaining - self._cost, self.lag.worst
-        if left < max(NO_TIME, NO_TIME_LAGS * worst):
+        left, lag = clock.remaining - self._cost, max(self.lag.worst, SMALLEST_LAG)
+        if left < NO_TIME * lag:
             return "at once"
-        little = left < max(LITTLE_TIME, LITTLE_TIME_LAGS * worst)
-        return "look" if little and self.budget(clock, own_moves).maximum < SCARCE else "search"
+        scarce = left < LITTLE_TIME * lag and self.budget(clock, own_moves).maximum < SCARCE
+        return "look" if scarce else "search"
 
     @property
     def _cost(self) -> float:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from toy_engine import SHORT, ToyEngine, generator, played
 
-from variant_ai.core.arena.blunders import SHORTEST, BlunderRule, filtered, last_blunder
 from variant_ai.core.arena.generate import (
     MAX_FAILURES,
     Dropped,
@@ -21,107 +20,22 @@ from variant_ai.core.arena.generate import (
     number_of,
 )
 from variant_ai.core.arena.generated import GeneratedGames, journal_path
-from variant_ai.core.arena.openings import Opening, read_lines, read_positions
-from variant_ai.core.arena.referee import MOVE_LIMIT, ResignRule
 from variant_ai.core.arena.self_play import UciSelfPlayer
-from variant_ai.core.arena.uci_client import GAMES_FOLDERS, Answer, UciClient, engine_command
-from variant_ai.core.data.move_lists import MoveListReader
+from variant_ai.core.arena.uci_client import GAMES_FOLDERS, UciClient, engine_command
 from variant_ai.core.data.record import MATE, GameRecord
-from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import core_notations, uci
 from variant_ai.core.rules.position import Position
 from variant_ai.plugins import registry
 from variant_ai.specs import DataError, EngineError
 
 VARIANTS = sorted(name for name, e in registry().variants.items() if e.plugin == name)
-SHORT = GenerateSettings(games=3, nodes=1, max_plies=16, move_timeout=20)
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
 def rules(request: pytest.FixtureRequest) -> Rules:
     return make_rules(registry().variant(request.param))
-
-
-@pytest.fixture(scope="module")
-def one_rules() -> Rules:
-    return make_rules(registry().variant(VARIANTS[0]))
-
-
-class ToyEngine(UciClient):
-    """An engine without a process: plays the first legal move, and does wrong on demand.
-
-    The real client is tested against real processes elsewhere.
-    """
-
-    def __init__(self, rules: Rules, wrong: str = "", at: tuple[int, ...] = ()) -> None:
-        super().__init__(["toy"])
-        self.rules, self.wrong, self.at = rules, wrong, at
-        self.games = self.starts = 0
-        self.up = False
-
-    @property
-    def running(self) -> bool:
-        return self.up
-
-    def start(self) -> None:
-        self.name, self.up = "Toy 1.0", True
-        self.starts += 1
-
-    def kill(self) -> None:
-        self.up = False
-
-    def close(self) -> None:
-        self.kill()
-
-    def set_variant(self, name: str) -> None:
-        assert name == self.rules.spec.fairy
-
-    def new_game(self) -> None:
-        assert self.up
-        self.games += 1
-
-    def asked(self, limits: Mapping[str, int]) -> None:
-        """For tests: told of every search."""
-
-    def go(
-        self,
-        fen: str,
-        moves: Sequence[str] = (),
-        *,
-        limits: Mapping[str, int],
-        timeout: float,
-        grace: float = 0.0,
-    ) -> Answer:
-        assert self.up and limits["nodes"] > 0
-        self.asked(limits)
-        if self.wrong and (not self.at or self.games in self.at):
-            if self.wrong == "fails":
-                raise EngineError("engine Toy died")
-            return Answer({"illegal": "a1a1", "garbage": "?!", "no move": None}[self.wrong])
-        game = Game.from_uci(self.rules, fen, moves)
-        move = int(min(game.legal_moves()))
-        return Answer(uci(self.rules.types, self.rules.spec.board.files, move), len(moves))
-
-
-def generator(
-    rules: Rules, settings: GenerateSettings, wrong: str = "", at: tuple[int, ...] = ()
-) -> GameGenerator:
-    return GameGenerator(
-        rules,
-        lambda: UciSelfPlayer(ToyEngine(rules, wrong, at), rules.spec.fairy),
-        settings,
-    )
-
-
-def played(made: GameGenerator) -> tuple[list[GameRecord], list[Dropped]]:
-    games: list[GameRecord] = []
-    dropped: list[Dropped] = []
-    for item in made.games():
-        (games if isinstance(item, GameRecord) else dropped).append(item)  # type: ignore[arg-type]
-    return games, dropped
 
 
 def test_games_are_legal_and_end_as_their_record_says(rules: Rules) -> None:
@@ -331,192 +245,6 @@ def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_pa
         assert Dropped(7, "engine died") in after
         journal.remove()
     assert not journal_path(store).exists()
-
-
-# --- filters -------------------------------------------------------------------------------------
-
-
-class Scripted(ToyEngine):
-    """Scores by game ply, 0 where nothing is said."""
-
-    def __init__(self, rules: Rules, scores: Mapping[int, int]) -> None:
-        super().__init__(rules)
-        self.scores = scores
-
-    def go(
-        self,
-        fen: str,
-        moves: Sequence[str] = (),
-        *,
-        limits: Mapping[str, int],
-        timeout: float,
-        grace: float = 0.0,
-    ) -> Answer:
-        answer = super().go(fen, moves, limits=limits, timeout=timeout)
-        return replace(answer, score=self.scores.get(len(moves), 0))
-
-
-def scripted(
-    rules: Rules, scores: Mapping[int, int], **said: Any
-) -> tuple[list[GameRecord], list[Dropped]]:
-    settings = replace(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
-    made = GameGenerator(
-        rules, lambda: UciSelfPlayer(Scripted(rules, scores), rules.spec.fairy), settings
-    )
-    return played(made)
-
-
-@pytest.mark.parametrize(
-    ("scores", "both", "plies", "result"),
-    [
-        # the side of the even plies is lost three times in a row, and the game ends there
-        ({4: -900, 6: -950, 8: -900}, False, 9, "0-1"),
-        ({5: -900, 7: -900, 9: -2000}, False, 10, "1-0"),
-        # once too few, or with a better score between
-        ({4: -900, 6: -950, 8: -899}, False, 30, "1/2-1/2"),
-        # the other side must say so too
-        ({4: -900, 6: -950, 8: -900}, True, 30, "1/2-1/2"),
-        ({4: -900, 6: -950, 8: -900, 3: 900, 5: 900, 7: 900}, True, 9, "0-1"),
-    ],
-)
-def test_lost_games_are_ended(
-    one_rules: Rules, scores: dict[int, int], both: bool, plies: int, result: str
-) -> None:
-    ((record,), dropped) = scripted(one_rules, scores, resign=ResignRule(3, 900, both))
-    assert (record.plies, record.result, dropped) == (plies, result, [])
-    resigned = result != "1/2-1/2"
-    assert record.termination == ("adjudicated: resign rule" if resigned else MOVE_LIMIT)
-
-
-def test_the_last_blunder_is_found() -> None:
-    # ply 2 is called equal by its mover, and +5 by who answers
-    assert last_blunder([0, 0, 0, 500, -500, 500], 400) == 2
-    assert last_blunder([0, 0, 0, 500, -500, 500], 500) is None
-    # a mate that is lost again costs no more than a won game
-    assert last_blunder([MATE - 3, 200], 1100) == 0
-    assert last_blunder([MATE - 3, 200], 1200) is None
-    assert last_blunder([MATE - 3, -900, 950], 100) is None
-    # what was drawn by lot is nobody's blunder, and the last move has no answer
-    assert last_blunder([0, None, 800, -800], 400) is None
-    assert last_blunder([0, 0, 900], 900) is None
-    assert last_blunder([], 1) is None
-
-
-def test_games_with_blunders_are_dropped(one_rules: Rules) -> None:
-    made = GameGenerator(
-        one_rules,
-        lambda: UciSelfPlayer(Scripted(one_rules, {10: 500}), one_rules.spec.fairy),
-        replace(SHORT, blunder=BlunderRule(400)),
-    )
-    seen: list[Ended] = []
-    with pytest.raises(EngineError, match="none of the last 100 games was kept"):
-        seen.extend(made.games())
-    assert {game.reason for game in seen if isinstance(game, Dropped)} == {"blunder"}
-    kept, dropped = scripted(one_rules, {7: 500}, blunder=BlunderRule(500))
-    assert len(kept) == 1 and dropped == []
-
-
-def test_games_are_cut_behind_their_last_blunder(one_rules: Rules) -> None:
-    # the mover of ply 8 believes in 0, the other side in +7 from then on
-    scores = {ply: 700 if ply % 2 else -700 for ply in range(9, 30)}
-    ((whole,), _) = scripted(one_rules, scores)
-    ((record,), dropped) = scripted(one_rules, scores, blunder=BlunderRule(400, "cut"))
-    assert dropped == [] and record.tags["CutPlies"] == "9"
-    assert record.moves == whole.moves[9:]
-    assert record.scores is not None and whole.scores is not None
-    assert record.scores == whole.scores[9:] and record.scores[0] == 700
-    game = Game(one_rules)
-    for move in whole.moves[:9]:
-        game.push(move)
-    assert record.start_fen == game.fen()
-    assert (record.result, record.termination) == (whole.result, whole.termination)
-
-
-def test_what_is_too_short_or_ends_otherwise_is_not_cut(one_rules: Rules) -> None:
-    ((whole,), _) = scripted(one_rules, {})
-    late = BlunderRule(400, "cut")
-    scores = [0] * (whole.plies - SHORTEST)
-    short = replace(whole, scores=[*scores, 900, *[0] * (SHORTEST - 1)])
-    assert filtered(one_rules, short, late) is None
-    # a repetition of which a part is cut away is none
-    there_and_back = ["g1f3", "g8f6", "f3g1", "f6g8"] * 4
-    game = Game(one_rules)
-    for text in there_and_back:
-        if game.outcome() is None:
-            game.push_uci(text)
-    assert game.outcome() is not None
-    repeated = replace(whole, moves=list(game.moves), scores=[0, 900, *[0] * (game.ply - 2)])
-    assert filtered(one_rules, repeated, replace(late, drop=950)) == repeated
-    assert filtered(one_rules, repeated, late) is None
-
-
-# --- openings from a file ------------------------------------------------------------------------
-
-
-def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
-    game = Game(one_rules)
-    game.push(int(game.legal_moves()[0]))
-    first = game.fen()
-    game.push(int(game.legal_moves()[0]))
-    second = game.fen()
-    epd = " ".join(word for word in second.split() if not word.isdigit())
-    file = tmp_path / "lines.epd"
-    file.write_text(f'# two lines\n\n{first}\n{epd} bm a1a2; id "two; words";\n')
-    openings = read_positions(file, one_rules)
-    assert openings[0] == Opening(first)
-    assert openings[1].fen is not None and openings[1].fen.split()[0] == second.split()[0]
-    settings = replace(SHORT, openings=openings, random_plies=(1, 1))
-    games, dropped = played(generator(one_rules, settings))
-    assert dropped == []
-    assert [g.start_fen for g in games] == [first, openings[1].fen, first]
-    for record in games:
-        game = Game(one_rules, record.start_fen)
-        for move in record.moves:
-            assert move in game.legal_moves()
-            game.push(move)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "no opening in it"),
-        ("\nnot a position\n", r"lines.epd:2: "),
-        ("8/8 w\n", r"lines.epd:1: "),
-    ],
-)
-def test_bad_opening_files(one_rules: Rules, tmp_path: Path, text: str, reason: str) -> None:
-    file = tmp_path / "lines.epd"
-    file.write_text(text)
-    with pytest.raises(DataError, match=reason):
-        read_positions(file, one_rules)
-
-
-def test_lines_of_games_are_openings(one_rules: Rules, tmp_path: Path) -> None:
-    file = tmp_path / "lines.pgn"
-    line = Game(one_rules)
-    while line.ply < 6:
-        line.push(int(line.legal_moves()[-1]))
-    texts = line.uci_moves()
-    file.write_text(f"{' '.join(texts[:3])}\n{' '.join(texts)}\n{' '.join(texts)}\n")
-    openings = read_lines(
-        file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations())
-    )
-    assert openings == tuple(Opening(None, tuple(line.moves[:n])) for n in (3, 5))
-    settings = replace(SHORT, openings=openings, random_plies=(1, 2))
-    games, _ = played(generator(one_rules, settings))
-    for record, plies in zip(games, (3, 5, 3), strict=True):
-        assert record.start_fen is None
-        assert record.moves[:plies] == line.moves[:plies]
-        assert record.scores is not None
-        assert record.scores[: plies + 1] == [None] * (plies + 1)
-        assert record.tags["RandomPlies"] in ("1", "2")
-
-
-def test_a_file_without_games_says_why(one_rules: Rules, tmp_path: Path) -> None:
-    file = tmp_path / "lines.pgn"
-    file.write_text("e2e4 z9z9\n")
-    with pytest.raises(DataError, match=r"lines.pgn: there is no opening in it \("):
-        read_lines(file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations()))
 
 
 # --- a real engine -------------------------------------------------------------------------------

@@ -286,3 +286,14 @@ def model_file(folder: Path) -> Path:
     path = folder / "model.onnx"
     path.write_bytes(b"not a net")
     return path
+
+
+def last_search(client: Client) -> FakeSearch:
+    assert isinstance(client.workshop, FakeWorkshop)
+    return client.workshop.searches[-1]
+
+
+def best(lines: list[str]) -> str:
+    moves = [line.split()[1] for line in lines if line.startswith("bestmove")]
+    assert len(moves) == 1, lines
+    return moves[0]

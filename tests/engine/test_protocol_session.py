@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from protocol_client import Client, FakeSearch, FakeWorkshop, hello
+from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
 from variant_ai.core.engine import session as session_module
 from variant_ai.specs.schema import VariantSpec
@@ -15,20 +15,6 @@ from variant_ai.specs.schema import VariantSpec
 XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"
 STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR[] w KQkq - 1 3"
-
-
-def last_search(client: Client) -> FakeSearch:
-    assert isinstance(client.workshop, FakeWorkshop)
-    return client.workshop.searches[-1]
-
-
-def best(lines: list[str]) -> str:
-    moves = [line.split()[1] for line in lines if line.startswith("bestmove")]
-    assert len(moves) == 1, lines
-    return moves[0]
-
-
-# --- UCI -----------------------------------------------------------------------------------------
 
 
 def test_a_game_as_match_runners_play_it() -> None:
@@ -209,24 +195,39 @@ def test_limits_reach_the_search() -> None:
 def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
     with hello() as client:
         client.ask("position startpos")
-        client.ask("go wtime 50 btime 9000", until="bestmove")
+        client.ask("go wtime 120 btime 9000", until="bestmove")
         assert last_search(client).limits[-1].movetime == 0
-        client.ask("go wtime 9000 btime 50", until="bestmove")
+        client.ask("go wtime 9000 btime 120", until="bestmove")
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_with_a_tenth_of_a_second_left_the_net_is_asked_once() -> None:
+def test_with_a_fifth_of_a_second_left_the_net_is_asked_once() -> None:
     with hello() as client:
         client.ask("position startpos")
-        for clock in ("wtime 140", "wtime 140 winc 10", "wtime 70 winc 40"):
+        for clock in ("wtime 240", "wtime 240 winc 10", "wtime 150 winc 30"):
             client.ask(f"go {clock} btime 9000", until="bestmove")
             limits = last_search(client).limits[-1]
             left = int(clock.split()[1]) / 1000 - 0.02
             assert limits.evaluations == 1
             assert limits.movetime is not None and 0 < limits.movetime <= min(0.03, left / 2)
         # what an increment pays for is searched
-        client.ask("go wtime 140 winc 200 btime 9000", until="bestmove")
+        client.ask("go wtime 240 winc 200 btime 9000", until="bestmove")
         assert last_search(client).limits[-1].evaluations is None
+
+
+def test_what_moves_cost_beyond_their_time_is_learnt_from_the_clock() -> None:
+    with hello() as client:
+        client.ask("position startpos", "go wtime 900 btime 900", until="bestmove")
+        assert last_search(client).limits[-1].movetime != 0
+        client.ask("position startpos moves a2a3 a7a6")
+        client.ask("go wtime 600 btime 900", until="bestmove")  # 0.3 s for hardly any search
+        assert last_search(client).limits[-1].movetime == 0
+        # what was learnt is of the machine and stays; another game has a clock of its own
+        client.ask("ucinewgame", "position startpos")
+        client.ask("go wtime 500 btime 500", until="bestmove")
+        assert last_search(client).limits[-1].movetime == 0
+        client.ask("go wtime 5000 btime 5000", until="bestmove")
+        assert last_search(client).limits[-1].movetime != 0
 
 
 def test_searchmoves_that_are_illegal_are_named_and_left_out() -> None:
@@ -363,138 +364,6 @@ def test_quit_during_a_search_leaves_without_a_word() -> None:
     client.end()
     assert client.lines.empty()
     assert client.session.is_done
-
-
-# --- UCCI ----------------------------------------------------------------------------------------
-
-
-def test_a_game_as_a_ucci_bridge_plays_it() -> None:
-    """Options of UCI among those of UCCI, an empty list of moves, ranks from 0."""
-    with hello("ucci") as client:
-        assert client.ask(
-            "setoption hashsize 68",
-            "setoption name UCI_Variant value chess",
-            "setoption name UCI_Variant value xiangqi",
-            "ucinewgame",
-            "setoption usemillisec true",
-            "setoption whatever 7",
-            f"position fen {XIANGQI} w - - 0 1 moves",
-        )[-1].startswith("info message variant xiangqi files 9 ranks 10")
-        lines = client.ask("go time 9000 opptime 9000 oppincrement 0 increment 0", until="bestmove")
-        assert lines[-1] == "bestmove a0a1 ponder a9a7"
-        assert lines[-2].startswith("info depth") and " score 75 pv a0a1 a9a7" in lines[-2]
-        assert client.ask(f"position fen {XIANGQI} w - - 0 1 moves h2e2 h9g7") == []
-        assert best(client.ask("go depth 2", until="bestmove")) == "a0a1"
-
-
-def test_words_of_ucci() -> None:
-    with hello("ucci") as client:
-        client.ask("position startpos")
-        client.send("stop")
-        assert client.line() == "nobestmove"
-        assert client.ask("go depth 0", until="nobestmove")[-2:] == [
-            "info depth 0 score 0",
-            "nobestmove",
-        ]
-        client.send("probe startpos")
-        assert client.line() == "pophash"
-        client.ask("go nodes 15", until="bestmove")
-        client.send("probe startpos", "probe startpos moves h2e2", "probe fen nonsense")
-        assert client.line() == (
-            "pophash bestmove a0a1 lowerbound 75 depth 2 upperbound 75 depth 2"
-        )
-        assert client.line() == "pophash"
-        assert client.line().startswith("info message error: ")
-        client.send("quit")
-        assert client.line() == "bye"
-
-
-def test_banned_moves_are_not_played() -> None:
-    with hello("ucci") as client:
-        client.ask("position startpos", "banmoves a0a1 a0a2")
-        assert best(client.ask("go nodes 5", until="bestmove")) == "a3a4"
-        client.ask("position startpos moves")
-        assert best(client.ask("go nodes 5", until="bestmove")) == "a0a1"
-
-
-def test_draws_are_taken_when_nothing_better_is_to_be_had() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"q": -0.1}
-    with hello("ucci", workshop=workshop) as client:
-        client.ask("position startpos")
-        assert client.ask("go draw nodes 3", until="bestmove")[-1].endswith(" draw")
-        assert not client.ask("go nodes 3", until="bestmove")[-1].endswith(" draw")
-        client.send("go ponder time 10")
-        assert client.silent()
-        assert client.ask("ponderhit draw", until="bestmove")[-1].endswith(" draw")
-        last_search(client).q = 0.1
-        assert not client.ask("go draw nodes 3", until="bestmove")[-1].endswith(" draw")
-
-
-def test_lost_games_are_resigned_after_three_moves() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"q": -0.99}
-    with hello("ucci", workshop=workshop) as client:
-        client.ask("position startpos")
-        ends = [client.ask("go nodes 3", until="bestmove")[-1].split()[-1] for _ in range(4)]
-        assert ends[2:] == ["resign", "resign"] and "resign" not in ends[:2]
-        client.ask("setoption newgame")
-        assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
-        client.ask("setoption resign 0")
-        for _ in range(4):
-            assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
-
-
-def test_in_batch_mode_searches_wait_for_each_other() -> None:
-    with hello("ucci") as client:
-        client.ask("setoption batch true", "position startpos")
-        client.send("go nodes 30", "position startpos moves h2e2", "go nodes 30")
-        first, second = client.until("bestmove"), client.until("bestmove")
-        assert (best(first), best(second)) == ("a0a1", "a9a7")
-        assert "nodes 30" in first[-3] and "nodes 30" in second[-3]
-
-
-def test_stalemate_is_lost_where_the_spec_says_so() -> None:
-    with hello("ucci") as client:
-        lines = client.ask(
-            "position fen 3k5/4P4/9/9/9/9/9/9/9/4K4 b - - 0 1", "go depth 3", until="nobestmove"
-        )
-        assert lines == ["info depth 0 score -30000", "nobestmove"]
-
-
-# --- cyclone -------------------------------------------------------------------------------------
-
-
-def test_a_bare_fen_switches_to_cyclone_even_after_uci_variant() -> None:
-    with hello() as client:
-        client.send("uci")
-        client.until("uciok")
-        client.ask("setoption name UCI_Variant value xiangqi", "ucinewgame")
-        assert client.ask(f"fen {XIANGQI} r moves h2e2") == []
-        assert client.ask("go wtime 1000 btime 1000", until="bestmove")[-1] == (
-            "bestmove a9a7 ponder a0a1"
-        )
-
-
-def test_a_bare_fen_alone_means_the_variant_that_speaks_cyclone() -> None:
-    for line in (f"fen {XIANGQI} w - - 0 1 moves h2e2", "startpos moves h2e2"):
-        with hello() as client:
-            assert client.ask(line) == []
-            assert best(client.ask("go nodes 4", until="bestmove")) == "a9a7"
-
-
-def test_a_bare_fen_of_a_variant_without_cyclone_is_a_position() -> None:
-    with hello() as client:
-        client.ask("setoption name UCI_Variant value crazyhouse")
-        assert client.ask("startpos moves e2e4") == []
-        assert best(client.ask("go nodes 4", until="bestmove")) == "a7a5"
-
-
-def test_cyclone_on_request() -> None:
-    with Client(protocol="cyclone") as client:
-        client.send("uci")
-        assert not any("UCI_Variant" in line for line in client.until("uciok"))
-        assert best(client.ask("position startpos", "go nodes 4", until="bestmove")) == "a0a1"
 
 
 # --- what is said of it --------------------------------------------------------------------------

@@ -1,0 +1,83 @@
+"""Games generated from the openings of a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toy_engine import SHORT, generator, played
+
+from variant_ai.core.arena.openings import Opening, read_lines, read_positions
+from variant_ai.core.data.move_lists import MoveListReader
+from variant_ai.core.data.resolve import Resolver
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import core_notations
+from variant_ai.specs import DataError
+
+
+def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
+    game = Game(one_rules)
+    game.push(int(game.legal_moves()[0]))
+    first = game.fen()
+    game.push(int(game.legal_moves()[0]))
+    second = game.fen()
+    epd = " ".join(word for word in second.split() if not word.isdigit())
+    file = tmp_path / "lines.epd"
+    file.write_text(f'# two lines\n\n{first}\n{epd} bm a1a2; id "two; words";\n')
+    openings = read_positions(file, one_rules)
+    assert openings[0] == Opening(first)
+    assert openings[1].fen is not None and openings[1].fen.split()[0] == second.split()[0]
+    settings = replace(SHORT, openings=openings, random_plies=(1, 1))
+    games, dropped = played(generator(one_rules, settings))
+    assert dropped == []
+    assert [g.start_fen for g in games] == [first, openings[1].fen, first]
+    for record in games:
+        game = Game(one_rules, record.start_fen)
+        for move in record.moves:
+            assert move in game.legal_moves()
+            game.push(move)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no opening in it"),
+        ("\nnot a position\n", r"lines.epd:2: "),
+        ("8/8 w\n", r"lines.epd:1: "),
+    ],
+)
+def test_bad_opening_files(one_rules: Rules, tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "lines.epd"
+    file.write_text(text)
+    with pytest.raises(DataError, match=reason):
+        read_positions(file, one_rules)
+
+
+def test_lines_of_games_are_openings(one_rules: Rules, tmp_path: Path) -> None:
+    file = tmp_path / "lines.pgn"
+    line = Game(one_rules)
+    while line.ply < 6:
+        line.push(int(line.legal_moves()[-1]))
+    texts = line.uci_moves()
+    file.write_text(f"{' '.join(texts[:3])}\n{' '.join(texts)}\n{' '.join(texts)}\n")
+    openings = read_lines(
+        file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations())
+    )
+    assert openings == tuple(Opening(None, tuple(line.moves[:n])) for n in (3, 5))
+    settings = replace(SHORT, openings=openings, random_plies=(1, 2))
+    games, _ = played(generator(one_rules, settings))
+    for record, plies in zip(games, (3, 5, 3), strict=True):
+        assert record.start_fen is None
+        assert record.moves[:plies] == line.moves[:plies]
+        assert record.scores is not None
+        assert record.scores[: plies + 1] == [None] * (plies + 1)
+        assert record.tags["RandomPlies"] in ("1", "2")
+
+
+def test_a_file_without_games_says_why(one_rules: Rules, tmp_path: Path) -> None:
+    file = tmp_path / "lines.pgn"
+    file.write_text("e2e4 z9z9\n")
+    with pytest.raises(DataError, match=r"lines.pgn: there is no opening in it \("):
+        read_lines(file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations()))
