@@ -37,13 +37,14 @@ LEAST = 0.001
 """Seconds given where nothing is left, or less than nothing: some clients show negative times."""
 
 NO_TIME, LITTLE_TIME = 3.0, 6.0
-"""How often the greatest lag must fit into the time left, overhead taken off: below the first nothing
-is begun, below the second a move that has less than SCARCE for itself is played after one question to
-the net. Lags come in rows, and the time is worth more kept for them than spent on a few simulations."""
+"""How often the greatest lag and the usual one together must fit into the time left, overhead taken
+off: below the first nothing is begun, below the second a move that has less than SCARCE for itself is
+played after one question to the net. Lags come in rows, and the time is worth more kept for them than
+spent on a few simulations."""
 SCARCE = 0.02
-SMALLEST_LAG = 0.04
-"""Seconds taken for the greatest lag where less was seen: on a busy machine a thread may wake up as
-late as that at any time."""
+SMALLEST_LAG = 0.05
+"""Seconds taken for both where less was seen: on a busy machine a thread may wake up as late as that at
+any time."""
 
 Verdict = Literal["one move", "easy", "early stop", "time"]
 Pace = Literal["search", "look", "at once"]
@@ -141,7 +142,8 @@ class TimeManager:
     def pace(self, clock: Clock, own_moves: int) -> Pace:
         """Whether there is time to search at all: "look" is one question to the net, "at once" not
         even that."""
-        left, lag = clock.remaining - self._cost, max(self.lag.worst, SMALLEST_LAG)
+        left = clock.remaining - self._cost
+        lag = max(self.lag.worst + self.lag.usual, SMALLEST_LAG)
         if left < NO_TIME * lag:
             return "at once"
         scarce = left < LITTLE_TIME * lag and self.budget(clock, own_moves).maximum < SCARCE

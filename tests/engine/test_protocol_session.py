@@ -204,7 +204,7 @@ def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
 def test_with_a_fifth_of_a_second_left_the_net_is_asked_once() -> None:
     with hello() as client:
         client.ask("position startpos")
-        for clock in ("wtime 240", "wtime 240 winc 10", "wtime 150 winc 30"):
+        for clock in ("wtime 240", "wtime 240 winc 10", "wtime 180 winc 30"):
             client.ask(f"go {clock} btime 9000", until="bestmove")
             limits = last_search(client).limits[-1]
             left = int(clock.split()[1]) / 1000 - 0.02
