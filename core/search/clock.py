@@ -42,7 +42,7 @@ off: below the first nothing is begun, below the second a move that has less tha
 played after one question to the net. Lags come in rows, and the time is worth more kept for them than
 spent on a few simulations."""
 SCARCE = 0.02
-SMALLEST_LAG = 0.05
+SMALLEST_LAG = 0.08
 """Seconds taken for both where less was seen: on a busy machine a thread may wake up as late as that at
 any time."""
 

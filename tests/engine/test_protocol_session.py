@@ -201,17 +201,17 @@ def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_with_a_fifth_of_a_second_left_the_net_is_asked_once() -> None:
+def test_with_less_than_half_a_second_left_the_net_is_asked_once() -> None:
     with hello() as client:
         client.ask("position startpos")
-        for clock in ("wtime 240", "wtime 240 winc 10", "wtime 180 winc 30"):
+        for clock in ("wtime 400", "wtime 400 winc 10", "wtime 300 winc 30"):
             client.ask(f"go {clock} btime 9000", until="bestmove")
             limits = last_search(client).limits[-1]
             left = int(clock.split()[1]) / 1000 - 0.02
             assert limits.evaluations == 1
             assert limits.movetime is not None and 0 < limits.movetime <= min(0.03, left / 2)
         # what an increment pays for is searched
-        client.ask("go wtime 240 winc 200 btime 9000", until="bestmove")
+        client.ask("go wtime 400 winc 200 btime 9000", until="bestmove")
         assert last_search(client).limits[-1].evaluations is None
 
 

@@ -82,12 +82,12 @@ def test_the_usual_lag_is_paid_for_like_the_overhead() -> None:
 
 def test_pace_by_the_time_left() -> None:
     manager = TimeManager(overhead=0.02)
-    paces = [manager.pace(Clock(left, 0.01), 45) for left in (0.16, 0.18, 0.31, 0.33)]
+    paces = [manager.pace(Clock(left, 0.01), 45) for left in (0.25, 0.27, 0.49, 0.51)]
     assert paces == ["at once", "look", "look", "search"]
     # an increment that pays for a search: nothing to hurry for
-    assert manager.pace(Clock(0.18, 0.1), 45) == "search"
-    manager.lag.worst, manager.lag.usual = 0.06, 0.01
-    paces = [manager.pace(Clock(left, 0.01), 45) for left in (0.22, 0.24, 0.43, 0.45)]
+    assert manager.pace(Clock(0.27, 0.1), 45) == "search"
+    manager.lag.worst, manager.lag.usual = 0.09, 0.01
+    paces = [manager.pace(Clock(left), 45) for left in (0.31, 0.33, 0.61, 0.63)]
     assert paces == ["at once", "look", "look", "search"]
 
 
