@@ -18,8 +18,6 @@ import sys
 from collections import Counter
 from typing import Any
 
-from variant_ai.cli.common import run_script
-
 
 async def play(words: argparse.Namespace, number: int) -> tuple[str, float]:
     """(how the game ended, the engine's least time left in seconds)."""
@@ -110,4 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_script(main)
+    main()

@@ -247,15 +247,27 @@ def reported_errors() -> Iterator[None]:
 def run_script(main: Callable[[], int | None]) -> NoReturn:
     """End a program that stands beside the commands (`benchmarks/`) as they end: mistakes of the user
     in one sentence, Ctrl-C without a traceback."""
-    try:
-        with reported_errors():
-            status = main() or 0
-    except CommandError as error:
-        error.show()
-        status = error.exit_code
-    except KeyboardInterrupt:
-        status = EXIT_INTERRUPTED
+    with plain_ends(), reported_errors():
+        status = main() or 0
     sys.exit(status)
+
+
+@contextlib.contextmanager
+def plain_ends() -> Iterator[None]:
+    """How errors, Ctrl-C and readers that went away leave the program: in a word and a status."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Python flushes once more at exit, and nobody reads it any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
 
 
 def _os_message(error: OSError) -> str:

@@ -16,11 +16,7 @@ from typing import Any
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common import (
-    EXIT_ERROR,
-    EXIT_INTERRUPTED,
-    reported_errors,
-)
+from variant_ai.cli.common import plain_ends, reported_errors
 from variant_ai.specs.errors import VariantAIError, unknown
 
 
@@ -113,20 +109,8 @@ class VariantGroup(click.Group):
         kwargs["standalone_mode"] = False
         if not standalone:
             return super().main(*args, **kwargs)
-        try:
+        with plain_ends():
             status = super().main(*args, **kwargs)
-            sys.stdout.flush()
-        except click.exceptions.Abort:
-            click.echo("Interrupted.", err=True)
-            sys.exit(EXIT_INTERRUPTED)
-        except click.ClickException as error:
-            error.show()
-            sys.exit(error.exit_code)
-        except BrokenPipeError:
-            # Click ends the program here by itself, unless the pipe broke in this last flush.
-            # Python flushes once more at exit, and nobody reads it any more.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(EXIT_ERROR)
         sys.exit(status if isinstance(status, int) else 0)
 
 

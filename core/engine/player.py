@@ -265,7 +265,7 @@ class Player:
         if best is None or best not in (allowed or playable):
             best = (allowed or playable)[0]
         lines = report.lines
-        if lines and not go.infinite:
+        if lines and lines[0].is_known and not go.infinite:
             manager.played(lines[0].q)
             self.chances.append((lines[0].q + 1) / 2)
         types, files = table.rules.types, table.rules.spec.board.files

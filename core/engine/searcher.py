@@ -35,9 +35,12 @@ LEAST_SHARE = 1 / 30
 """A search may take this share of the time left, up to LEAST_SECONDS, however late it begins: on a
 busy machine nearly all of a short time is gone before, and a move without one look at the net is
 worth less than the time."""
-LOOK, LOOK_SHARE = 0.03, 1 / 3
-"""Seconds, and share of the time left, that a single question to the net may take: a large net may need
-more and then would take the time and answer nothing."""
+LOOK_SHARE = 1 / 6
+"""Share of the time left that a single question to the net may take: a large net may need more and then
+would take the time and answer nothing."""
+STALL = 0.25
+"""Seconds. A search that begins later than this after its `go` waited for something that is loaded
+once, and its clock tells no lag."""
 NEVER = math.inf
 
 
@@ -120,14 +123,18 @@ class Searcher:
         to say when it gets the move. The game is set already."""
         clock = None if task.go.waits else task.clock
         if clock is None:
+            manager.lag.forget_last()
             return self._searched(search, task, manager, on_report)[0]
-        manager.lag.shown(task.own_moves, clock.remaining)
+        ply = 2 * task.own_moves + task.side
+        manager.lag.shown(ply, clock.remaining)
+        stalled = time.perf_counter() - task.at > STALL
         hurried = self._hurried(task, clock, manager)
         if hurried is not None:
             report, meant = search.run(hurried, moves=task.allowed, multipv=task.multipv), 0.0
         else:
             report, meant = self._searched(search, task, manager, on_report)
-        manager.lag.sent(task.own_moves, clock.remaining, clock.increment, meant)
+        if not stalled:
+            manager.lag.sent(ply, clock.remaining, clock.increment, meant)
         return report
 
     def _searched(
@@ -163,7 +170,7 @@ class Searcher:
             return None
         if pace == "at once":
             return Limits(movetime=0.0)
-        look = min(LOOK, LOOK_SHARE * (clock.remaining - task.overhead))
+        look = LOOK_SHARE * (clock.remaining - task.overhead)
         movetime = task.movetime
         return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
 
@@ -224,7 +231,9 @@ class _Watch:
 
     def end(self) -> None:
         """The search has returned."""
-        self.meant = min(time.perf_counter() - self._started, self._given)
+        took = time.perf_counter() - self._started
+        movetime = self.task.movetime
+        self.meant = min(took, self._given, NEVER if movetime is None else movetime)
         self._ended.set()
         with self.control.changed:
             self.control.changed.notify_all()

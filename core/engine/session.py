@@ -425,7 +425,7 @@ class Session:
         if isinstance(dialect, Ucci):
             if resigns(player.chances, self.options.number("resign")):
                 verdict = "resign"
-            elif offered and report.lines and report.lines[0].q <= 0:
+            elif offered and report.lines and report.lines[0].is_known and report.lines[0].q <= 0:
                 verdict = "draw"
         info = next(iter(found.infos), None)
         return Answer(found.move, found.ponder, False, verdict, tuple(lines), info)

@@ -37,14 +37,12 @@ LEAST = 0.001
 """Seconds given where nothing is left, or less than nothing: some clients show negative times."""
 
 NO_TIME, LITTLE_TIME = 3.0, 6.0
-"""How often the greatest lag and the usual one together must fit into the time left, overhead taken
-off: below the first nothing is begun, below the second a move that has less than SCARCE for itself is
-played after one question to the net. Lags come in rows, and the time is worth more kept for them than
-spent on a few simulations."""
+"""How often the reserve, by which the greatest lag is above the usual cost of a move, must fit into the
+time left when that cost is taken off. Below the first nothing is begun, unless the increment pays for
+it; below the second a move that has less than SCARCE for itself is played after one question to the
+net. Lags come in rows, and the time is worth more kept for them than spent on a few simulations."""
 SCARCE = 0.02
-SMALLEST_LAG = 0.08
-"""Seconds taken for both where less was seen: on a busy machine a thread may wake up as late as that at
-any time."""
+SMALLEST_RESERVE = 0.02
 
 Verdict = Literal["one move", "easy", "early stop", "time"]
 Pace = Literal["search", "look", "at once"]
@@ -142,12 +140,13 @@ class TimeManager:
     def pace(self, clock: Clock, own_moves: int) -> Pace:
         """Whether there is time to search at all: "look" is one question to the net, "at once" not
         even that."""
-        left = clock.remaining - self._cost
-        lag = max(self.lag.worst + self.lag.usual, SMALLEST_LAG)
-        if left < NO_TIME * lag:
+        cost = self._cost
+        left, reserve = clock.remaining - cost, max(self.lag.worst - cost, SMALLEST_RESERVE)
+        paid = clock.moves_to_go == 1 or clock.increment >= cost + SCARCE
+        if left < NO_TIME * reserve and not (paid and left >= reserve + SCARCE):
             return "at once"
-        scarce = left < LITTLE_TIME * lag and self.budget(clock, own_moves).maximum < SCARCE
-        return "look" if scarce else "search"
+        scarce = self.budget(clock, own_moves).maximum < SCARCE
+        return "look" if scarce and left < LITTLE_TIME * reserve else "search"
 
     @property
     def _cost(self) -> float:
@@ -180,7 +179,7 @@ class TimeManager:
     def forget(self) -> None:
         """A new game."""
         self.last_q = None
-        self.lag.forget_game()
+        self.lag.forget_last()
 
     def _decided(self, progress: Progress, end: float) -> bool:
         """Whether all visits to come would not bring the second move past the first."""

@@ -3,6 +3,8 @@
 The clock that a client shows at the next move tells what the last one really took: the way to the
 client and back, threads that woke up late on a busy machine, a batch that was slow. The engine sees
 none of it by itself. What was seen once may come again, so the greatest lag is forgotten slowly.
+
+Increments are taken to be added in full after each move (Fischer's).
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ GAIN = 1 / 8
 """Weight of the newest lag in the usual one, as for round trips in networks (RFC 6298)."""
 MEMORY = 0.99
 """Share of the greatest lag that is left after one more move: half of it after 69."""
+FEARED = 0.1
+"""Seconds taken for the greatest lag before any was seen."""
 MOST = 0.25
 """Seconds. Greater ones are taken for this: what a pause of the whole machine or network costs cannot
 be kept in hand."""
@@ -22,7 +26,7 @@ be kept in hand."""
 class _Move:
     """A move that was sent to the client."""
 
-    number: int
+    ply: int
     remaining: float
     increment: float
     meant: float
@@ -34,28 +38,30 @@ class Lag:
     def __init__(self) -> None:
         self.usual = 0.0
         """Seconds, smoothed over the last moves."""
-        self.worst = 0.0
+        self.worst = FEARED
         """Seconds, the greatest of the last moves."""
         self._last: _Move | None = None
 
-    def sent(self, own_moves: int, remaining: float, increment: float, meant: float) -> None:
-        """A move was sent. own_moves: those made before it; remaining: what the clock showed when it
-        was asked for; meant: time that it should have taken. All in seconds."""
-        self._last = _Move(own_moves, remaining, increment, meant)
+    def sent(self, ply: int, remaining: float, increment: float, meant: float) -> None:
+        """A move was sent. ply: the game's, before the move; remaining: what the clock showed when it
+        was asked for; meant: time that it should have taken. Times are seconds."""
+        self._last = _Move(ply, remaining, increment, meant)
 
-    def shown(self, own_moves: int, remaining: float) -> None:
-        """The clock before the player's next move. Learns nothing if it cannot be the one after the
-        move sent: moves were taken back, time was added, another game was begun."""
-        last, self._last = self._last, None
-        if last is None or own_moves != last.number + 1:
+    def shown(self, ply: int, remaining: float) -> None:
+        """The clock before a move. Nothing is learnt where it cannot be the player's next one after
+        the move sent (moves were taken back, time was added, another game or side), nor from clocks
+        in whole seconds."""
+        last = self._last
+        self.forget_last()
+        if last is None or ply != last.ply + 2:
             return
         spent = last.remaining + last.increment - remaining
-        if spent < 0:
+        if spent < 0 or (remaining % 1 == 0 and last.remaining % 1 == 0):
             return
         seen = min(max(spent - last.meant, 0.0), MOST)
         self.usual += GAIN * (seen - self.usual)
         self.worst = max(seen, MEMORY * self.worst)
 
-    def forget_game(self) -> None:
-        """Another game begins: its clock says nothing of the last move. What was learnt stays."""
+    def forget_last(self) -> None:
+        """The next clock says nothing of the last move. What was learnt stays."""
         self._last = None

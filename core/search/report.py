@@ -46,6 +46,11 @@ class Line:
     None where nothing is proven (proven draws too)."""
 
     @property
+    def is_known(self) -> bool:
+        """Whether the search looked at the move at all: if not, `q` is 0 and means nothing."""
+        return self.visits > 0 or self.mate is not None
+
+    @property
     def mate_in(self) -> int | None:
         """The same in full moves, as protocols want it."""
         if self.mate is None:

@@ -31,7 +31,7 @@ def test_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(None) == 0
     assert ended(None, 3) == 3
     assert ended(KeyboardInterrupt()) == EXIT_INTERRUPTED
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "Interrupted.\n"
     assert ended(DataError("a.store: is empty")) == EXIT_ERROR
     assert "a.store: is empty" in capsys.readouterr().err
     assert ended(FileNotFoundError(2, "No such file or directory", "b.pgn")) == EXIT_ERROR
@@ -53,3 +53,29 @@ def test_a_benchmark_of_no_such_variant() -> None:
     assert done.returncode == EXIT_ERROR
     assert "nosuch" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_and_ctrl_c_leave_no_traceback() -> None:
+    program = (
+        "import sys; from variant_ai.cli.common import run_script\n"
+        "def main():\n"
+        "    if sys.argv[1] == 'ctrl-c': raise KeyboardInterrupt\n"
+        "    sys.stdin.read()\n"
+        "    print('more than fits' * 100000)\n"
+        "run_script(main)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "pipe"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdout.close()
+        running.stdin.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (EXIT_ERROR, b"")
+    done = subprocess.run(
+        [sys.executable, "-c", program, "ctrl-c"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (EXIT_INTERRUPTED, "Interrupted.\n")

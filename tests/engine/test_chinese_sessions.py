@@ -5,7 +5,6 @@ from __future__ import annotations
 from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
 XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"
-STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
 
 
 def test_a_game_as_a_ucci_bridge_plays_it() -> None:

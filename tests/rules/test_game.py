@@ -44,6 +44,19 @@ def test_repetition_verdicts(xiangqi: Rules, case: dict[str, str | None]) -> Non
         assert game.outcome() is None
 
 
+def test_how_often_a_position_was_seen(xiangqi: Rules) -> None:
+    game = Game(xiangqi)
+    start = int(game.position["key"][0])
+    for times in (1, 2):
+        assert game.times_seen(start) == times
+        for move in ("a1a2", "a10a9", "a2a1", "a9a10"):
+            game.push_uci(move)
+    assert game.times_seen(start) == 3
+    game.pop()
+    assert game.times_seen(start) == 2
+    assert game.times_seen(start + 1) == 0
+
+
 def test_repetition_words(xiangqi: Rules) -> None:
     reasons = {}
     for case in GOLDEN["positions"]:

@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,6 +237,18 @@ def test_stop_before_the_root_is_known(
     evaluator.go_on.set()
 
 
+def test_no_batch_is_begun_where_no_time_is_left(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    evaluator = Stuck(Encoder(rules_of("crazyhouse").spec), answers=1)
+    search = make_search("crazyhouse", net=evaluator)
+    report = search.run(Limits(movetime=0.0))
+    assert report.best in search.game.legal_moves()
+    assert (report.stopped_by, evaluator.answers) == ("movetime", 1)
+    assert not report.lines[0].is_known
+    assert search.run(Limits(evaluations=1)).evaluations == 1  # nothing was left under way
+
+
 def test_an_infinite_search_of_a_mate_waits_for_stop(make_search: MakeSearch) -> None:
     search = make_search("chess", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1")
     timer = threading.Timer(0.2, search.stop)
@@ -253,6 +266,18 @@ def test_reports_while_it_runs(make_search: MakeSearch) -> None:
     assert all(a.visits <= b.visits for a, b in itertools.pairwise(reports))
     assert all(a.depth <= b.depth for a, b in itertools.pairwise(reports))
     assert {len(report.lines) for report in reports} == {3}
+
+
+@pytest.mark.parametrize("fen", [None, TACTICAL])
+def test_a_report_without_lines_of_play_says_the_same(
+    make_search: MakeSearch, fen: str | None
+) -> None:
+    search = make_search("crazyhouse", fen, net="random")
+    search.run(Limits(simulations=300))
+    whole, short = search.report(3), search.report(3, pv=False)
+    assert any(len(line.pv) > 1 for line in whole.lines)
+    assert short.lines == tuple(replace(line, pv=line.pv[:1]) for line in whole.lines)
+    assert (short.best, short.visits, short.depth) == (whole.best, whole.visits, whole.depth)
 
 
 # --- the same tree twice --------------------------------------------------------------------------
