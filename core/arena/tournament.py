@@ -34,6 +34,7 @@ from variant_ai.core.arena.player import Player
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
 from variant_ai.core.arena.time_control import Allowance
+from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
 from variant_ai.specs.errors import DataError, EngineError, SettingError
@@ -109,6 +110,7 @@ class Tournament:
         SettingError or DataError where the folder holds another match.
         """
         names = self._check_players()
+        load_judge(self.rules)  # on nobody's clock
         self.folder.mkdir(parents=True, exist_ok=True)
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(names, journal)

@@ -240,6 +240,13 @@ def _fairy_judge(rules: Rules) -> CycleJudge:
     return _judges[rules]
 
 
+def load_judge(rules: Rules) -> None:
+    """Load now what judges perpetual chases, where the spec forbids them: it takes the better part of a
+    second, and stops all threads, at the first repetition that asks for it."""
+    if rules.spec.rules.repetition.perpetual_chase != "none":
+        _fairy_judge(rules)
+
+
 def _require_judge(rules: Rules) -> None:
     """A judge of chases that is missing is an error now, not in the middle of a game."""
     spec = rules.spec

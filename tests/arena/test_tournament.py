@@ -27,12 +27,12 @@ from variant_ai.core.data.pgn import PgnReader
 from variant_ai.core.data.record import MATE, GameRecord
 from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.data.store import Store, StoreWriter
-from variant_ai.core.rules import make_rules
+from variant_ai.core.rules import fairy, make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import SanNotation, core_notations
 from variant_ai.plugins import registry
-from variant_ai.specs import DataError
+from variant_ai.specs import DataError, VariantSpec
 from variant_ai.specs.errors import SettingError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
@@ -222,6 +222,27 @@ def test_a_match_from_start_to_table(rules: Rules, tmp_path: Path) -> None:
         assert game.scores == [0] * 8
         assert Game.from_uci(rules, None, entry.moves).moves == game.moves
     assert state.table().lines[0].extra["NPS"] == "1,000"
+
+
+def test_the_judge_of_chases_is_loaded_on_nobodys_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    players = toys("a", "b")
+    games_before: list[int] = []
+
+    class Watched(fairy.FairyRules):
+        def __init__(self, spec: VariantSpec) -> None:
+            games_before.append(sum(player.games for player in players))  # type: ignore[attr-defined]
+            super().__init__(spec)
+
+    monkeypatch.setattr(fairy, "FairyRules", Watched)
+    rules = make_rules(registry().variant("xiangqi"))
+    match = Match(rules, tmp_path / "m", players, games=2)
+    match.run()
+    assert games_before == [0]
+    crazyhouse = make_rules(registry().variant("crazyhouse"))  # which knows no chases
+    Match(crazyhouse, tmp_path / "other", players, games=2).run()
+    assert games_before == [0]
 
 
 def test_openings_are_played_with_both_colours(rules: Rules, tmp_path: Path) -> None:
