@@ -251,7 +251,7 @@ class Player:
             number=number,
             at=at,
             side=game.side,
-            own_moves=int(game.position["ply"][0]) // 2,
+            ply=int(game.position["ply"][0]),
             legal_moves=len(allowed if allowed is not None else playable),
             allowed=allowed,
             multipv=min(options.number("MultiPV"), len(allowed or playable)),

@@ -54,8 +54,8 @@ class Task:
     """When its line was read, by perf_counter."""
     side: int
     """Colour to move."""
-    own_moves: int
-    """Moves the mover has made in the game."""
+    ply: int
+    """Of the game, before the move."""
     legal_moves: int
     """Moves that may be played."""
     allowed: tuple[int, ...] | None = None
@@ -66,6 +66,11 @@ class Task:
     fixed_movetime: float | None = None
     """Seconds for every move, instead of the clock."""
     overhead: float = 0.02
+
+    @property
+    def own_moves(self) -> int:
+        """Moves the mover has made in the game."""
+        return self.ply // 2
 
     @property
     def clock(self) -> Clock | None:
@@ -125,8 +130,7 @@ class Searcher:
         if clock is None:
             manager.lag.forget_last()
             return self._searched(search, task, manager, on_report)[0]
-        ply = 2 * task.own_moves + task.side
-        manager.lag.shown(ply, clock.remaining)
+        manager.lag.shown(task.ply, clock.remaining)
         stalled = time.perf_counter() - task.at > STALL
         hurried = self._hurried(task, clock, manager)
         if hurried is not None:
@@ -134,7 +138,7 @@ class Searcher:
         else:
             report, meant = self._searched(search, task, manager, on_report)
         if not stalled:
-            manager.lag.sent(ply, clock.remaining, clock.increment, meant)
+            manager.lag.sent(task.ply, clock.remaining, clock.increment, meant)
         return report
 
     def _searched(

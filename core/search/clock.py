@@ -42,7 +42,9 @@ time left when that cost is taken off. Below the first nothing is begun, unless 
 it; below the second a move that has less than SCARCE for itself is played after one question to the
 net. Lags come in rows, and the time is worth more kept for them than spent on a few simulations."""
 SCARCE = 0.02
+"""Seconds."""
 SMALLEST_RESERVE = 0.02
+"""Seconds, however even the lags were."""
 
 Verdict = Literal["one move", "easy", "early stop", "time"]
 Pace = Literal["search", "look", "at once"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from variant_ai.core.arena.generate import (
 )
 from variant_ai.core.arena.referee import MOVE_LIMIT, ResignRule
 from variant_ai.core.arena.self_play import UciSelfPlayer
-from variant_ai.core.arena.uci_client import Answer
 from variant_ai.core.data.record import MATE, GameRecord
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -31,17 +30,8 @@ class Scripted(ToyEngine):
         super().__init__(rules)
         self.scores = scores
 
-    def go(
-        self,
-        fen: str,
-        moves: Sequence[str] = (),
-        *,
-        limits: Mapping[str, int],
-        timeout: float,
-        grace: float = 0.0,
-    ) -> Answer:
-        answer = super().go(fen, moves, limits=limits, timeout=timeout)
-        return replace(answer, score=self.scores.get(len(moves), 0))
+    def score(self, ply: int) -> int:
+        return self.scores.get(ply, 0)
 
 
 def scripted(

@@ -56,6 +56,10 @@ class ToyEngine(UciClient):
     def asked(self, limits: Mapping[str, int]) -> None:
         """For tests: told of every search."""
 
+    def score(self, ply: int) -> int:
+        """Of the move played at this ply of the game."""
+        return ply
+
     def go(
         self,
         fen: str,
@@ -73,7 +77,9 @@ class ToyEngine(UciClient):
             return Answer({"illegal": "a1a1", "garbage": "?!", "no move": None}[self.wrong])
         game = Game.from_uci(self.rules, fen, moves)
         move = int(min(game.legal_moves()))
-        return Answer(uci(self.rules.types, self.rules.spec.board.files, move), len(moves))
+        return Answer(
+            uci(self.rules.types, self.rules.spec.board.files, move), self.score(len(moves))
+        )
 
 
 def generator(

@@ -229,12 +229,24 @@ def test_what_moves_cost_beyond_their_time_is_learnt_from_the_clock() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_one_engine_for_both_sides_and_pondering_tell_no_lag() -> None:
+def test_the_other_sides_clock_tells_no_lag() -> None:
+    """One engine for both sides: what White's clock lost since Black's move is no lag."""
     with hello() as client:
-        client.ask("position startpos", "go wtime 5001 btime 901", until="bestmove")
-        client.ask("position startpos moves a2a3", "go wtime 4981 btime 601", until="bestmove")
-        client.ask("position startpos moves a2a3 a7a6", "go ponder wtime 3001 btime 601")
+        client.ask("position startpos", "go wtime 5001 btime 4001", until="bestmove")
+        client.ask("position startpos moves a2a3", "go wtime 4981 btime 4001", until="bestmove")
+        client.ask("position startpos moves a2a3 a7a6")
+        client.ask("go wtime 3501 btime 3981", until="bestmove")
+        client.ask("go wtime 601 btime 601", until="bestmove")
+        assert last_search(client).limits[-1].movetime != 0
+
+
+def test_pondering_tells_no_lag() -> None:
+    with hello() as client:
+        client.ask("position startpos", "go wtime 2001 btime 2001", until="bestmove")
+        client.ask("position startpos moves a2a3 a7a6")
+        client.send("go ponder wtime 1981 btime 2001")
         client.ask("stop", until="bestmove")
+        client.ask("go wtime 1501 btime 2001", until="bestmove")
         client.ask("go wtime 601 btime 601", until="bestmove")
         assert last_search(client).limits[-1].movetime != 0
 
