@@ -1,13 +1,13 @@
 """Evaluators times batch sizes for one net: positions a second, and ratios to onnxruntime fp32.
 
     python benchmarks/evaluators.py --variant chess                      # 13 blocks, random weights
-    python benchmarks/evaluators.py --variant chess --blocks 5 --batches 8 16 64 --rounds 40
+    python benchmarks/evaluators.py --variant chess --blocks 5 --batches 8 16 64 --rounds 200
     python benchmarks/evaluators.py --variant chess --threads 1
 
 int8 is calibrated on random planes: its speed does not depend on them, its accuracy is what
-`variant-ai export --precision int8` prints for a trained net. The contenders take turns, evaluation
-by evaluation, so that other programs slow all of them alike. Ratios are given by the median of the
-wall clock, by the best time, and by processor time, which loads of the machine move least.
+`variant-ai export --precision int8` prints for a trained net. The contenders take turns, so that
+other programs slow all of them alike. Ratios are given by the median of the wall clock, by the best
+time, and by processor time, which loads of the machine move least.
 """
 
 from __future__ import annotations
@@ -62,18 +62,23 @@ def main() -> None:
     parser.add_argument("--variant", default="chess")
     parser.add_argument("--blocks", type=int, help="of RISEv2 mobile; 13 by default")
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 64])
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=120, help="evaluations of each")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--spare", type=int, default=0, help="levels of int8 left in fp32")
     parser.add_argument("--evaluators", nargs="+", default=list(CONTENDERS))
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="write the nets to DIR/VARIANT.onnx"
+    )
     given = parser.parse_args()
     spec = registry().variant(given.variant)
     names = [n for n in given.evaluators if ov.available() or not n.startswith("openvino")]
     names = [n for n in names if n != "openvino@bf16" or ov.has_bf16()]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "net.onnx"
+        if given.keep is not None:
+            given.keep.mkdir(parents=True, exist_ok=True)
+        path = (given.keep or Path(folder)) / f"{spec.variant}.onnx"
         write_models(spec, given.blocks, path, given.spare)
         for batch in given.batches:
             made: dict[str, Evaluator] = {

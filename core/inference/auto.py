@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """Of measuring, beside loading and warming up."""
 KEPT_CHOICES = 200
-FORMAT = 2
+FORMAT = 3
 """Raised when kept choices come to mean something else, or an evaluator has become faster."""
 
 
@@ -206,6 +206,7 @@ def _measure(
         {choice.describe(): evaluator for choice, evaluator in made.items()},
         request.batch,
         seconds=SECONDS,
+        apart=True,
     )
     best = min(made, key=lambda choice: timings[choice.describe()].median)
     for choice, evaluator in made.items():

@@ -27,6 +27,8 @@ from variant_ai.specs.errors import PluginError, UnknownNameError, VariantAIErro
 AUTO, CHECK, UNIFORM, RANDOM = "auto", "check", "uniform", "random"
 WITHOUT_NET = (UNIFORM, RANDOM)
 """Those that look at no model."""
+LONG_NAMES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+"""Other names of precisions, those of torch and of CrazyAra's option."""
 NAMES = (AUTO, "onnx", "openvino", "torch", *WITHOUT_NET, "check:A,B")
 
 
@@ -76,7 +78,7 @@ Say = Callable[[str], None]
 
 def make_evaluator(
     spec: VariantSpec,
-    model: Path | None,
+    model: Path | str | None,
     *,
     evaluator: str = AUTO,
     batch: int = 16,
@@ -106,8 +108,10 @@ def make_evaluator(
     """
     if batch < 1 or (threads is not None and threads < 1):
         raise VariantAIError(f"batch {batch} and threads {threads}: both are at least 1")
+    precision = LONG_NAMES.get(precision or "", precision)
     if precision is not None and precision not in PRECISIONS:
         raise UnknownNameError("precision", precision, PRECISIONS)
+    model = None if model is None else Path(model)
     request = EvaluatorRequest(spec, model, batch, threads, device, precision, builders=builders)
     made = make(evaluator, request, plugins or {}, say or _silent)
     for note in made.notes:

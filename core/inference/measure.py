@@ -1,18 +1,28 @@
 """Timing evaluators against each other on a machine that is never quite quiet.
 
-Contenders take turns, so that whatever else the machine does falls on all of them alike.
+Contenders take turns, so that whatever else the machine does falls on all of them alike. A turn is
+longer than a batch: the threads of onnxruntime spin for some 50 ms after each batch in wait of the
+next, and take a core from whoever is timed meanwhile.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.inference.parallel import ParallelEvaluator
+
+SPINNING = 0.08
+"""Seconds after which threads that wait for a batch sleep for sure (onnxruntime's: 55 ms)."""
+
+TURN = 0.06
+"""Seconds of the timed part of a turn."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +60,16 @@ def interleaved(
     warm_up: int = 2,
     rounds: int | None = None,
     seconds: float | None = None,
+    apart: bool = False,
     advance: Callable[[int], None] = lambda n: None,
 ) -> dict[str, Timing]:
-    """Times each evaluator on the same batch, in turn: two evaluations, of which the second counts.
-    During the first, caches fill, and threads of the one before that spin have time to stop.
+    """Times each evaluator on the same batch, in turns of `TURN` seconds. A turn begins with
+    evaluations that do not count, until the threads of the one before have stopped spinning.
 
-    Stops after `rounds` of each or after `seconds` in all, whichever comes first (at least three
-    rounds). `advance` is told how many evaluations were done.
+    Stops after `rounds` evaluations of each that counted, or after `seconds` in all, whichever comes
+    first (at least three turns of each, or `rounds`). With `apart` the parts of a
+    `ParallelEvaluator` do not wait for each other, as in a search. `advance` is told how many
+    evaluations were timed.
     """
     wall: dict[str, list[float]] = {name: [] for name in evaluators}
     processor: dict[str, list[float]] = {name: [] for name in evaluators}
@@ -64,21 +77,24 @@ def interleaved(
     for name, evaluator in evaluators.items():
         for _ in range(warm_up):
             evaluator.evaluate(planes[name])
-            advance(1)
     began = time.perf_counter()
-    done = 0
+    turns = 0
     while evaluators:
         for name, evaluator in evaluators.items():
-            evaluator.evaluate(planes[name])
-            advance(1)
-            before, used = time.perf_counter(), time.process_time()
-            evaluator.evaluate(planes[name])
-            wall[name].append(time.perf_counter() - before)
-            processor[name].append(time.process_time() - used)
-            advance(1)
-        done += 1
-        late = seconds is not None and time.perf_counter() - began > seconds and done >= 3
-        if late or (rounds is not None and done >= rounds):
+            left = None if rounds is None else rounds - len(wall[name])
+            if left == 0:
+                continue
+            _settle(evaluator, planes[name])
+            if apart and isinstance(evaluator, ParallelEvaluator):
+                more_wall, more_processor = _turn_apart(evaluator, planes[name])
+            else:
+                more_wall, more_processor = _turn(evaluator, planes[name], left)
+            wall[name] += more_wall
+            processor[name] += more_processor
+            advance(len(more_wall))
+        turns += 1
+        late = seconds is not None and time.perf_counter() - began > seconds and turns >= 3
+        if late or (rounds is not None and min(map(len, wall.values())) >= rounds):
             break
     return {
         name: Timing(
@@ -90,3 +106,53 @@ def interleaved(
         )
         for name, times in wall.items()
     }
+
+
+def _settle(evaluator: Evaluator, planes: NDArray[np.float32]) -> None:
+    """Evaluates for as long as threads of another evaluator may still spin: once at least."""
+    began = time.perf_counter()
+    while True:
+        evaluator.evaluate(planes)
+        if time.perf_counter() - began > SPINNING:
+            return
+
+
+def _turn(
+    evaluator: Evaluator, planes: NDArray[np.float32], most: int | None
+) -> tuple[list[float], list[float]]:
+    """Seconds by the wall clock and of processor time, of each evaluation of a turn; of `most` at
+    most, where that is given, and of one at least."""
+    wall: list[float] = []
+    processor: list[float] = []
+    began = time.perf_counter()
+    while True:
+        before, used = time.perf_counter(), time.process_time()
+        evaluator.evaluate(planes)
+        wall.append(time.perf_counter() - before)
+        processor.append(time.process_time() - used)
+        if time.perf_counter() - began > TURN or (most is not None and len(wall) >= most):
+            return wall, processor
+
+
+def _turn_apart(
+    evaluator: ParallelEvaluator, planes: NDArray[np.float32]
+) -> tuple[list[float], list[float]]:
+    """As `_turn`: one evaluation, the mean of those that fit into a turn when each part goes on by
+    itself."""
+    parts = np.array_split(planes, len(evaluator.evaluators))
+    counts = [0] * len(parts)
+
+    def work(part: int) -> None:
+        while counts[part] == 0 or time.perf_counter() - began < TURN:
+            evaluator.evaluators[part].evaluate(parts[part])
+            counts[part] += 1
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        began, used = time.perf_counter(), time.process_time()
+        for done in [pool.submit(work, part) for part in range(len(parts))]:
+            done.result()
+        batches = sum(counts) / len(parts)
+        return (
+            [(time.perf_counter() - began) / batches],
+            [(time.process_time() - used) / batches],
+        )
