@@ -17,6 +17,7 @@ from variant_ai.cli.common import (
     examples,
     fail,
     json_option,
+    load_variant,
     note,
     print_json,
     print_table,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from variant_ai.core.train.comparison import ArmRuns, Table
     from variant_ai.core.train.experiment import Experiment
 
-OWN = ("run", "resume", "json", "seed", "variant", "time", "help")
+OWN = ("run", "resume", "json", "seed", "time", "help")
 """Options of commands that an experiment says in other words."""
 CONFIG, RESULTS = "config.json", "results.json"
 RECORD, REPORT, CURVES, MEASURED = "experiment.json", "report.md", "curves.png", "measured.json"
@@ -99,7 +100,7 @@ def run(
             raise UnknownNameError(f"arm of {file}", arm, experiment.arms)
     target = folder or Path("runs") / "experiments" / f"{file.stem}-{scale}"
     places = _places(experiment, file, stores)
-    planned = _plan(experiment, scale, places, target, device)
+    planned = _plan(experiment, file, scale, places, target, device)
     if dry_run:
         for arm, runs in planned.items():
             click.echo(f"# {arm}")
@@ -241,13 +242,14 @@ Planned = list[tuple[Path, list[str]]]
 
 def _plan(
     experiment: Experiment,
+    file: Path,
     scale: str,
     places: Mapping[str, Path],
     target: Path,
     device: str | None,
 ) -> dict[str, Planned]:
     """The runs of each arm."""
-    from variant_ai.core.train.experiment import START, STORE_OPTIONS, arm_folder
+    from variant_ai.core.train.experiment import START, STORE_OPTIONS, VARIANT, arm_folder
 
     known = _parameters(experiment.command)
     seeds = experiment.scales[scale].seeds  # type: ignore[index]
@@ -263,7 +265,11 @@ def _plan(
                 ]
         if device is not None and "device" in known:
             options["device"] = device
-        words = [experiment.command, "-V", experiment.variant]
+        variant = str(options.pop(VARIANT, experiment.variant))
+        if (file.parent / variant).is_file():
+            variant = str(file.parent / variant)
+        load_variant(variant)  # a name or a file that is none is told before anything is run
+        words = [experiment.command, "-V", variant]
         if experiment.command == "nets":
             timed = [*words, *_words(options, known), "--time"]
             planned[arm] = [(target / arm_folder(arm), timed)]

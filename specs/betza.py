@@ -67,6 +67,10 @@ class BetzaError(SpecError):
         super().__init__(f"Betza {text!r}, character {position + 1}: {message}")
         self.text = text
         self.position = position
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[BetzaError], tuple[str, int, str]]:
+        return type(self), (self.text, self.position, self.message)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from variant_ai.specs.betza import displacements, parse_betza
 from variant_ai.specs.errors import SpecError, unknown
@@ -29,21 +29,19 @@ from variant_ai.specs.schema import (
     PromotionPlanes,
     VariantSpec,
 )
-from variant_ai.specs.zones import square_of, zone_squares
+from variant_ai.specs.start_checks import Issue, Path, check_home, start_array
+from variant_ai.specs.zones import reads_as_zone, square_of, zone_squares
 
-Path = tuple[str | int, ...]
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
+_LETTER = re.compile(r"[A-Z]\Z")
 _CASTLING_WALK = re.compile(r"[a-z][0-9]+-[a-z][0-9]+\Z")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
+_WIN_WORDS = ("piece", "reaches", "checks", "extinct")
+WINS = (
+    "`{piece: K, reaches: rank 8}` (with or without `safe: true`), `{checks: 3}`, `{extinct: K}`, "
+    "`{extinct: all pieces}`"
+)
 _RETURNS = re.compile(r"returns as (.+)\Z")
-
-
-@dataclass(frozen=True)
-class Issue:
-    """What is wrong, and the path of YAML keys that leads to it."""
-
-    path: Path
-    message: str
 
 
 def check(spec: VariantSpec) -> list[Issue]:
@@ -51,6 +49,8 @@ def check(spec: VariantSpec) -> list[Issue]:
     for stage in (
         _check_pieces,
         _check_rules,
+        _win_issues,
+        check_home,
         _check_input,
         _check_policy,
         _check_symmetry,
@@ -86,13 +86,22 @@ def _unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> It
 
 def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
     for name, zone in spec.board.zones.items():
+        if reads_as_zone(name):
+            message = f"{name!r} has a meaning of its own; accepted: any other name, such as camp"
+            yield Issue(("board", "zones", name), message)
         yield from _zone_issues(spec, ("board", "zones", name), zone)
     twins = spec.hands is not None and spec.hands.promoted.startswith("returns as ")
     count = len(spec.pieces) + (len(all_promotion_choices(spec)) if twins else 0)
     if count > MAX_PIECE_TYPES:
         message = f"{count} piece types, promoted ones counted; at most {MAX_PIECE_TYPES} fit"
         yield Issue(("pieces",), message)
-    letters: dict[str, str] = {}
+    letters = {symbol: symbol for symbol in spec.pieces}
+    for symbol, piece in spec.pieces.items():
+        if piece.also in letters:
+            message = f"letter {piece.also!r} is used by {letters[piece.also]} already"
+            yield Issue(("pieces", symbol, "also"), message)
+        elif piece.also is not None:
+            letters[piece.also] = symbol
     for symbol, piece in spec.pieces.items():
         path: Path = ("pieces", symbol)
         if not _SYMBOL.match(symbol):
@@ -101,11 +110,9 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
                 f"{symbol!r} is no piece symbol; accepted: one capital letter, or "
                 "`+` and one capital letter for a promoted piece",
             )
-        for letter in (symbol, piece.also):
-            if letter in letters:
-                yield Issue(path, f"letter {letter!r} is used by {letters[letter]} already")
-            if letter is not None:
-                letters[letter] = symbol
+        if piece.also is not None and not _LETTER.match(piece.also):
+            message = f"{piece.also!r} is no letter of a FEN; accepted: one capital letter"
+            yield Issue((*path, "also"), message)
         yield from _betza_issues(spec, (*path, "moves"), piece.moves)
         for zone, moves in piece.from_.items():
             yield from _zone_issues(spec, (*path, "from", zone), zone)
@@ -121,6 +128,52 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
                 yield from _zone_issues(spec, (*path, "promotes", "must"), promotes.must)
             if promotes.to != "captured pieces":
                 yield from _unknown_pieces(spec, (*path, "promotes", "to"), promotes.to)
+                yield from _promotion_issues(spec, symbol, promotes.to)
+
+
+def _promotion_issues(spec: VariantSpec, symbol: str, to: tuple[str, ...]) -> Iterator[Issue]:
+    """Choices that are none: the piece itself, a second king, the same again."""
+    path: Path = ("pieces", symbol, "promotes", "to")
+    if not to:
+        message = "an empty list leaves nothing to promote to; accepted: pieces, `captured pieces`"
+        yield Issue(path, message)
+    for i, letter in enumerate(to):
+        if letter == symbol:
+            yield Issue((*path, i), f"{letter} would promote to itself; accepted: another piece")
+        elif letter in to[:i]:
+            yield Issue((*path, i), f"{letter} is listed already; accepted: each piece once")
+        elif letter in spec.pieces and spec.pieces[letter].royal:
+            message = f"{letter} is royal, and nobody has two royal pieces; accepted: another piece"
+            yield Issue((*path, i), message)
+
+
+def _win_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """Every item is one way to win, and there is one at all."""
+    rules = spec.rules
+    royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
+    for i, win in enumerate(rules.wins):
+        path: Path = ("rules", "wins", i)
+        given = [key for key in _WIN_WORDS if getattr(win, key) is not None]
+        given += ["safe"] if win.safe else []
+        if given not in (
+            ["piece", "reaches"],
+            ["piece", "reaches", "safe"],
+            ["checks"],
+            ["extinct"],
+        ):
+            yield Issue(path, f"{', '.join(given) or 'nothing'} given; an item is one of {WINS}")
+        elif win.checks and not royal and rules.engine == "kernel":
+            message = "nobody can give check: no piece has `royal: true`"
+            yield Issue((*path, "checks"), message)
+    at_home = royal & {symbol for _, symbol in start_array(spec).values()}
+    decided = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
+    if not at_home and not rules.wins and not decided and rules.engine == "kernel":
+        yield Issue(
+            ("rules", "wins"),
+            "nobody can win: no piece of the start position is royal, there are no `wins`, and "
+            f"stalemate is a draw; accepted: `royal: true` on a piece, `wins` of {WINS}, or "
+            "another `stalemate`",
+        )
 
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:

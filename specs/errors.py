@@ -27,8 +27,12 @@ class UnknownNameError(VariantAIError):
     """A variant, net, device, option or notation that does not exist; says which do."""
 
     def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
-        super().__init__(unknown(kind, given, sorted(known)))
-        self.given = given
+        self.kind, self.given, self.known = kind, given, sorted(known)
+        super().__init__(unknown(kind, given, self.known))
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str]]]:
+        # without it a process that raises one dies of being read by the process that asked
+        return type(self), (self.kind, self.given, self.known)
 
 
 class SettingError(VariantAIError):

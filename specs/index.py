@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 SPEC_SUFFIXES = (".yaml", ".yml")
-_WORD = re.compile(rb"^(fairy|protocols):[ \t]*([^#\r\n]*)", re.MULTILINE)
+_WORD = re.compile(rb"^(variant|fairy|protocols):[ \t]*([^#\r\n]*)", re.MULTILINE)
 
 
 def builtin_specs() -> dict[str, Path]:
@@ -43,7 +43,8 @@ def user_specs(environ: Mapping[str, str]) -> dict[str, Path]:
 
 
 def spec_words(path: Path) -> dict[str, str]:
-    """What stands after `fairy:` and `protocols:` in a spec, as text; {} for an unreadable file.
+    """What stands after `variant:`, `fairy:` and `protocols:` in a spec, as text; {} for an
+    unreadable file.
 
     Not a YAML parser: an engine asks this of every spec while a client waits.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from variant_ai.specs.checks import check
 from variant_ai.specs.errors import unknown
 from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
 from variant_ai.specs.schema import VariantSpec
+from variant_ai.specs.zones import ACCEPTED as ZONES
 
 
 def load_spec(path: str | Path) -> VariantSpec:
@@ -27,15 +28,85 @@ def parse_spec(text: str, where: str = "<spec>") -> VariantSpec:
     try:
         spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:
-        lines = (
-            line_of(tree, where, yaml_path(tree, item["loc"]), _message(item))
-            for item in error.errors(include_url=False)
-        )
-        raise located_error(lines, where) from None
+        found = _said_once(tree, error.errors(include_url=False))
+        raise located_error((line_of(tree, where, *one) for one in found), where) from None
     issues = check(spec)
     if issues:
         raise located_error((line_of(tree, where, i.path, i.message) for i in issues), where)
     return spec
+
+
+def _said_once(tree: Any, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Path and message of each mistake. A word that may be of several types is refused once for
+    each; that is one mistake, and none of its own where a deeper word says what is wrong."""
+    by_path: dict[tuple[str | int, ...], list[Any]] = {}
+    for item in errors:
+        by_path.setdefault(yaml_path(tree, item["loc"]), []).append(item)
+    for path, items in by_path.items():
+        plain_types = all(item["type"] in _TYPE_ERRORS for item in items)
+        if plain_types and any(p[: len(path)] == path != p for p in by_path):
+            continue
+        types = [item for item in items if item["type"] in _TYPE_ERRORS]
+        of_union = len(items) > 1 and types
+        if of_union or (types and path and items[0]["type"] != "literal_error"):
+            yield path, _wrong_type(path, items)
+        else:
+            yield from ((path, _message(item)) for item in items)
+
+
+_TYPE_ERRORS = {
+    "string_type",
+    "tuple_type",
+    "bool_type",
+    "int_type",
+    "float_type",
+    "dict_type",
+    "model_type",
+    "model_attributes_type",
+    "literal_error",
+}
+"""pydantic's names of errors that say the value is of another type."""
+_ZONE_WORDS = {"at", "must", "within", "drop", "reaches", "palace"}
+
+
+def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
+    """What was given, and every form that would be accepted in its place."""
+    given = items[-1]["input"]
+    options = [node for item in items for node in _subschemas(item["loc"])]
+    zone = bool(path) and (path[-1] in _ZONE_WORDS or "zones" in path[-2:-1])
+    square = not zone and (bool(_ZONE_WORDS & {*path[-2:-1]}) or "zones" in path[-3:-2])
+    forms: list[str] = []
+    for option in options:
+        if zone and "const" not in option and option.get("type") in ("string", "array"):
+            number = isinstance(given, int) and not isinstance(given, bool)
+            forms.append(f"a zone: `rank {given}`, …" if number else f"a zone: {ZONES}")
+        elif square:
+            forms.append("a square such as e4")
+        elif option.get("type") != "null":
+            forms.append(_form(option, given))
+    listed = list(dict.fromkeys(forms))
+    return f"given {_short(given)}; accepted: {', or '.join(listed)}"
+
+
+def _form(node: Mapping[str, Any], given: Any) -> str:
+    """A JSON subschema in words."""
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return ", ".join(f"`{word}`" for word in node["enum"])
+    kind = node.get("type")
+    if "properties" in node:
+        keys = node.get("required") or list(node["properties"])
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        value = given if number and len(keys) == 1 else "…"
+        more = ", …" if len(keys) < len(node["properties"]) else ""
+        return f"{{{', '.join(f'{key}: {value}' for key in keys)}{more}}}"
+    if kind in ("integer", "number"):
+        low, high = node.get("minimum"), node.get("maximum")
+        limits = f" from {low} to {high}" if low is not None and high is not None else ""
+        return ("a whole number" if kind == "integer" else "a number") + limits
+    words = {"string": "text", "boolean": "true or false", "array": "a list in [ ]"}
+    return words.get(str(kind), "a mapping of keys")
 
 
 def _message(item: Any) -> str:

@@ -23,6 +23,7 @@ from variant_ai.specs.schema import (
     HalfmovePlane,
     HandPlanes,
     InputItem,
+    LastMovesPlanes,
     LeapPlanes,
     MoveNumberPlane,
     Piece,
@@ -56,12 +57,13 @@ Step = tuple[int, int]
 class InputPlane:
     index: int
     item: str
-    """`pieces`, `captured`, `hand`, `repetitions`, `promoted`, `en_passant`, `colour`,
+    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`, `colour`,
     `move_number`, `castling`, `halfmove` or `checks`."""
     who: Who | None
     piece: str | None
     number: int
-    """Which repetition (1 = occurred once before), or which castling side (0 = first)."""
+    """Which repetition (1 = occurred once before), which castling side (0 = first), or of
+    `last_moves` 2 * (plies since the move) for its origin, one more for its target."""
     max: float
     """Normalisation constant: the count is divided by it; 1 for binary planes."""
     name: str
@@ -106,6 +108,12 @@ def _input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
         case RepetitionPlanes(repetitions=count_):
             for k in range(1, count_ + 1):
                 yield "repetitions", None, None, k, 1, f"occurred at least {k} times before"
+        case LastMovesPlanes(last_moves=moves):
+            for k in range(moves):
+                mover: Who = "me" if k % 2 else "them"
+                when = "their last move" if k == 0 else f"{_WHOSE[mover]} move {k + 1} plies ago"
+                yield "last_moves", mover, None, 2 * k, 1, f"origin of {when}"
+                yield "last_moves", mover, None, 2 * k + 1, 1, f"target of {when}"
         case PromotedPlane(promoted=who):
             yield "promoted", who, None, 0, 1, f"{_WHOSE[who]} promoted pieces"
         case CastlingPlanes(castling=who):
@@ -121,6 +129,13 @@ def _input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
             yield "colour", None, None, 0, 1, "one for the first player"
         case "en_passant":
             yield "en_passant", None, None, 0, 1, "en passant square"
+
+
+def moves_seen(spec: VariantSpec) -> int:
+    """How many of the last moves the planes of a spec show."""
+    return max(
+        (item.last_moves for item in spec.input if isinstance(item, LastMovesPlanes)), default=0
+    )
 
 
 def parse_leap(text: str) -> Step:

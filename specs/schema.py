@@ -21,12 +21,20 @@ MAX_RANKS = 10
 MAX_SQUARES = 120
 MAX_PIECE_TYPES = 24
 MAX_HAND_KINDS = 16
+MAX_PLIES = 30_000
+"""Of the move-count rule: the clock of a FEN ends there."""
+MAX_FOLD = 100
+MAX_LENGTH = 11
+"""Of a slide: from edge to edge of the longest board."""
+MAX_COUNT = 1e6
+"""Greatest number that counts are divided by in input planes."""
 PLAY_OPTIONS = ("kernel", "fairy")
 
 Zone = str | tuple[str, ...]
 """`rank 2`, `rank 6-10`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
 
 Who = Literal["me", "them"]
+MAX_LAST_MOVES = 8
 Compass = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
 
 
@@ -40,6 +48,7 @@ class Model(BaseModel):
         extra="forbid",
         populate_by_name=True,
         ser_json_inf_nan="null",
+        allow_inf_nan=False,
     )
 
 
@@ -91,7 +100,10 @@ class Piece(Model):
     promotes: Promotes | None = None
     drop: Zone | bool = Field(default=True, description="where it may be dropped from the hand")
     per_file: int | None = Field(
-        default=None, ge=1, description="at most this many of a side on one file by drops"
+        default=None,
+        ge=1,
+        le=MAX_RANKS,
+        description="at most this many of a side on one file by drops",
     )
     drop_mate: bool = Field(default=True, description="whether its drop may give mate")
 
@@ -118,7 +130,7 @@ class Hands(Model):
 class Repetition(Model):
     """What a repeated position means. The verdict is that of the moves of the cycle."""
 
-    fold: int = Field(default=3, ge=2, description="occurrence at which the game ends")
+    fold: int = Field(default=3, ge=2, le=MAX_FOLD, description="occurrence at which the game ends")
     otherwise: Literal["draw", "loss of first player", "loss of mover"] = "draw"
     perpetual_check: Literal["loss", "draw"] = "draw"
     perpetual_chase: Literal["axf", "none"] = "none"
@@ -127,11 +139,11 @@ class Repetition(Model):
 class NoProgress(Model):
     """Move-count rule: draw after so many plies without a resetting event."""
 
-    plies: int | Literal["none"] = "none"
+    plies: Annotated[int, Field(ge=1, le=MAX_PLIES)] | Literal["none"] = "none"
     reset: tuple[str, ...] = Field(
         default=("captures",), description="`captures`, `drops`, or piece letters whose move resets"
     )
-    checks_counted: int | Literal["all"] = Field(
+    checks_counted: Annotated[int, Field(ge=0, le=MAX_PLIES)] | Literal["all"] = Field(
         default="all", description="beyond this many, a side's checking plies do not count"
     )
 
@@ -180,7 +192,7 @@ class PiecePlanes(Model):
 class CapturedCount(Model):
     by: Who
     order: tuple[str, ...]
-    max: float = Field(gt=0)
+    max: float = Field(gt=0, le=MAX_COUNT)
 
 
 class CapturedPlanes(Model):
@@ -192,7 +204,7 @@ class CapturedPlanes(Model):
 class HandCount(Model):
     of: Who
     order: tuple[str, ...]
-    max: float = Field(gt=0)
+    max: float = Field(gt=0, le=MAX_COUNT)
 
 
 class HandPlanes(Model):
@@ -203,6 +215,16 @@ class RepetitionPlanes(Model):
     """Plane k is one where the position occurred at least k times before."""
 
     repetitions: int = Field(ge=1, le=4)
+
+
+class LastMovesPlanes(Model):
+    """For each of the last moves, the newest first, the square it came from and the one it went to.
+
+    A drop came from nowhere. In a position that was not come to by moves, as one set up from a FEN,
+    nothing is known of them and the planes are empty.
+    """
+
+    last_moves: int = Field(ge=1, le=MAX_LAST_MOVES)
 
 
 class PromotedPlane(Model):
@@ -218,7 +240,7 @@ class CastlingPlanes(Model):
 
 
 class Maximum(Model):
-    max: float = Field(gt=0)
+    max: float = Field(gt=0, le=MAX_COUNT)
 
 
 class MoveNumberPlane(Model):
@@ -231,7 +253,7 @@ class HalfmovePlane(Model):
 
 class ChecksCount(Model):
     of: Who
-    max: float = Field(gt=0)
+    max: float = Field(gt=0, le=MAX_COUNT)
 
 
 class ChecksPlane(Model):
@@ -246,7 +268,7 @@ class ChecksPlane(Model):
 class SlidePlanes(Model):
     """For each direction in order, distances 1 to n."""
 
-    slides: dict[Compass, int]
+    slides: dict[Compass, Annotated[int, Field(ge=1, le=MAX_LENGTH)]]
 
 
 class LeapPlanes(Model):
@@ -288,6 +310,7 @@ InputItem = Annotated[
     | Annotated[CapturedPlanes, Tag("captured")]
     | Annotated[HandPlanes, Tag("hand")]
     | Annotated[RepetitionPlanes, Tag("repetitions")]
+    | Annotated[LastMovesPlanes, Tag("last_moves")]
     | Annotated[PromotedPlane, Tag("promoted")]
     | Annotated[CastlingPlanes, Tag("castling")]
     | Annotated[MoveNumberPlane, Tag("move_number")]
@@ -359,13 +382,13 @@ class Drawing(Model):
 class Training(Model):
     """The published recipe of the variant (papers 000/001 section 8, thesis table 4.14)."""
 
-    lr_max: float = Field(default=0.175, gt=0)
+    lr_max: float = Field(default=0.175, gt=0, le=1000)
     lr_min: float = Field(default=1e-5, gt=0)
     momentum: tuple[float, float] = (0.8, 0.95)
-    batch: int = Field(default=512, ge=1)
-    epochs: int = Field(default=7, ge=1)
+    batch: int = Field(default=512, ge=1, le=1_000_000)
+    epochs: int = Field(default=7, ge=1, le=1_000_000)
     value_weight: float = Field(default=0.01, ge=0, le=1)
-    weight_decay: float = Field(default=1e-4, ge=0)
+    weight_decay: float = Field(default=1e-4, ge=0, le=1)
 
 
 class VariantSpec(Model):

@@ -12,6 +12,8 @@ _FILES = re.compile(r"file ([a-z])(?:-([a-z]))?\Z")
 _RECTANGLE = re.compile(r"([a-z][0-9]+)-([a-z][0-9]+)\Z")
 _SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")
 
+WORDS = ("where stuck",)
+"""What else stands where a zone may."""
 ACCEPTED = "`rank 2`, `rank 6-10`, `file a-c`, `d1-f3`, a name of board.zones, or a list of squares"
 
 
@@ -27,9 +29,21 @@ def square_of(name: str, board: Board) -> int:
     return rank * board.files + file
 
 
+def square_name(square: int, files: int) -> str:
+    """`e4`; ranks are 1-based as in UCI (`a10` exists)."""
+    return f"{chr(97 + square % files)}{square // files + 1}"
+
+
+def reads_as_zone(name: str) -> bool:
+    """Whether a text has a meaning wherever a zone is asked for, so that it can name none."""
+    return name in WORDS or any(p.match(name) for p in (_RANKS, _FILES, _RECTANGLE, _SQUARE))
+
+
 def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
     """Squares of a zone. Raises SpecError on a zone that is unknown, empty or off the board."""
     if not isinstance(zone, str):
+        if not zone:
+            raise SpecError(f"a list without squares is no zone; accepted: {ACCEPTED}")
         return frozenset(square_of(name, board) for name in zone)
     if zone in board.zones:
         inner = board.zones[zone]

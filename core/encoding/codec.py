@@ -25,10 +25,10 @@ from variant_ai.core.rules.position import (
     move_kind,
     move_origin,
     move_target,
-    square_name,
 )
 from variant_ai.specs.errors import MoveError
 from variant_ai.specs.schema import VariantSpec
+from variant_ai.specs.zones import square_name
 
 Codes = NDArray[np.uint16]
 

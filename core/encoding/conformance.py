@@ -145,7 +145,7 @@ class _Trial:
         except FenError as error:
             self._broken("FEN", position, None, f"refused when read back: {error}")
             return
-        for name in ("repetitions", "checks"):  # no FEN has these
+        for name in ("repetitions", "checks", "last_moves"):  # no FEN has these
             again[0][name] = position[0][name]
         if not same_position(again, position):
             self._broken("FEN", position, None, f"read back it is {self.rules.fen(again)}")

@@ -82,6 +82,14 @@ def encode_into(
     if E[0]["en_passant"] != NO_PLANE and P[i]["ep"] >= 0:
         square = np.int64(E[0]["turn"][view, np.int64(P[i]["ep"])])
         row[np.int64(E[0]["en_passant"]) * squares + square] = np.float32(1)
+    for k in range(E[0]["last_moves"]):
+        move = np.int64(P[i]["last_moves"][k]) - 1
+        if move < 0:
+            break
+        first = (np.int64(E[0]["last_move"]) + 2 * k) * squares
+        if move >> 14 == 0:
+            row[first + np.int64(E[0]["turn"][view, move >> 7])] = np.float32(1)
+        row[first + squares + np.int64(E[0]["turn"][view, move & 127])] = np.float32(1)
 
     # Neighbours are often equal (nothing in hand, nothing captured): they are filled as one.
     begun = np.int64(0)

@@ -26,13 +26,12 @@ from variant_ai.core.rules.position import (
     make_move,
     piece_colour,
     piece_type,
-    square_name,
     view,
 )
 from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.planes import castling_steps, promotion_choices
 from variant_ai.specs.schema import Piece, VariantSpec
-from variant_ai.specs.zones import zone_squares
+from variant_ai.specs.zones import square_name, zone_squares
 
 Label = tuple[int, int, int, int]
 """(class, origin, target, piece): class 0 move, 1 promotion, 2 drop (piece: index into the spec's

@@ -75,6 +75,7 @@ def compile_input(spec: VariantSpec) -> Record:
     compiler = _Compiler(spec, record)
     for plane in planes:
         compiler.add(plane)
+    record["last_moves"] //= 2  # two planes each
     scattered = [p.index for p in planes if p.item not in _FILLED]
     first = [c for c in scattered if c - 1 not in scattered]
     behind = [c + 1 for c in scattered if c + 1 not in scattered]
@@ -121,6 +122,12 @@ class _Compiler:
                 record["argument"][index] = self.spec.hands.order.index(plane.piece)
             case "checks":
                 record["total"][:, index] = max(w.checks or 0 for w in self.spec.rules.wins)
+            case "last_moves":
+                if plane.number != record["last_moves"]:
+                    raise SpecError("input: the planes of the last moves are listed twice")
+                if plane.number == 0:
+                    record["last_move"] = index
+                record["last_moves"] = plane.number + 1
             case "en_passant":
                 if record["en_passant"] != NO_PLANE:
                     raise SpecError("input: the en passant plane is listed twice")

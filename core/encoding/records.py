@@ -59,6 +59,8 @@ INPUT = np.dtype(
         ("counting", "i4"),  # whether there are CAPTURED planes; byte k of the words counts for
         ("count", "u8", (COUNT_WORDS, 2, CODES)),  # [word][side][code], k a plane's `argument`
         ("en_passant", "i2"),  # plane
+        ("last_moves", "i4"),  # how many of the last moves are shown, from the plane of
+        ("last_move", "i4"),  # the newest one's origin on
     ],
     align=True,
 )

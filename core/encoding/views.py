@@ -14,6 +14,7 @@ from variant_ai.core.rules.position import (
     CASTLING,
     COLOUR_STRIDE,
     DROP,
+    MAX_SQUARES,
     Position,
     make_move,
     move_argument,
@@ -85,6 +86,11 @@ def _placed(position: Position, to: Callable[[int], int], squares: int) -> Posit
     record["key"] = 0
     record["board"][[to(square) for square in range(squares)]] = position[0]["board"][:squares]
     record["kings"] = [to(int(k)) if k >= 0 else -1 for k in position[0]["kings"]]
+    for k, last in enumerate(record["last_moves"].tolist()):
+        if last:
+            origin, target = divmod(last - 1, MAX_SQUARES)
+            origin = origin if origin == MAX_SQUARES else to(origin)
+            record["last_moves"][k] = 1 + to(target) + origin * MAX_SQUARES
     record["ep"] = to(int(position[0]["ep"])) if position[0]["ep"] >= 0 else -1
     return other
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
     from variant_ai.specs.schema import VariantSpec
 
-__all__ = ["make_rules", "register_rules_engine", "rules_engines"]
+__all__ = ["OWN_ENGINES", "make_rules", "register_rules_engine", "rules_engines"]
 
 _engines: dict[str, str | Callable[[VariantSpec], Rules]] = {
     "kernel": "variant_ai.core.rules.kernel:KernelRules",
     "fairy": "variant_ai.core.rules.fairy:FairyRules",
 }
+OWN_ENGINES = tuple(_engines)
+"""Those that are built in."""
 
 
 def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:

@@ -10,6 +10,7 @@ Repetition, move counts and the ends that need history are compared in `game_con
 
 from __future__ import annotations
 
+import difflib
 import multiprocessing
 import random
 from collections import Counter
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
+from variant_ai.core.rules.fairy_stockfish import FairyVariant, fairy_variants, spec_settings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.position import (
@@ -88,7 +89,8 @@ def check_rules(
     starts: FENs to begin games at, besides the start position (every other game). isolated: in a
     child process, which Fairy-Stockfish may kill without taking this one along.
 
-    Raises SpecError where the spec has no judge, VariantAIError where the judge's process died.
+    Raises SpecError where the spec has no judge or one that does not exist, VariantAIError where
+    the judge's process died.
     """
     if not isolated:
         return _compare(spec, positions, seed, engine, tuple(starts))
@@ -99,6 +101,25 @@ def check_rules(
             f"Fairy-Stockfish's process died while judging {spec.variant!r}; "
             f"run again with seed {seed} to see it again"
         ) from error
+
+
+def judge_of(spec: VariantSpec) -> str:
+    """Fairy-Stockfish's name of the variant.
+
+    Raises SpecError where the spec has none, or one that Fairy-Stockfish does not know.
+    """
+    if spec.fairy is None:
+        raise SpecError(f"variant {spec.variant!r} has no `fairy:` name, so there is no judge")
+    known = fairy_variants()
+    if spec.fairy not in known:
+        near = difflib.get_close_matches(spec.fairy.lower(), known, n=5, cutoff=0.5)
+        named = f"near are {', '.join(near)}" if near else "no name is near"
+        raise SpecError(
+            f"`fairy: {spec.fairy}`: Fairy-Stockfish has no variant of that name ({named}); "
+            f"accepted: one of its {len(known)} names, or no `fairy:` where it has none for "
+            f"{spec.variant!r}, which then has no judge"
+        )
+    return spec.fairy
 
 
 def in_child(function: Callable[..., T], *arguments: object) -> T:
@@ -114,11 +135,10 @@ def in_child(function: Callable[..., T], *arguments: object) -> T:
 def _compare(
     spec: VariantSpec, positions: int, seed: int, engine: str | None, starts: tuple[str, ...]
 ) -> RulesReport:
-    if spec.fairy is None:
-        raise SpecError(f"variant {spec.variant!r} has no `fairy:` name, so there is no judge")
+    name = judge_of(spec)
     rules = make_rules(spec, engine)
-    judge = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=False))
-    report = RulesReport(spec.variant, rules.name, spec.fairy)
+    judge = FairyVariant(name, spec_settings(spec, move_count=False, chase=False))
+    report = RulesReport(spec.variant, rules.name, name)
     rng = random.Random(seed)
     while report.positions < positions and not report.differences:
         fen = rng.choice(starts) if starts and report.games % 2 else None

@@ -27,6 +27,7 @@ from variant_ai.core.rules.position import (
     PASS,
     PROMOTION,
     Position,
+    last_move,
     make_move,
     move_kind,
     move_origin,
@@ -47,6 +48,7 @@ from variant_ai.core.rules.verdicts import (
 )
 from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import FenError, MoveError, SpecError
+from variant_ai.specs.planes import moves_seen
 from variant_ai.specs.schema import VariantSpec
 from variant_ai.specs.zones import zone_squares
 
@@ -124,6 +126,10 @@ class FairyRules(Rules):
             after["checks"] = position["checks"]
             if self.spec.rules.no_progress.checks_counted != "all" and self.in_check(after):
                 after["checks"][0, mover] += 1
+        kept = moves_seen(self.spec)
+        if kept:
+            after["last_moves"][0, 1:kept] = position["last_moves"][0, : kept - 1]
+            after["last_moves"][0, 0] = last_move(int(move))
         after["key"] = position_key(after)
         return after
 

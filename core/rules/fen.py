@@ -28,13 +28,12 @@ from variant_ai.core.rules.position import (
     piece_colour,
     piece_type,
     square_index,
-    square_name,
     view,
 )
 from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import FenError
 from variant_ai.specs.schema import VariantSpec
-from variant_ai.specs.zones import zone_squares
+from variant_ai.specs.zones import square_name, zone_squares
 
 MAX_LENGTH = 1000
 """Characters; the fullest board of 12 x 10 with full pockets stays below."""
@@ -304,7 +303,9 @@ class _Codec:
             )
 
     def _castling(self, text: str, field: str, board: list[int]) -> int:
-        """Rights as bits, those whose king and rook stand at home."""
+        """Rights as bits, those whose king and rook stand at home. What stands there in the start
+        array of a player without a king, as in horde, never castles."""
+        royal = self.types.royal
         rights = {right.letter: right for right in self.types.castling_rights}
         held = 0
         for letter in "" if field == "-" else field:
@@ -312,7 +313,9 @@ class _Codec:
                 known = "".join(rights) or "none here"
                 _refuse(text, f"castling {shorten(field, 50)}: rights are {known}, or '-'")
             right = rights[letter]
-            if all(board[s] == self.home[s] for s in (right.king_from, right.rook_from)):
+            king = self.home[right.king_from]
+            at_home = all(board[s] == self.home[s] for s in (right.king_from, right.rook_from))
+            if at_home and king and royal in (-1, piece_type(king)):
                 held |= 1 << right.bit
         return held
 

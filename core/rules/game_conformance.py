@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.conformance import judge_of
 from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
@@ -36,7 +37,7 @@ from variant_ai.core.rules.position import (
     piece_type,
     view,
 )
-from variant_ai.specs.errors import FenError, SpecError
+from variant_ai.specs.errors import FenError
 from variant_ai.specs.schema import VariantSpec
 from variant_ai.specs.zones import zone_squares
 
@@ -96,10 +97,8 @@ class _Judge:
     something: variant ends, no legal move, then claims, then material."""
 
     def __init__(self, spec: VariantSpec) -> None:
-        if spec.fairy is None:
-            raise SpecError(f"variant {spec.variant!r} has no `fairy:` name, so there is no judge")
         self.spec = spec
-        self.fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=True, chase=True))
+        self.fairy = FairyVariant(judge_of(spec), spec_settings(spec, move_count=True, chase=True))
         rules = spec.rules
         self.may_win = bool(rules.wins) or rules.explodes or rules.bare_king != "none"
 

@@ -32,9 +32,9 @@ from variant_ai.core.rules.position import (
     move_target,
     piece_type,
     square_index,
-    square_name,
 )
 from variant_ai.specs.errors import MoveError
+from variant_ai.specs.zones import square_name
 
 Moves = NDArray[np.int32]
 

@@ -152,6 +152,11 @@ def advance(t: Record, r: Record, move: Number) -> None:
     r["repetitions"] = 0
     r["side"] = them
     r["key"] = key ^ zobrist[ZOBRIST_SIDE]
+    if t["keeps"] != 0:
+        for k in range(t["keeps"] - 1, 0, -1):
+            r["last_moves"][k] = r["last_moves"][k - 1]
+        came_from = MAX_SQUARES if kind == DROP else origin
+        r["last_moves"][0] = 1 + target + came_from * MAX_SQUARES  # `position.last_move`
     if t["features"] & WINS_BY_CHECKS:
         count_check(t, r, us)
     if t["features"] & COUNTS_PIECES:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_SQUARES = 128
+MAX_LAST_MOVES = 8
 MAX_HAND_KINDS = 16
 COLOUR_STRIDE = 32
 
@@ -40,6 +41,7 @@ POSITION = np.dtype(
         ("kings", "i1", (2,)),  # square of the royal piece, -1 none
         ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
         ("count_limit", "i2"),  # spec with `counting:`: draw when clock exceeds it, 0 no counting
+        ("last_moves", "u2", (MAX_LAST_MOVES,)),  # newest first, as `last_move`; as the planes ask
         ("repetitions", "i1"),  # how often this position occurred before; set by who has history
     ],
     align=True,
@@ -93,9 +95,11 @@ def piece_code(kind: int, colour: int) -> int:
     return 1 + kind + COLOUR_STRIDE * colour
 
 
-def square_name(square: int, files: int) -> str:
-    """`e4`; ranks are 1-based as in UCI (`a10` exists)."""
-    return f"{chr(97 + square % files)}{square // files + 1}"
+def last_move(move: int) -> int:
+    """A move as positions remember it: 1 + target + 128 * origin, of drops 1 + target + 128 * 128;
+    0 where none is known."""
+    origin = MAX_SQUARES if move_kind(move) == DROP else move_origin(move)
+    return 1 + move_target(move) + origin * MAX_SQUARES
 
 
 _SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")

@@ -30,6 +30,7 @@ from variant_ai.core.rules.programs import (
 )
 from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import SpecError
+from variant_ai.specs.planes import moves_seen
 from variant_ai.specs.schema import Promotes, VariantSpec
 
 Tables = NDArray[np.void]
@@ -90,6 +91,7 @@ TABLES = np.dtype(
         ("rights", "i4"),  # number of castling rights of both colours
         ("advance", "i4", (2,)),  # difference of squares one step forward of each colour
         ("royal", "i4"),  # royal type, -1 none
+        ("keeps", "i4"),  # how many of the last moves a position remembers
         # moves
         ("forward_start", "i4", (CODES * MAX_SQUARES,)),
         ("forward", "i2", (FORWARD_WORDS,)),
@@ -147,6 +149,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
     table["files"] = geometry.files
     table["advance"] = geometry.files, -geometry.files
     table["royal"] = types.royal
+    table["keeps"] = moves_seen(spec)
     _fill_moves(table, spec, types, geometry)
     _fill_promotions(table, spec, types, geometry)
     _fill_hands(table, spec, types, geometry)
@@ -328,7 +331,10 @@ def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
         empty = [s for s in dict.fromkeys([*king, *rook]) if s not in own]
         safe = king[1:]
         if len(empty) >= MAX_WALK or len(safe) >= MAX_WALK:
-            raise SpecError("kernel: a castling king walks too far")
+            raise SpecError(
+                f"kernel: castling.{right.letter}: king and rook pass {len(empty)} squares, at "
+                f"most {MAX_WALK - 1} fit"
+            )
         table["castle_colour"][i] = right.colour
         table["castle_squares"][i] = right.king_from, right.king_to, right.rook_from, right.rook_to
         table["castle_empty"][i, : len(empty)] = empty

@@ -39,6 +39,8 @@ SAMPLE = "sample"
 """The store that comes with the variant, as a name of `stores`."""
 STORE_OPTIONS = ("data", "validation")
 """Options whose values are names of stores, `NAME` or `NAME:WEIGHT`."""
+VARIANT = "variant"
+"""Option whose value is another spec of the same rules: a name, or a file beside the experiment."""
 START = "from"
 """Option whose value is an arm that stands before: the training goes on with that arm's net."""
 STORE = "{store}"
@@ -189,6 +191,9 @@ def _mistakes(loaded: Experiment, tree: CommentedMap) -> Iterator[tuple[tuple[An
     for scale in loaded.scales:
         for arm in loaded.arms:
             options = loaded.arm_options(scale, arm)
+            if VARIANT in options and loaded.measure:
+                said = "nets of other specs cannot be measured together: leave `measure` out"
+                yield loaded.place_of(scale, arm, VARIANT), said
             for option, store in stores_of(options):
                 if store not in known:
                     yield loaded.place_of(scale, arm, option), unknown("store", store, known)

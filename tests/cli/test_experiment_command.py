@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from variant_ai.cli.main import cli
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.inference import OnnxEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.specs import builtin_specs, load_spec
 
@@ -123,6 +124,29 @@ def test_commands_are_shown_before_they_are_run(home: Path, tmp_path: Path) -> N
     assert " --no-report " in lines[1] and " --no-report " in lines[3]
 
 
+def test_an_arm_with_a_spec_of_its_own(home: Path, tmp_path: Path) -> None:
+    text = TEXT.replace("light: {value", "light: {variant: mine.yaml, value")
+    text = text.replace("measure: {all games: games}\n", "")
+    path = tmp_path / "planes.yaml"
+    path.write_text(text)
+    missing = call(path, "--dry-run")
+    assert missing.exit_code == 1
+    assert "mine.yaml: there is no such file" in missing.stderr
+    spec = tmp_path / "mine.yaml"
+    words = Path(builtin_specs()["xiangqi"]).read_text()
+    spec.write_text(words.replace("  - colour\n", "  - last_moves: 2\n  - colour\n"))
+    stored = ["--store", f"games={home / 'stores' / 'games.store'}"]
+    shown = call(path, "--dry-run", *stored).stdout.splitlines()
+    assert shown[1].startswith(f"variant-ai train -V {spec} ")
+    assert shown[3].startswith("variant-ai train -V xiangqi ")
+    made = call(path, "--arm", "light", "-o", tmp_path / "out", *stored)
+    assert made.exit_code == 0, made.output
+    config = json.loads((tmp_path / "out" / "light" / "config.json").read_text())
+    assert config["steps"] == 3
+    with OnnxEvaluator(tmp_path / "out" / "light" / "model.onnx", load_spec(spec)) as net:
+        assert net.planes_shape == (32, 10, 9)
+
+
 def test_an_arm_goes_on_from_the_net_of_another(home: Path, tmp_path: Path) -> None:
     """The real commands: the second arm begins with the first one's net of the same seed."""
     own = "{blocks: 1, channels: 8, size: [value_hidden=8]}"
@@ -200,6 +224,10 @@ def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -
         (("batch: 8", "batch: many"), "weights.yaml:14:3: options.batch: "),
         (("lr: 0.01}", "lr: -1}"), "weights.yaml:22:28: arms.heavy.lr: "),
         (("steps: 3}", "run: x}"), "unknown option of variant-ai train 'run'"),
+        (
+            ("light: {", "light: {variant: other.yaml, "),
+            "weights.yaml:21:11: arms.light.variant: nets of other specs cannot be measured together",
+        ),
     ],
 )
 def test_options_are_checked_before_anything_is_run(

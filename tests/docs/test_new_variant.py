@@ -11,7 +11,9 @@ import pytest
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.specs import SpecError, parse_spec
+from variant_ai.specs import SpecError, builtin_specs, parse_spec
+from variant_ai.specs.betza import NOT_JUDGED, BetzaError, parse_betza
+from variant_ai.specs.schema import Piece, Rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "new-variant.md"
 
@@ -45,3 +47,38 @@ def test_the_mistake_shown_is_the_mistake_made() -> None:
     with pytest.raises(SpecError) as caught:
         parse_spec(block("yaml").replace("to: [N, R, Q]", "to: [B, R, Q]"), "losalamos.yaml")
     assert block("text").strip() == str(caught.value)
+
+
+@pytest.mark.parametrize(("model", "prefix"), [(Piece, "pieces.X"), (Rules, "rules")])
+def test_every_word_of_pieces_and_rules_is_told(model: type[Piece | Rules], prefix: str) -> None:
+    told = set(re.findall(rf"^\| `{re.escape(prefix)}\.(\w+)` \|", PAGE.read_text("utf-8"), re.M))
+    assert told == {field.alias or name for name, field in model.model_fields.items()}
+
+
+def rows(head: str) -> dict[str, str]:
+    """First column -> second of the table whose first column is headed so."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text.partition(f"| {head} |")[2].partition("\n\n")[0]
+    return {cells[1]: cells[2] for line in table.splitlines()[2:] if (cells := line.split("|"))}
+
+
+def test_the_betza_words_are_read() -> None:
+    words = [word for row in rows("word") for word in re.findall(r"`(\S+)`", row)][:7]
+    assert len(words) == 7
+    riders = [row for row in rows("letters") if re.search(r"`(R4|WW)`", row)]
+    for word in words + [w for row in riders for w in re.findall(r"`(\w+)`", row)]:
+        assert parse_betza(word), word
+
+
+def test_letters_said_to_be_refused_are() -> None:
+    text = PAGE.read_text(encoding="utf-8").partition("Other dialects' letters (")[2]
+    letters = re.findall(r"`(\w)`", text.partition(")")[0])
+    assert set(letters) == set(NOT_JUDGED)
+    for letter in letters:
+        with pytest.raises(BetzaError):
+            parse_betza(f"{letter}W")
+
+
+def test_the_double_step_is_that_of_chess() -> None:
+    words = block("text", 1).strip().removesuffix(" promotes: ...}")
+    assert words in builtin_specs()["chess"].read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from variant_ai.core.rules.conformance import check_rules
+from variant_ai.core.rules.game_conformance import check_game_ends
 from variant_ai.specs import builtin_specs, load_spec
 from variant_ai.specs.errors import SpecError
 from variant_ai.specs.schema import VariantSpec
@@ -61,3 +62,13 @@ def test_a_spec_without_a_judge_says_so() -> None:
     spec = load_spec(builtin_specs()["chess"]).model_copy(update={"fairy": None})
     with pytest.raises(SpecError, match="no judge"):
         check_rules(spec, 10, seed=1, isolated=False)
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_judge_that_does_not_exist_is_answered_with_near_names(isolated: bool) -> None:
+    spec = load_spec(builtin_specs()["chess"]).model_copy(update={"fairy": "knightmat"})
+    with pytest.raises(SpecError, match=r"`fairy: knightmat`.*near are knightmate") as caught:
+        check_rules(spec, 10, seed=1, isolated=isolated)
+    assert "died" not in str(caught.value)
+    with pytest.raises(SpecError, match="near are knightmate"):
+        check_game_ends(spec, 1, seed=1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from variant_ai.core.rules.fen import format_fen, parse_fen
 from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import same_position
 from variant_ai.specs import builtin_specs, load_spec
 from variant_ai.specs.errors import FenError
@@ -208,3 +209,11 @@ def test_a_damaged_fen_is_read_or_refused(data: st.DataObject) -> None:
         return
     assert len(CRAZY.legal_moves(position)) >= 0
     assert CRAZY.fen(CRAZY.position(CRAZY.fen(position))) == CRAZY.fen(position)
+
+
+def test_a_side_without_a_king_has_no_castling_rights() -> None:
+    spec = load_spec(builtin_specs()["horde"])
+    types = PieceTypes(spec)
+    claimed = spec.rules.start.replace(" kq ", " KQkq ")
+    assert claimed != spec.rules.start
+    assert format_fen(spec, types, parse_fen(spec, types, claimed)) == spec.rules.start

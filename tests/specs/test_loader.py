@@ -48,6 +48,153 @@ def test_built_in_specs_load(name: str) -> None:
         ("crazyhouse", "king: e1-g1", "king: e1-j1", "e1-j1", "outside the board"),
         ("crazyhouse", "returns as P", "returns as X", "as X", "unknown piece 'X'"),
         ("crazyhouse", "\nsearch:", "\nsymmetry: [files]\nsearch:", "symmetry:", "castling"),
+        (
+            "xiangqi",
+            "plies: 120",
+            "plies: 0",
+            "plies: 0",
+            "given 0; accepted: a whole number from 1",
+        ),
+        ("xiangqi", "plies: 120", "plies: 30001", "plies: 3", "from 1 to 30000, or `none`"),
+        ("xiangqi", "counted: 10", "counted: -1", "plies:", "from 0 to 30000, or `all`"),
+        ("xiangqi", "fold: 3", "fold: 1000", "fold", "less than or equal to 100, given 1000"),
+        ("xiangqi", "max: 500", "max: .inf", ".inf", "finite number, given inf"),
+        ("xiangqi", "max: 500", "max: .nan", ".nan", "finite number, given nan"),
+        ("xiangqi", "max: 500", "max: 1.0e+300", "e+300", "than or equal to 1000000"),
+        ("xiangqi", "{N: 9, E", "{N: 90000000, E", "N: 90000000", "than or equal to 11"),
+        ("xiangqi", "{N: 9, E", "{N: 0, E", "N: 0", "than or equal to 1, given 0"),
+        ("shogi", "per_file: 1", "per_file: 300", "per_file: 300", "than or equal to 10"),
+        ("xiangqi", "{max: 500}", "500", "move_number", "given 500; accepted: {max: 500}"),
+        ("xiangqi", "within: palace", "within: 6", "within: 6", "a zone: `rank 6`, …"),
+        (
+            "xiangqi",
+            "rank 1-5",
+            "5",
+            "zones",
+            "board.zones.home: given 5; accepted: a zone: `rank 5`",
+        ),
+        (
+            "chess",
+            "at: rank 8",
+            "at: [8]",
+            "at: [8]",
+            "at.0: given 8; accepted: a square such as e4",
+        ),
+        (
+            "chess",
+            "must: true",
+            "must: 8",
+            "must: 8",
+            "true or false, or a zone: `rank 8`, …, or `w",
+        ),
+        ("chess", "to: [N, B, R, Q]", "to: Q", "to: Q", "a list in [ ], or `captured pieces`"),
+        ("chess", "K: {king: e1-g1, rook: h1-f1}", "K: e1", "K: e1", "{king: …, rook: …}"),
+        (
+            "kingofthehill",
+            "{piece: K, reaches: hill}",
+            "{}",
+            "wins:",
+            "nothing given; an item is one of",
+        ),
+        (
+            "kingofthehill",
+            "{piece: K, reaches: hill}",
+            "{piece: K}",
+            "wins:",
+            "wins.0: piece given; an item is one of `{piece: K, reaches",
+        ),
+        (
+            "kingofthehill",
+            "{piece: K, reaches: hill}",
+            "{reaches: hill}",
+            "wins:",
+            "reaches given; an",
+        ),
+        (
+            "kingofthehill",
+            "{piece: K, reaches: hill}",
+            "{checks: 3, extinct: Q}",
+            "wins:",
+            "checks, extinct given; an item is one",
+        ),
+        (
+            "kingofthehill",
+            "{piece: K, reaches: hill}",
+            "{checks: 3, safe: true}",
+            "wins:",
+            "checks, safe given; an",
+        ),
+        (
+            "kingofthehill",
+            "{piece: K, reaches: hill}",
+            "{piece: K, reaches: []}",
+            "wins:",
+            "a list without squares is no zone",
+        ),
+        ("three-check", "K, royal: true", "K", "wins:", "wins.0.checks: nobody can give check"),
+        (
+            "grand",
+            "K, royal: true",
+            "K",
+            "rules:",
+            "nobody can win: no piece of the start position",
+        ),
+        ("chess", "[N, B, R, Q]", "[N, P]", "to: [N, P]", "to.1: P would promote to itself"),
+        (
+            "chess",
+            "[N, B, R, Q]",
+            "[N, B, N]",
+            "to: [N, B, N]",
+            "to.2: N is listed already; accepted: each",
+        ),
+        ("chess", "[N, B, R, Q]", "[Q, K]", "to: [Q, K]", "to.1: K is royal"),
+        ("chess", "[N, B, R, Q]", "[]", "to: []", "an empty list leaves nothing to promote to"),
+        (
+            "chess",
+            "at: rank 8",
+            "at: []",
+            "at: []",
+            "at: a list without squares is no zone; accepted: `rank",
+        ),
+        (
+            "kingofthehill",
+            "{hill:",
+            "{rank 2:",
+            "zones:",
+            "zones.rank 2: 'rank 2' has a meaning of its own",
+        ),
+        (
+            "kingofthehill",
+            "{hill:",
+            "{file a-c:",
+            "zones:",
+            "zones.file a-c: 'file a-c' has a meaning of its own",
+        ),
+        (
+            "kingofthehill",
+            "{hill:",
+            "{d1-f3:",
+            "zones:",
+            "zones.d1-f3: 'd1-f3' has a meaning of its own",
+        ),
+        ("kingofthehill", "{hill:", "{e4:", "zones:", "zones.e4: 'e4' has a meaning of its own"),
+        (
+            "kingofthehill",
+            "{hill:",
+            "{where stuck:",
+            "zones:",
+            "zones.where stuck: 'where stuck' has a meaning of its own",
+        ),
+        (
+            "xiangqi",
+            "also: H",
+            "also: HX",
+            "also: HX",
+            "also: 'HX' is no letter of a FEN; accepted: one",
+        ),
+        ("xiangqi", "also: H", "also: h", "also: h", "'h' is no letter"),
+        ("xiangqi", "also: H", "also: R", "also: R", "also: letter 'R' is used by R already"),
+        ("xiangqi", "also: H", "also: E", "also: E", "also: letter 'E' is used by B already"),
     ],
 )
 def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, said: str) -> None:
@@ -91,6 +238,13 @@ def test_unreadable_files(tmp_path: Path) -> None:
         load_spec(binary)
     with pytest.raises(SpecError):
         load_spec(tmp_path)
+
+
+def test_a_word_of_several_types_is_one_mistake() -> None:
+    for old, new in (("within: palace", "within: 6"), ("N: 9, E", "N: 99, E")):
+        with pytest.raises(SpecError) as caught:
+            parse_spec(edited("xiangqi", old, new), "my.yaml")
+        assert len(str(caught.value).splitlines()) == 1
 
 
 def test_all_mistakes_are_listed() -> None:

@@ -24,10 +24,10 @@ from variant_ai.core.rules.position import (
     move_target,
     piece_colour,
     piece_type,
-    square_name,
     view,
 )
 from variant_ai.core.train.figures.canvas import BLUE, FONT
+from variant_ai.specs.zones import square_name
 
 LIGHT, DARK = "#f4f1ea", "#e3ddd0"
 FIRST, SECOND, INK = "#ffffff", "#3a3a3a", "#1a1a1a"
