@@ -26,13 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from variant_ai.specs.errors import PluginError
+from variant_ai.specs.errors import PluginError, VariantAIError
 
 if TYPE_CHECKING:
     from variant_ai.core.data.reader import GameReader
     from variant_ai.core.inference import Evaluator, EvaluatorRequest
     from variant_ai.core.nets import NetworkBuilder
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.notation import Notation
+    from variant_ai.specs.schema import VariantSpec
 
 GROUP = "variant_ai"
 API_VERSION = 1
@@ -83,11 +85,30 @@ class LazyEntry(Entry):
         module, _, attribute = self.target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PluginError(
                 f"plugin {self.plugin!r}: cannot load {self.name!r} from {self.target!r}: "
                 f"{type(error).__name__}: {error}"
             ) from error
+
+    def call(self, *given: object) -> Any:
+        """What the target makes. Raises PluginError naming plugin and target where it fails; a
+        VariantAIError is meant for the user and passes."""
+        target: Any = self.load()
+        try:
+            return target(*given)
+        except VariantAIError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(
+                f"plugin {self.plugin!r}: {self.target!r} failed to make {self.name!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def call_or_take(self) -> Any:
+        """The target, or what it makes where it is a class or a function."""
+        target: Any = self.load()
+        return self.call() if callable(target) else target
 
 
 @dataclass(frozen=True)
@@ -105,14 +126,25 @@ class VariantsEntry(LazyEntry):
 class RulesEntry(LazyEntry):
     """A rules engine; the target is a `Rules` class, or a function `VariantSpec -> Rules`."""
 
+    def make(self, spec: VariantSpec) -> Rules:
+        """The rules of a variant. Raises PluginError where they cannot be made or are none."""
+        from variant_ai.core.rules.interface import Rules
+
+        made = self.call(spec)
+        if not isinstance(made, Rules):
+            raise PluginError(
+                f"plugin {self.plugin!r}: {self.target!r} of the rules engine {self.name!r} made "
+                f"a {type(made).__name__}, not Rules"
+            )
+        return made
+
 
 @dataclass(frozen=True)
 class ReaderEntry(VariantsEntry):
     """A reader of game files; the target is a `GameReader`, or a class or function that makes one."""
 
     def make(self) -> GameReader:
-        target: Any = self.load()
-        reader: GameReader = target() if callable(target) else target
+        reader: GameReader = self.call_or_take()
         return reader
 
 
@@ -121,8 +153,7 @@ class NotationEntry(VariantsEntry):
     """A way to write moves; the target is a `Notation`, or a class or function that makes one."""
 
     def make(self) -> Notation:
-        target: Any = self.load()
-        notation: Notation = target() if callable(target) else target
+        notation: Notation = self.call_or_take()
         return notation
 
 
@@ -131,9 +162,19 @@ class NetworkEntry(LazyEntry):
     """A network architecture; the target is a `NetworkBuilder`, or a class or function that makes one."""
 
     def make(self) -> NetworkBuilder:
-        target: Any = self.load()
-        builder: NetworkBuilder = target() if callable(target) else target
-        return builder
+        """The builder. Raises PluginError where it cannot be made or is none."""
+        from variant_ai.core.nets import NetworkBuilder
+
+        made = self.call_or_take()
+        said = f"plugin {self.plugin!r}: {self.target!r} of the net {self.name!r} is"
+        if not isinstance(made, NetworkBuilder):
+            raise PluginError(f"{said} a {type(made).__name__}, not a NetworkBuilder")
+        lacking = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
+        if lacking:
+            raise PluginError(f"{said} a builder without {', '.join(lacking)}")
+        if made.name != self.name:  # checkpoints know the net by it
+            raise PluginError(f"{said} a builder that calls itself {made.name!r}")
+        return made
 
 
 @dataclass(frozen=True)
@@ -143,8 +184,7 @@ class EvaluatorEntry(LazyEntry):
     batch, threads, device, precision) it gives an `Evaluator`."""
 
     def make(self, request: EvaluatorRequest) -> Evaluator:
-        target: Any = self.load()
-        evaluator: Evaluator = target(request)
+        evaluator: Evaluator = self.call(request)
         return evaluator
 
 

@@ -25,6 +25,7 @@ import pluggy
 
 from variant_ai import __version__
 from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
+from variant_ai.plugins.entry_checks import checked
 from variant_ai.plugins.hookspecs import (
     API_VERSION,
     GROUP,
@@ -39,7 +40,7 @@ from variant_ai.plugins.hookspecs import (
     RulesEntry,
     VariantEntry,
 )
-from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError
+from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError, VariantAIError
 from variant_ai.specs.index import SPEC_SUFFIXES, user_spec_folders
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Registry:
         self._infos: dict[str, PluginInfo] = {}
         self._specs: dict[Path, VariantSpec] = {}
         self._collected: dict[str, list[Entry]] = {}
+        self._reserved: dict[str, frozenset[str]] = {}
         if entry_points is None:
             entry_points = importlib.metadata.entry_points(group=GROUP)
         self._load(_ordered(entry_points), environ)
@@ -161,23 +163,31 @@ class Registry:
             self._report(name, f"does not fit the hooks: {_in_words(error)}")
             return False
         self._collected.clear()
+        for hook in HOOKS:
+            if (
+                callable(getattr(plugin, hook, None))
+                and self._manager.parse_hookimpl_opts(plugin, hook) is None
+            ):
+                self._report(name, f"{hook} is not marked with @hookimpl and is not called")
         return True
 
     def _report(self, name: str, problem: str) -> None:
         info = self._infos[name]
         if problem in info.problem:
             return
-        problem = f"{info.problem}; {problem}" if info.problem else problem
-        self._infos[name] = dataclasses.replace(info, problem=problem)
-        _log.warning("plugin %r skipped: %s", name, self._infos[name].problem)
+        told = f"{info.problem}; {problem}" if info.problem else problem
+        self._infos[name] = dataclasses.replace(info, problem=told)
+        _log.warning("plugin %r skipped: %s", name, problem)
 
     @property
     def plugins(self) -> tuple[PluginInfo, ...]:
         """Plugins in the order in which they were found, those that failed included.
 
-        All hooks are called, so that what fails in a hook is known.
+        All hooks are called and the nets of plugins made, so that what fails there is known.
         """
         self.registered()
+        if self.networks:
+            self.builders()
         return tuple(self._infos.values())
 
     def registered(self) -> dict[str, dict[str, list[str]]]:
@@ -201,6 +211,7 @@ class Registry:
     def _collect(self, hook: str, kind: type[Entry]) -> list[Entry]:
         entries: dict[str, Entry] = {}
         paths: set[Path] = set()
+        noun = hook.removeprefix("register_")
         plugins = self._manager.list_name_plugin()
         implementers = {
             impl.plugin_name for impl in getattr(self._manager.hook, hook).get_hookimpls()
@@ -214,23 +225,54 @@ class Registry:
                 wrong = next((e for e in answered if not isinstance(e, kind)), None)
                 if wrong is not None:
                     raise TypeError(f"expected {kind.__name__}, got {type(wrong).__name__}")
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._report(name, f"{hook} failed: {_in_words(error)}")
                 continue
-            for entry in answered:
-                if isinstance(entry, VariantEntry):
+            own = self._own_names(hook) if answered else frozenset()
+            for given in answered:
+                try:
+                    entry = checked(given)
+                    path = entry.path.resolve() if isinstance(entry, VariantEntry) else None
+                except (TypeError, ValueError, OSError, RuntimeError) as error:
+                    self._report(name, f"{noun} {given.name!r} was left out: {error}")
+                    continue
+                if path is not None:
                     # A spec with a plugin of its own is not registered again by its folder.
-                    if (path := entry.path.resolve()) in paths:
+                    if path in paths:
                         continue
                     paths.add(path)
-                first = entries.setdefault(entry.name, dataclasses.replace(entry, plugin=name))
-                if first.plugin != name:
-                    noun = hook.removeprefix("register_")
-                    self._report(
-                        name,
-                        f"{noun} {entry.name!r} is plugin {first.plugin!r}'s already",
-                    )
+                first = entries.get(entry.name)
+                if entry.name in own:
+                    self._report(name, f"{noun} {entry.name!r} is the project's own already")
+                elif first is None:
+                    entries[entry.name] = dataclasses.replace(entry, plugin=name)
+                elif first.plugin == name:
+                    self._report(name, f"{noun} {entry.name!r} is given twice; the first counts")
+                else:
+                    told = f"{noun} {entry.name!r} is plugin {first.plugin!r}'s already"
+                    self._report(name, told)
         return list(entries.values())
+
+    def reserve(self, hook: str, names: Iterable[str]) -> None:
+        """Names of this hook's kind that no plugin may take: the program has them itself."""
+        self._reserved[hook] = frozenset(names)
+        self._collected.pop(hook, None)
+
+    def _own_names(self, hook: str) -> frozenset[str]:
+        """Names of this hook's kind that the project has without registering them."""
+        if hook == "register_rules":
+            from variant_ai.core.rules import OWN_ENGINES
+
+            return frozenset(OWN_ENGINES)
+        if hook == "register_networks":
+            from variant_ai.core.nets import core_networks
+
+            return frozenset(core_networks())
+        if hook == "register_evaluators":
+            from variant_ai.core.inference.choose import CHECK, NAMES
+
+            return frozenset({CHECK, *NAMES})
+        return self._reserved.get(hook, frozenset())
 
     @property
     def variants(self) -> dict[str, VariantEntry]:
@@ -312,6 +354,8 @@ class Registry:
         from variant_ai.core.rules import make_rules
 
         self._offer_engines()
+        if engine is not None and (entry := self.rules_engines.get(engine)) is not None:
+            return entry.make(spec)
         return make_rules(spec, engine)
 
     def _offer_engines(self) -> None:
@@ -384,13 +428,34 @@ class Registry:
     def builders(self) -> dict[str, NetworkBuilder]:
         """Network builders by name, the project's own and those of plugins.
 
-        Raises PluginError where a plugin's builder cannot be loaded.
+        A plugin's builder that cannot be made is reported and is not among them; asking for it by
+        its name raises PluginError with the reason.
         """
         from variant_ai.core.nets import core_networks
 
-        own = core_networks()
-        others = {name: e.make() for name, e in self.networks.items() if name not in own}
-        return {**own, **others}
+        builders = Builders(core_networks())
+        for name, entry in self.networks.items():
+            try:
+                builders[name] = entry.make()
+            except VariantAIError as error:
+                builders.broken[name] = str(error)
+                told = str(error).removeprefix(f"plugin {entry.plugin!r}: ")
+                self._report(entry.plugin, f"networks {name!r} was left out: {told}")
+        return builders
+
+
+class Builders(dict[str, "NetworkBuilder"]):
+    """Network builders by name; looking up one that could not be made raises its PluginError."""
+
+    def __init__(self, builders: Mapping[str, NetworkBuilder]) -> None:
+        super().__init__(builders)
+        self.broken: dict[str, str] = {}
+        """Name -> why it could not be made."""
+
+    def __missing__(self, name: str) -> NetworkBuilder:
+        if name in self.broken:
+            raise PluginError(self.broken[name])
+        raise KeyError(name)
 
 
 def _ordered(

@@ -135,11 +135,15 @@ class NetConfig(BaseModel):
 
 
 def find_builder(name: str, builders: Mapping[str, NetworkBuilder] | None = None) -> NetworkBuilder:
-    """The builder of that name among `builders` (None: the built-in ones), or UnknownNameError."""
+    """The builder of that name among `builders` (None: the built-in ones), or UnknownNameError.
+
+    A mapping may have a reason of its own why it lacks one, and raise that.
+    """
     known = core_networks() if builders is None else builders
-    if name not in known:
-        raise UnknownNameError("net", name, known)
-    return known[name]
+    try:
+        return known[name]
+    except KeyError:
+        raise UnknownNameError("net", name, known) from None
 
 
 def core_networks() -> dict[str, NetworkBuilder]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -11,8 +12,9 @@ import variant_ai
 from variant_ai.cli.main import cli
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, EvaluatorRequest, UniformEvaluator
+from variant_ai.core.nets import NetShape, NetSize, NetworkBuilder, find_builder
 from variant_ai.plugins import API_VERSION, EvaluatorEntry, NetworkEntry, Registry, hookimpl
-from variant_ai.specs.errors import UnknownNameError
+from variant_ai.specs.errors import PluginError, UnknownNameError, VariantAIError
 
 NET = ("--evaluator", "mine", "--batch", "4")
 SEEN: list[EvaluatorRequest] = []
@@ -29,16 +31,49 @@ def mine(request: EvaluatorRequest) -> Evaluator:
     return Mine(encoder.shape, encoder.actions)
 
 
+def fails(request: EvaluatorRequest) -> Evaluator:
+    raise ZeroDivisionError("by nought")
+
+
+def refuses(request: EvaluatorRequest) -> Evaluator:
+    raise VariantAIError("no licence for mine")
+
+
+def leaves(request: EvaluatorRequest) -> Evaluator:
+    raise SystemExit(3)
+
+
+class Deep(NetworkBuilder):
+    name = "deep"
+    summary = "a net of a plugin"
+    source = "this file"
+    heads = ("map",)
+    size_type = NetSize
+
+    def build(self, shape: NetShape, size: NetSize) -> Any:
+        raise NotImplementedError
+
+
+class Nameless(NetworkBuilder):
+    name = "nameless"
+
+    def build(self, shape: NetShape, size: NetSize) -> Any:
+        raise NotImplementedError
+
+
 class Plugin:
     variant_ai_api = API_VERSION
 
     @hookimpl
     def register_evaluators(self) -> list[EvaluatorEntry]:
-        return [EvaluatorEntry("mine", f"{__name__}:mine")]
+        return [
+            EvaluatorEntry(f.__name__, f"{__name__}:{f.__name__}")
+            for f in (mine, fails, refuses, leaves)
+        ]
 
     @hookimpl
     def register_networks(self) -> list[NetworkEntry]:
-        return [NetworkEntry("deep", "types:SimpleNamespace")]
+        return [NetworkEntry("deep", f"{__name__}:Deep")]
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +143,63 @@ def test_nets_of_plugins_are_known_to_evaluators(with_plugin: Registry, tmp_path
     with_plugin.evaluator(spec, tmp_path, evaluator="mine")
     builders = SEEN[-1].builders
     assert builders is not None and {"deep", "risev2-mobile"} <= set(builders)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("fails", "ZeroDivisionError: by nought"), ("leaves", "SystemExit: 3")]
+)
+def test_an_evaluator_that_cannot_be_made_is_named(
+    name: str, error: str, with_plugin: Registry
+) -> None:
+    spec = with_plugin.variant("makruk")
+    with pytest.raises(
+        PluginError, match=rf"plugin 'outside': .* failed to make '{name}': {error}"
+    ):
+        with_plugin.evaluator(spec, None, evaluator=name)
+    done = CliRunner().invoke(
+        cli, ["analyse", "startpos", "-V", "makruk", "-n", "8", "--evaluator", name]
+    )
+    assert done.exit_code == 1 and error in done.output
+
+
+def test_what_an_evaluator_tells_the_user_is_not_dressed_up(with_plugin: Registry) -> None:
+    with pytest.raises(VariantAIError, match=r"^no licence for mine$"):
+        with_plugin.evaluator(with_plugin.variant("makruk"), None, evaluator="refuses")
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "reason"),
+    [
+        ("hi", "nosuch:make", "cannot load 'hi' from 'nosuch:make': ModuleNotFoundError"),
+        ("hi", "json:loads", "'json:loads' failed to make 'hi': TypeError"),
+        ("hi", "types:SimpleNamespace", "is a SimpleNamespace, not a NetworkBuilder"),
+        ("hi", f"{__name__}:Deep", "is a builder that calls itself 'deep'"),
+        ("nameless", f"{__name__}:Nameless", "is a builder without summary, source, heads, size_type"),
+    ],
+)  # fmt: skip
+def test_a_net_that_cannot_be_made_is_named_and_the_others_serve(
+    name: str, target: str, reason: str, with_plugin: Registry
+) -> None:
+    class Other:
+        variant_ai_api = API_VERSION
+
+        @hookimpl
+        def register_networks(self) -> list[NetworkEntry]:
+            return [NetworkEntry(name, target, "a net")]
+
+    assert with_plugin.register(Other(), "other")
+    builders = with_plugin.builders()
+    assert name not in builders and {"deep", "risev2-mobile"} <= set(builders)
+    assert find_builder("risev2-mobile", builders).name == "risev2-mobile"
+    with pytest.raises(PluginError, match="plugin 'other': ") as caught:
+        find_builder(name, builders)
+    assert reason in str(caught.value)
+    with pytest.raises(UnknownNameError, match=r"accepted: .*deep"):
+        find_builder("nobody", builders)
+    problems = {info.name: info.problem for info in with_plugin.plugins}
+    assert problems["outside"] == ""
+    assert f"networks {name!r} was left out: " in problems["other"] and reason in problems["other"]
+    done = CliRunner().invoke(cli, ["nets"])
+    assert done.exit_code == 0 and "risev2-mobile" in done.output
+    done = CliRunner().invoke(cli, ["nets", name])
+    assert done.exit_code == 1 and reason in " ".join(done.output.split())

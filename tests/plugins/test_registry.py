@@ -12,6 +12,7 @@ import pytest
 from variant_ai.plugins import (
     API_VERSION,
     CommandEntry,
+    EvaluatorEntry,
     NetworkEntry,
     NotationEntry,
     ReaderEntry,
@@ -113,18 +114,18 @@ def test_entries_carry_the_name_of_their_plugin(tmp_path: Path) -> None:
     assert found.register(
         plugin(
             register_variants=[VariantEntry("mine", tmp_path / "mine.yaml")],
-            register_networks=[NetworkEntry("deep", "json:loads", "a net")],
+            register_evaluators=[EvaluatorEntry("deep", "json:loads", "a net")],
             register_commands=[CommandEntry("hello", "json:dumps", "says hello")],
         ),
         "outside",
         "1.2",
     )
     assert found.variants["mine"].plugin == "outside"
-    assert found.networks["deep"].plugin == "outside"
+    assert found.evaluators["deep"].plugin == "outside"
     assert found.commands["hello"].summary == "says hello"
     assert found.registered()["outside"] == {
         "variants": ["mine"],
-        "networks": ["deep"],
+        "evaluators": ["deep"],
         "commands": ["hello"],
     }
     info = next(i for i in found.plugins if i.name == "outside")
@@ -154,6 +155,30 @@ def test_a_plugin_can_bring_a_rules_engine() -> None:
     found = empty()
     found.register(plugin(register_rules=[RulesEntry("paper", "types:SimpleNamespace")]), "outside")
     assert set(found.rules_engines) == {"paper"}
+
+
+def test_a_rules_engine_is_made_by_its_name() -> None:
+    from variant_ai.core.rules.fairy import FairyRules
+
+    found = empty()
+    entries = [
+        RulesEntry("slow", "variant_ai.core.rules.fairy:FairyRules"),
+        RulesEntry("none", "types:SimpleNamespace"),
+        RulesEntry("gone", "no_such_module_at_all:x"),
+        RulesEntry("list", "builtins:list"),
+    ]
+    found.register(plugin(register_rules=entries), "outside")
+    spec = found.variant("chess")
+    assert isinstance(found.rules(spec, "slow"), FairyRules)
+    assert found.rules(spec).name == "kernel"
+    with pytest.raises(PluginError, match=r"'outside'.*no_such_module_at_all"):
+        found.rules(spec, "gone")
+    with pytest.raises(PluginError, match=r"'outside'.*engine 'list' made a list, not Rules"):
+        found.rules(spec, "list")
+    with pytest.raises(PluginError, match=r"'outside'.*failed to make 'none'"):
+        found.rules(spec, "none")
+    with pytest.raises(UnknownNameError, match=r"accepted: .*slow"):
+        found.rules(spec, "slo")
 
 
 def test_a_target_that_is_not_there_names_plugin_and_target() -> None:
@@ -198,6 +223,11 @@ def test_a_target_that_is_not_there_names_plugin_and_target() -> None:
             "@hookimpl\ndef register_variants():\n    return 5\n",
             "register_variants failed: TypeError",
         ),
+        (
+            "from variant_ai.plugins import hookimpl\nvariant_ai_api = 1\n"
+            "@hookimpl\ndef register_variants():\n    raise SystemExit(3)\n",
+            "register_variants failed: SystemExit: 3",
+        ),
     ],
 )
 def test_a_broken_plugin_is_named_and_skipped(
@@ -231,12 +261,116 @@ def test_half_a_broken_plugin_still_serves(tmp_path: Path) -> None:
     assert "register_networks failed" in problem(found, "outside")
 
 
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (VariantEntry("bad", 7), "'bad' was left out: path = 7; accepted: a pathlib.Path"),  # type: ignore[arg-type]
+        (VariantEntry("bad", Path("a\0b")), "'bad' was left out: "),
+        (VariantEntry(7, Path("x.yaml")), "variants 7 was left out: name = 7"),  # type: ignore[arg-type]
+        (VariantEntry("", Path("x.yaml")), "name = ''; accepted: a text that is not empty"),
+        (VariantEntry("bad", Path("x.yaml"), sample=3), "sample = 3"),  # type: ignore[arg-type]
+        (VariantEntry("bad", Path("x.yaml"), names={"lichess": 1}), "names = {'lichess': 1}"),  # type: ignore[dict-item]
+    ],
+)
+def test_an_entry_with_a_wrong_field_is_named_and_left_out(
+    entry: VariantEntry, reason: str, tmp_path: Path
+) -> None:
+    found = empty()
+    good = VariantEntry("good", tmp_path / "good.yaml")
+    found.register(plugin(register_variants=[entry, good]), "outside")
+    assert set(found.variants) == {*builtin_specs(), "good"}
+    assert reason in problem(found, "outside")
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (ReaderEntry("bad", "json"), "target = 'json'; accepted: 'package.module:object'"),
+        (ReaderEntry("bad", print), "target = <built-in function print>"),  # type: ignore[arg-type]
+        (ReaderEntry("bad", "json:loads", None), "summary = None"),  # type: ignore[arg-type]
+        (
+            ReaderEntry("bad", "json:loads", "", "chess960"),
+            "variants = 'chess960'; accepted: a tuple",
+        ),  # type: ignore[arg-type]
+    ],
+)
+def test_a_lazy_entry_with_a_wrong_field_is_named_and_left_out(
+    entry: ReaderEntry, reason: str
+) -> None:
+    found = empty()
+    found.register(plugin(register_readers=[entry, ReaderEntry("good", "json:loads")]), "outside")
+    assert [e.name for e in found.readers(found.variant("chess"))] == ["good"]
+    assert f"readers 'bad' was left out: {reason}" in problem(found, "outside")
+
+
+def test_paths_may_be_given_as_text(tmp_path: Path) -> None:
+    found = empty()
+    path = own_spec(tmp_path, "mine")
+    entry = VariantEntry("mine", str(path), sample="/a.store")  # type: ignore[arg-type]
+    found.register(plugin(register_variants=[entry]), "outside")
+    assert found.variants["mine"].path == path
+    assert found.variants["mine"].sample == Path("/a.store")
+    assert found.variant("mine").variant == "mine"
+    assert problem(found, "outside") == ""
+
+
+def test_a_target_that_ends_the_program_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "leaving_plugin_for_test.py").write_text("raise SystemExit(3)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry = NetworkEntry("deep", "leaving_plugin_for_test:x", plugin="outside")
+    with pytest.raises(PluginError, match="SystemExit: 3"):
+        entry.load()
+
+
 def test_the_first_to_register_a_name_keeps_it(tmp_path: Path) -> None:
     found = Registry(environ=ENVIRON)
     name, entry = next(iter(found.variants.items()))
     found.register(plugin(register_variants=[VariantEntry(name, tmp_path / "x.yaml")]), "thief")
     assert found.variants[name] == entry
     assert f"{name!r} is plugin {entry.plugin!r}'s already" in problem(found, "thief")
+
+
+@pytest.mark.parametrize(
+    ("hook", "entry"),
+    [
+        ("register_rules", RulesEntry("kernel", "json:loads")),
+        ("register_networks", NetworkEntry("risev2-mobile", "json:loads")),
+        ("register_evaluators", EvaluatorEntry("onnx", "json:loads")),
+        ("register_evaluators", EvaluatorEntry("check", "json:loads")),
+        ("register_commands", CommandEntry("train", "json:loads")),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_name_of_the_projects_own_is_not_given_out(hook: str, entry: Any) -> None:
+    found = empty()
+    found.reserve("register_commands", ["train"])
+    found.register(plugin(**{hook: [entry]}), "thief")
+    assert found.registered()["thief"] == {}
+    noun = hook.removeprefix("register_")
+    assert problem(found, "thief") == f"{noun} {entry.name!r} is the project's own already"
+
+
+def test_a_second_entry_of_a_name_in_one_plugin_is_reported(tmp_path: Path) -> None:
+    found = empty()
+    twins = [VariantEntry("mine", tmp_path / "a.yaml"), VariantEntry("mine", tmp_path / "b.yaml")]
+    found.register(plugin(register_variants=twins), "outside")
+    assert found.variants["mine"].path == tmp_path / "a.yaml"
+    assert problem(found, "outside") == "variants 'mine' is given twice; the first counts"
+
+
+def test_a_hook_without_its_marker_is_named() -> None:
+    class Unmarked(Plugin):
+        def register_variants(self) -> list[VariantEntry]:
+            raise AssertionError
+
+    found = empty()
+    found.register(Unmarked(), "outside")
+    assert set(found.variants) == set(builtin_specs())
+    assert problem(found, "outside") == (
+        "register_variants is not marked with @hookimpl and is not called"
+    )
 
 
 def test_a_plugin_given_late_counts(tmp_path: Path) -> None:

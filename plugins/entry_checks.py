@@ -1,0 +1,73 @@
+"""What the fields of an entry must be. Entries are written by hand, and nothing checks dataclasses.
+
+A field of another type would fail far from its plugin, in the first command that sorts, joins or
+opens it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from variant_ai.plugins.hookspecs import Entry, LazyEntry, VariantEntry, VariantsEntry
+
+E = TypeVar("E", bound=Entry)
+
+
+def checked(entry: E) -> E:
+    """The entry, paths given as text made paths. Raises TypeError: the field, what it is, what is
+    accepted."""
+    _text("name", entry.name)
+    changes: dict[str, Any] = {}
+    if isinstance(entry, VariantEntry):
+        changes["path"] = _path("path", entry.path)
+        if entry.sample is not None:
+            changes["sample"] = _path("sample", entry.sample)
+        _texts_by_text("names", entry.names)
+    if isinstance(entry, LazyEntry):
+        _target(entry.target)
+        if not isinstance(entry.summary, str):
+            raise _wrong("summary", entry.summary, "a text")
+    if isinstance(entry, VariantsEntry):
+        changes["variants"] = _names("variants", entry.variants)
+    return dataclasses.replace(entry, **changes)
+
+
+def _wrong(field: str, value: object, accepted: str) -> TypeError:
+    return TypeError(f"{field} = {value!r}; accepted: {accepted}")
+
+
+def _text(field: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise _wrong(field, value, "a text that is not empty")
+
+
+def _path(field: str, value: object) -> Path:
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise _wrong(field, value, "a pathlib.Path, or its text")
+    return Path(value)
+
+
+def _target(value: object) -> None:
+    module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not module or not name:
+        raise _wrong("target", value, "'package.module:object'")
+
+
+def _names(field: str, value: object) -> tuple[str, ...]:
+    # A text would be taken for a set of letters, and "serve" every variant that is a part of it.
+    if not isinstance(value, (tuple, list)) or not all(isinstance(name, str) for name in value):
+        raise _wrong(field, value, "a tuple of names of variants")
+    return tuple(value)
+
+
+def _texts_by_text(field: str, value: object) -> None:
+    if not isinstance(value, Mapping) or not all(
+        isinstance(text, str) for pair in value.items() for text in pair
+    ):
+        raise _wrong(field, value, "a mapping of sites to names, as {'lichess': 'threeCheck'}")
+
+
+__all__ = ["checked"]
