@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 from variant_ai.specs.errors import SettingError
 
@@ -24,7 +25,7 @@ class Limits:
     movetime: float | None = None
     """Seconds from the call of `run`; 0 answers at once."""
     depth: int | None = None
-    """Plies of the principal variation."""
+    """Plies of the principal variation (`Report.seldepth`)."""
     mate: int | None = None
     """Stops once a win in at most so many full moves of the mover is proven."""
     infinite: bool = False
@@ -33,7 +34,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("simulations", "nodes", "evaluations", "movetime", "depth", "mate"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
+            if value is not None and not _is_at_least_0(value):
                 raise SettingError(f"limit {name} = {value!r}: it takes a number from 0")
 
     @property
@@ -47,3 +48,7 @@ class Limits:
         """Whether the search can end by a limit."""
         numbers = (self.visits, self.evaluations, self.movetime, self.depth, self.mate)
         return not self.infinite and any(number is not None for number in numbers)
+
+
+def _is_at_least_0(value: object) -> bool:
+    return isinstance(value, Real) and float(value) >= 0

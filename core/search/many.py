@@ -25,8 +25,9 @@ from variant_ai.core.search.lines import make_report
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline
 from variant_ai.core.search.report import Report
-from variant_ai.core.search.search import MOST, new_tree, rules_for
+from variant_ai.core.search.search import MOST
 from variant_ai.core.search.tree import Tree
+from variant_ai.core.search.trees import new_tree, rules_for
 from variant_ai.specs.schema import VariantSpec
 
 

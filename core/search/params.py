@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Literal, get_args, get_type_hints
 
 from variant_ai.specs.errors import SettingError, UnknownNameError
@@ -297,6 +298,9 @@ class SearchParams:
     def __post_init__(self) -> None:
         for row in field_table():
             value = getattr(self, row.name)
+            if type(value) not in (int, float, bool) and isinstance(value, Real):  # numpy's
+                value = int(value) if isinstance(value, Integral) else float(value)
+                object.__setattr__(self, row.name, value)
             row.check(value)
             if row.kind.startswith("float") and isinstance(value, int):
                 # compiled code has one signature: floats

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.inference.parallel import ParallelEvaluator
 
 
 @dataclass
@@ -70,6 +71,22 @@ class EvaluatorThread:
             job.done.set()
             with self._wake:
                 self._wake.notify_all()
+
+
+def streams(
+    evaluator: Evaluator | Sequence[Evaluator], *, whole: bool
+) -> tuple[list[Evaluator], int]:
+    """(evaluators side by side, parts of a batch that each of them takes).
+
+    An evaluator that shares out its batches waits for the slowest part of each: here its parts get
+    batches of their own instead, as much smaller as there are parts, so that no core or GPU waits
+    for another. With `whole` it is left as it is, and the tree does not depend on how it works.
+    """
+    if not isinstance(evaluator, Evaluator):
+        return list(evaluator), 1
+    if isinstance(evaluator, ParallelEvaluator) and not whole:
+        return list(evaluator.evaluators), len(evaluator.evaluators)
+    return [evaluator], 1
 
 
 class Pipeline:

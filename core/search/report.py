@@ -81,7 +81,7 @@ class Report:
     tree_nodes: int = 0
     """Nodes in the tree, those kept from earlier searches included."""
     depth: int = 0
-    """Plies, never less than in an earlier report of the same search."""
+    """Plies of a mean path, never less than in an earlier report of the same search."""
     seldepth: int = 0
     """Plies of the longest principal variation shown."""
     seconds: float = 0.0
@@ -90,6 +90,12 @@ class Report:
     stopped_by: str = ""
     """Why it ended: `simulations`, `evaluations`, `movetime`, `depth`, `mate`, `stop`, `solved`,
     `memory`, `one move`, `game over`, `raw network`; empty while it runs."""
+
+    @property
+    def known_lines(self) -> tuple[Line, ...]:
+        """Those of moves that the search looked at; all where it looked at none, as a policy does
+        that plays without a search."""
+        return tuple(line for line in self.lines if line.is_known) or self.lines
 
     @property
     def nps(self) -> int:

@@ -19,17 +19,16 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.search.answer import check_answer, check_shape
 from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.descend import FULL, STUCK
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.lines import make_report, visited_moves
 from variant_ai.core.search.params import SearchParams
-from variant_ai.core.search.pipeline import Job, Pipeline
+from variant_ai.core.search.pipeline import Job, Pipeline, streams
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.shortest import PATIENT, POSITIONS
-from variant_ai.core.search.tree import Tree
+from variant_ai.core.search.trees import Narrowed, new_tree, rules_for
 from variant_ai.specs.errors import DataError, MoveError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
 
@@ -61,16 +60,19 @@ class Search:
         *,
         rules: Rules | None = None,
     ) -> None:
-        """Several evaluators (of the same net) work side by side on the batches of one tree.
+        """Several evaluators (of the same net) work side by side on batches of one tree, each on
+        whole ones; of one that is several in itself (`ParallelEvaluator`) each takes its part.
 
         Raises DataError where the evaluator is of another shape than the spec's planes.
         """
-        evaluators = [evaluator] if isinstance(evaluator, Evaluator) else list(evaluator)
+        self.spec = spec
+        self.params = params or SearchParams.of(spec)
+        evaluators, parts = streams(evaluator, whole=self.params.deterministic)
         if not evaluators:
             raise VariantAIError("a search needs an evaluator")
         first = evaluators[0]
-        self.spec = spec
-        self.params = params or SearchParams.of(spec)
+        self.batch_rows = -(-self.params.batch_size // parts)
+        """Leaves of one batch."""
         self.rules = rules or rules_for(spec)
         self.encoder = Encoder(spec, "flat" if first.info.head == "flat" else "map")
         for each in evaluators:
@@ -92,6 +94,7 @@ class Search:
         self._rows = 0
         """Leaves in the first of them, which is not full yet."""
         self._allowed: Sequence[int] | None = None
+        self._narrowed = Narrowed()
         self._begun = 0.0
         self._depth = 0
         self._fresh = False
@@ -99,7 +102,7 @@ class Search:
 
     def _new_batch(self) -> Batch:
         planes = 0 if self.uniform else int(np.prod(self.encoder.shape))
-        return new_batch(self.params.batch_size, planes, self.params.max_depth)
+        return new_batch(self.batch_rows, planes, self.params.max_depth)
 
     # --- the position ----------------------------------------------------------------------------
 
@@ -197,6 +200,10 @@ class Search:
         if outcome is not None:
             return Report(best=None, seconds=self._seconds(), stopped_by="game over")
         self._allowed = self._legal(moves)
+        if self._narrowed.is_at_odds(tree, None if moves is None else self._allowed):
+            with self._lock:
+                tree.forget()
+                tree.set_game(game)
         deadline = None if limits.movetime is None else self._begun + limits.movetime
         if limits.infinite:
             deadline = None
@@ -340,7 +347,7 @@ class Search:
             nonlocal enough
             begun = time.perf_counter()
             with self._lock:
-                _, outcome = self.tree.fill(batch, 0, self.params.batch_size, left, enough)
+                _, outcome = self.tree.fill(batch, 0, self.batch_rows, left, enough)
             took = time.perf_counter() - begun
             self.phases.fill += took
             if took < SLICE_SECONDS / 2 and enough < 1 << 16:
@@ -362,7 +369,7 @@ class Search:
 
         def step(left: int, deadline: float | None) -> str:
             nonlocal ended
-            size = self.params.leaves_at(self.tree.visits_at_root())
+            size = min(self.batch_rows, self.params.leaves_at(self.tree.visits_at_root()))
             batch = free[0]
             most = left - self._rows - sum(flight.rows for flight in self._flights)
             has_room = len(self._flights) < self.max_flights and self._rows < size
@@ -477,18 +484,3 @@ def copied(game: Game) -> Game:
     for move in game.moves:
         copy.push(move)
     return copy
-
-
-def rules_for(spec: VariantSpec) -> Rules:
-    from variant_ai.core.rules import make_rules
-
-    return make_rules(spec)
-
-
-def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
-    """A tree for the rules engine."""
-    if isinstance(rules, KernelRules):
-        return Tree(encoder, rules, params)
-    from variant_ai.core.search.slow_tree import SlowTree
-
-    return SlowTree(encoder, rules, params)

@@ -1,8 +1,8 @@
 """The transposition table: from a position's full key to its node.
 
 Two positions share a node where nothing that the network or the rules read differs: the position
-itself (pieces, hands, castling, en passant, checks left) and those counters that the spec's planes
-or rules look at. With the ply among them, ply rises along every edge and the graph has no cycle
+itself (pieces, hands, castling, en passant, checks left) and those counters and last moves that the
+spec's planes or rules look at. With the ply among them, ply rises along every edge and the graph has no cycle
 (000 9.2.5 asks for the move counter and the no-progress counter for the same reason).
 """
 
@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from variant_ai.core.rules.cache import Number, Record, borrowing
 from variant_ai.core.search.nodes import SWEEPING, Arrays
-from variant_ai.specs.planes import input_planes
+from variant_ai.specs.planes import input_planes, moves_seen
 from variant_ai.specs.schema import VariantSpec
 
 Heads = NDArray[np.int32]
 READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
+MOVES_SHIFT = 4
+"""Above these bits stands how many of the last moves are read."""
 
 
 def counters_read(spec: VariantSpec) -> int:
-    """Bits of the counters that planes or rules of the spec look at."""
+    """Bits of the counters that planes or rules of the spec look at, and how many of the last moves
+    the planes show."""
     words = {plane.item for plane in input_planes(spec)}
     rules = spec.rules
     read = 0
@@ -33,7 +36,7 @@ def counters_read(spec: VariantSpec) -> int:
         read |= READS_CHECKS
     if "repetitions" in words:
         read |= READS_REPETITIONS
-    return read
+    return read | moves_seen(spec) << MOVES_SHIFT
 
 
 @borrowing
@@ -52,7 +55,12 @@ def node_key(p: Record, i: Number, read: Number) -> Number:
     if read & READS_REPETITIONS:
         seen = min(np.int64(position["repetitions"]), np.int64(2))
         packed |= np.uint64(seen) << np.uint64(52)
-    return position["key"] ^ mixed(packed)
+    key = position["key"] ^ mixed(packed)
+    for k in range(read >> MOVES_SHIFT):
+        move = np.uint64(position["last_moves"][k])
+        if move != np.uint64(0):
+            key ^= mixed(move | np.uint64(k + 1) << np.uint64(56))
+    return key
 
 
 @borrowing

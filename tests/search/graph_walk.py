@@ -45,3 +45,8 @@ def equation(search: Search, node: int) -> tuple[np.float32, int]:
         if slot["child"]:
             total -= n * float(g.nodes[int(slot["child"])]["q"])
     return np.float32(total / visits), visits
+
+
+def signature(search: Search) -> list[tuple[int, int, float]]:
+    edges = search.tree.edges(search.tree.root)
+    return list(zip(edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist(), strict=True))

@@ -10,17 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from graph_walk import reachable
+from graph_walk import reachable, signature
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.notation import UciNotation
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.many import Grove, analyse_many
 from variant_ai.core.search.nodes import WAITING
-from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.search import Search
 from variant_ai.specs.errors import DataError, MoveError
 
@@ -65,11 +64,6 @@ class Drawish(RandomEvaluator):
         draw = np.full(len(planes), 0.25, np.float32)
         win = (1 - draw) / 2
         return Evaluation(0 * answer.value, answer.policy, np.stack([win, draw, win], 1))
-
-
-def signature(search: Search) -> list[tuple[int, int, float]]:
-    edges = search.tree.edges(search.tree.root)
-    return list(zip(edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist(), strict=True))
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -333,6 +327,51 @@ def test_only_the_moves_asked_for(make_search: MakeSearch) -> None:
     assert search.run(Limits(simulations=10)).visits == 10
 
 
+def by_text(search: Search, *texts: str) -> list[int]:
+    read = UciNotation().read
+    return [read(search.game.rules, search.game.position, text) for text in texts]
+
+
+def test_what_was_left_out_of_a_search_is_not_left_out_of_the_next(
+    make_search: MakeSearch,
+) -> None:
+    """One move alone gets all visits of its search, which would make it the choice of the next."""
+    search = make_search("crazyhouse", net="random", seed=1)
+    free = search.run(Limits(simulations=300)).best
+    other = next(m for m in search.game.legal_moves() if m != free)
+    assert search.run(Limits(simulations=2000), moves=[other]).best == other
+    again = search.run(Limits(simulations=300), multipv=99)
+    assert again.best == free
+    assert sum(line.visits for line in again.lines) <= 301
+
+
+def test_the_same_moves_again_go_on_where_they_stopped(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random")
+    moves = by_text(search, "e2e4", "d2d4")
+    search.run(Limits(simulations=200), moves=moves)
+    report = search.run(Limits(simulations=200), moves=moves, multipv=2)
+    assert sum(line.visits for line in report.lines) >= 399
+
+
+def test_a_mate_that_is_left_out_proves_nothing_of_the_others(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", "6k1/5ppp/8/8/8/8/5PPP/3R2K1[] w - - 0 1", net="random")
+    assert search.run(Limits(simulations=500)).lines[0].mate_in == 1
+    report = search.run(Limits(simulations=300), moves=by_text(search, "g2g3", "g1f1"))
+    assert report.stopped_by == "simulations"
+    assert report.visits == 300
+    assert search.run(Limits(simulations=500)).lines[0].mate_in == 1
+
+
+def test_moves_that_were_not_looked_at_are_no_draws(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random", node_temperature=0.5)
+    report = search.run(Limits(simulations=8), multipv=99)
+    assert len(report.lines) == len(search.game.legal_moves())
+    assert 1 < len(report.known_lines) <= 8
+    assert all(line.visits for line in report.known_lines)
+    policy = make_search("crazyhouse", net="random", use_raw_network=True)
+    assert len(policy.run(Limits(simulations=8), multipv=5).known_lines) == 5
+
+
 def test_no_legal_move_among_those_asked_for(make_search: MakeSearch) -> None:
     with pytest.raises(MoveError, match="none of the moves"):
         make_search("crazyhouse").run(Limits(simulations=10), moves=[0])
@@ -429,58 +468,3 @@ def test_errors_of_the_evaluator_arrive(
     search = make_search("crazyhouse", net=Failing(encoder.shape, encoder.actions))
     with pytest.raises(RuntimeError, match="out of memory"):
         search.run(Limits(simulations=100))
-
-
-# --- several trees, several evaluators ------------------------------------------------------------
-
-
-def test_several_evaluators_share_a_tree(rules_of: Callable[[str], Rules]) -> None:
-    rules = rules_of("crazyhouse")
-    encoder = Encoder(rules.spec)
-    nets = [RandomEvaluator(encoder.shape, encoder.actions) for _ in range(2)]
-    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=8)
-    with Search(rules.spec, nets, params, rules=rules) as search:
-        assert search.run(Limits(simulations=400)).visits == 400
-
-
-@pytest.mark.parametrize("net", [UniformEvaluator, RandomEvaluator])
-def test_many_positions_with_shared_batches(
-    rules_of: Callable[[str], Rules], net: type[UniformEvaluator]
-) -> None:
-    rules = rules_of("crazyhouse")
-    encoder = Encoder(rules.spec)
-    params = SearchParams.of(rules.spec, memory_mb=64)
-    over = Game(rules, "7k/6Q1/6K1/8/8/8/8/8[] b - - 0 1")
-    games = [Game(rules), Game(rules, TACTICAL), over]
-    evaluator = net(encoder.shape, encoder.actions)
-    reports = analyse_many(
-        rules.spec, evaluator, games, Limits(simulations=200), params, rules=rules
-    )
-    assert [report.visits for report in reports] == [200, 200, 0]
-    assert [report.stopped_by for report in reports] == ["simulations", "simulations", "game over"]
-    for game, report in zip(games[:2], reports, strict=False):
-        assert report.best in game.legal_moves()
-
-
-class Slow(RandomEvaluator):
-    """Takes so long for a batch that time runs out with some under way."""
-
-    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        time.sleep(0.02)
-        return super().evaluate(planes)
-
-
-def test_many_positions_go_on_after_their_time_ran_out(rules_of: Callable[[str], Rules]) -> None:
-    rules = rules_of("crazyhouse")
-    encoder = Encoder(rules.spec)
-    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=4)
-    games = [Game(rules), Game(rules, TACTICAL)]
-    evaluator = Slow(encoder.shape, encoder.actions)
-    with Grove(rules.spec, evaluator, games, params, rules=rules) as grove:
-        for _ in range(4):  # more often than it has batches
-            reports = grove.run(Limits(movetime=0.05))
-            assert [report.stopped_by for report in reports] == ["movetime"] * 2
-        reports = grove.run(Limits(simulations=60))
-        assert [report.stopped_by for report in reports] == ["simulations"] * 2
-        for plant in grove._plants:
-            assert plant.tree.arrays.nodes[plant.tree.root]["flight"] == 0

@@ -1,0 +1,151 @@
+"""Several evaluators on one tree, and several trees on one evaluator."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from graph_walk import signature
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import (
+    Evaluation,
+    Evaluator,
+    ParallelEvaluator,
+    RandomEvaluator,
+    UniformEvaluator,
+)
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.many import Grove, analyse_many
+from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.search import Search
+
+MakeSearch = Callable[..., Search]
+TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
+
+# --- several evaluators ---------------------------------------------------------------------------
+
+
+def test_several_evaluators_share_a_tree(rules_of: Callable[[str], Rules]) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    nets = [RandomEvaluator(encoder.shape, encoder.actions) for _ in range(2)]
+    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=8)
+    with Search(rules.spec, nets, params, rules=rules) as search:
+        assert search.run(Limits(simulations=400)).visits == 400
+
+
+class Counting(RandomEvaluator):
+    """Knows how many batches it has begun, and the largest of them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.shape, encoder.actions)
+        self.begun = 0
+        self.largest = 0
+        self.changed = threading.Condition()
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        with self.changed:
+            self.begun += 1
+            self.largest = max(self.largest, len(planes))
+            self.changed.notify_all()
+        return super().evaluate(planes)
+
+
+class Waiting(Counting):
+    """In each of its batches it waits until the other evaluator has begun one more than it has."""
+
+    other: Counting
+    came_too_late = 0
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        answer = super().evaluate(planes)
+        with self.other.changed:
+            on_time = self.other.changed.wait_for(lambda: self.other.begun > self.begun, 1)
+        self.came_too_late += not on_time
+        return answer
+
+
+def test_parts_of_an_evaluator_do_not_wait_for_each_other(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    first, second = Waiting(encoder), Counting(encoder)
+    first.other = second
+    settings = {"batch_size": 8, "batch_growth": 0.0}
+    search = make_search("crazyhouse", net=ParallelEvaluator([first, second]), **settings)
+    search.run(Limits(simulations=1))
+    first.begun = second.begun = first.came_too_late = 0  # the root was the first one's alone
+    assert search.run(Limits(simulations=200)).visits == 200
+    assert (first.largest, second.largest) == (4, 4)
+    assert first.begun > 20
+    assert first.came_too_late < 4  # some of the last, after which none is begun
+
+
+def test_how_an_evaluator_works_does_not_change_a_deterministic_tree(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    trees = []
+    for parts in (1, 2, 3):
+        nets: list[Evaluator] = [
+            RandomEvaluator(encoder.shape, encoder.actions) for _ in range(parts)
+        ]
+        search = make_search(
+            "crazyhouse", net=ParallelEvaluator(nets), deterministic=True, batch_size=8
+        )
+        search.run(Limits(simulations=500))
+        trees.append(signature(search))
+    assert trees[0] == trees[1] == trees[2]
+
+
+# --- several trees --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("net", [UniformEvaluator, RandomEvaluator])
+def test_many_positions_with_shared_batches(
+    rules_of: Callable[[str], Rules], net: type[UniformEvaluator]
+) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(rules.spec, memory_mb=64)
+    over = Game(rules, "7k/6Q1/6K1/8/8/8/8/8[] b - - 0 1")
+    games = [Game(rules), Game(rules, TACTICAL), over]
+    evaluator = net(encoder.shape, encoder.actions)
+    reports = analyse_many(
+        rules.spec, evaluator, games, Limits(simulations=200), params, rules=rules
+    )
+    assert [report.visits for report in reports] == [200, 200, 0]
+    assert [report.stopped_by for report in reports] == ["simulations", "simulations", "game over"]
+    for game, report in zip(games[:2], reports, strict=False):
+        assert report.best in game.legal_moves()
+
+
+class Slow(RandomEvaluator):
+    """Takes so long for a batch that time runs out with some under way."""
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        time.sleep(0.02)
+        return super().evaluate(planes)
+
+
+def test_many_positions_go_on_after_their_time_ran_out(rules_of: Callable[[str], Rules]) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=4)
+    games = [Game(rules), Game(rules, TACTICAL)]
+    evaluator = Slow(encoder.shape, encoder.actions)
+    with Grove(rules.spec, evaluator, games, params, rules=rules) as grove:
+        for _ in range(4):  # more often than it has batches
+            reports = grove.run(Limits(movetime=0.05))
+            assert [report.stopped_by for report in reports] == ["movetime"] * 2
+        reports = grove.run(Limits(simulations=60))
+        assert [report.stopped_by for report in reports] == ["simulations"] * 2
+        for plant in grove._plants:
+            assert plant.tree.arrays.nodes[plant.tree.root]["flight"] == 0
