@@ -60,7 +60,7 @@ class ExternalPlayer(Player, Generic[Client]):
             self._begin()
             self.name = self._given_name or self.client.name
 
-    def new_game(self, game: Game) -> None:
+    def new_game(self, game: Game, number: int = 0) -> None:
         with self._faults():
             if self.restart and self.client.running:
                 self.client.close()

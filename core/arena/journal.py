@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from variant_ai.core.arena.player import ACCIDENTS
 from variant_ai.core.data.blocks import write_lock
 from variant_ai.core.data.record import Result
 from variant_ai.specs.errors import DataError
@@ -47,6 +48,13 @@ class GameEntry:
     nodes: list[int | None] = field(default_factory=list)
     times: list[int | None] = field(default_factory=list)
     """Milliseconds."""
+
+    @property
+    def course(self) -> tuple[object, ...]:
+        """Who played what: equal in a game that repeats another. One that ended by an accident
+        repeats none."""
+        course = (self.first, self.second, self.start_fen, *self.moves)
+        return (*course, self.number) if self.reason in ACCIDENTS else course
 
     @property
     def points(self) -> float:

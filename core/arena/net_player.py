@@ -12,11 +12,14 @@ from variant_ai.core.data.record import MATE
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.clock import Clock, TimeManager
 from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.report import Report
 
 
 class Searcher(Protocol):
     """What a player needs of a search (`core/search/search.py`)."""
+
+    params: SearchParams
 
     def set_game(self, game: Game) -> None: ...
 
@@ -66,10 +69,10 @@ class NetPlayer(SearchHolder, Player):
         self.name = name
         self._times = TimeManager()
 
-    def new_game(self, game: Game) -> None:
+    def new_game(self, game: Game, number: int = 0) -> None:
         self.start()
         assert self._search is not None
-        self._search.clear()
+        self._search.clear(self._search.params.seed + number)
         self._times.forget()
 
     def play(self, game: Game, turn: Turn) -> Reply:

@@ -19,6 +19,8 @@ from variant_ai.specs.errors import EngineError
 Reason = Literal[
     "crash", "hang", "time forfeit", "illegal move", "no move", "false claim", "resignation"
 ]
+ACCIDENTS = ("crash", "hang", "time forfeit")
+"""Reasons that may strike in one game and not in another of the same moves."""
 
 
 class Fault(EngineError):  # noqa: N818  (what it is called at the board)
@@ -57,8 +59,9 @@ class Player(ABC):
         """Be ready to play. Does nothing where it is. Raises EngineError where it cannot be."""
 
     @abstractmethod
-    def new_game(self, game: Game) -> None:
-        """A new game, at its opening. Nothing of earlier games may be remembered."""
+    def new_game(self, game: Game, number: int = 0) -> None:
+        """A new game, at its opening. Nothing of earlier games may be remembered. `number`: of the
+        game in its match; what is drawn by lot depends on it."""
 
     @abstractmethod
     def play(self, game: Game, turn: Turn) -> Reply:
@@ -97,9 +100,9 @@ class RandomPlayer(Player):
     def start(self) -> None:
         pass
 
-    def new_game(self, game: Game) -> None:
+    def new_game(self, game: Game, number: int = 0) -> None:
         # Games of one opening differ, and the same game is the same again.
-        self._chance = random.Random(f"{self.seed} {game.fen()} {game.side}")
+        self._chance = random.Random(f"{self.seed} {number} {game.fen()} {game.side}")
 
     def play(self, game: Game, turn: Turn) -> Reply:
         started = time.monotonic()

@@ -156,13 +156,15 @@ class EngineProcess(ABC):
             )
         except OSError as error:
             raise EngineDiedError(f"engine {self.name} cannot be started: {error}") from error
+        self._readers = []  # another thread may kill from here on, and waits for those begun only
         self._process = process
-        self._readers = [
+        readers = [
             threading.Thread(target=_read_lines, args=(process, self._lines), daemon=True),
             threading.Thread(target=_read_tail, args=(process, self._stderr), daemon=True),
         ]
-        for reader in self._readers:
+        for reader in readers:
             reader.start()
+        self._readers = readers
 
     def close(self) -> None:
         """End the engine: `quit`, and by force if it is still there after a second."""

@@ -99,16 +99,18 @@ class Referee:
         game: Game,
         players: tuple[Player, Player],
         allowances: tuple[Allowance, Allowance],
+        number: int = 0,
     ) -> PlayedGame:
         """Play on from `game` (an opening; it is changed). `players[0]` moves first in the variant
-        whoever moves first in the opening. Faults of players are results, not exceptions."""
+        whoever moves first in the opening. Faults of players are results, not exceptions. `number`:
+        see `Player.new_game`."""
         empty: list[int | None] = [None] * game.ply
         played = PlayedGame(
             game, game.ply, "*", "", "", list(empty), list(empty), list(empty), list(empty)
         )
         clocks = (PlayerClock(allowances[0]), PlayerClock(allowances[1]))
         try:
-            self._play(played, players, clocks)
+            self._play(played, players, clocks, number)
         except Fault as fault:
             side = game.side if fault.side is None else fault.side
             played.result = _lost_by(side)
@@ -132,11 +134,12 @@ class Referee:
         played: PlayedGame,
         players: tuple[Player, Player],
         clocks: tuple[PlayerClock, PlayerClock],
+        number: int,
     ) -> None:
         game = played.game
         for side in (0, 1):
             try:
-                players[side].new_game(game)
+                players[side].new_game(game, number)
             except Fault as fault:
                 fault.side = side
                 raise

@@ -64,6 +64,22 @@ class MatchState:
         counted = Counter(entry.reason for entry in self.entries).most_common()
         return ", ".join(f"{reason} {count}" for reason, count in counted)
 
+    @property
+    def repeated(self) -> int:
+        """Games that are another one move for move: no evidence of anything."""
+        return len(self.entries) - len({entry.course for entry in self.entries})
+
+    @property
+    def warning(self) -> str:
+        """What is to be said of repeated games; empty where there is none."""
+        if not self.repeated:
+            return ""
+        return (
+            f"{self.repeated} of {len(self.entries)} games repeat another move for move, and the "
+            "error margins take them for evidence. Give more openings (`--openings`), or let the "
+            "players draw some moves by lot (`search.temperature`)."
+        )
+
     def table(self, title: str = "") -> Standings:
         return match_standings(self.names, self.entries, title)
 
@@ -138,6 +154,8 @@ class Tournament:
         notes = list(self.settings.notes)
         if state.sprt is not None:
             notes.append(state.sprt.text)
+        if state.warning:
+            notes.append(state.warning)
         if state.entries:
             notes.append(f"Ends: {state.endings}.")
         ends = f"ends: {state.endings}\n" if state.entries else ""
@@ -262,7 +280,7 @@ class Tournament:
             self.allowances[pairing.second],
         )
         try:
-            played = referee.play(game, players, allowances)
+            played = referee.play(game, players, allowances, pairing.number)
         except EngineError:
             if self._stopped.is_set():
                 return None
@@ -300,19 +318,25 @@ class Tournament:
 
     def _sprt(self, state: MatchState, schedule: Sequence[Pairing]) -> SprtStatus | None:
         """The test over the pairs played without a gap, in the order of the schedule: games that
-        end early are over represented among the rest."""
+        end early are over represented among the rest. A pair that repeats another counts once."""
         test = self.settings.test()
         if test is None:
             return None
+        entries = {entry.number: entry for entry in state.entries}
         points = {
-            entry.number: entry.points if entry.first == state.names[0] else 1 - entry.points
-            for entry in state.entries
+            number: entry.points if entry.first == state.names[0] else 1 - entry.points
+            for number, entry in entries.items()
         }
         pairs = []
+        seen: set[object] = set()
         for pairing in schedule[::2]:
-            if pairing.number not in points or pairing.number + 1 not in points:
+            one, other = pairing.number, pairing.number + 1
+            if one not in points or other not in points:
                 break
-            pairs.append(points[pairing.number] + points[pairing.number + 1])
+            courses = (entries[one].course, entries[other].course)
+            if courses not in seen:
+                pairs.append(points[one] + points[other])
+            seen.add(courses)
         return test.status(pair_counts(pairs))
 
 

@@ -44,7 +44,7 @@ def info_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
     rules = game.rules
     files = rules.spec.board.files
     milliseconds = int(report.seconds * 1000)
-    for rank, line in enumerate(report.lines, 1):
+    for rank, line in enumerate(report.known_lines, 1):
         yield Info(
             depth=max(report.depth, 1),
             seldepth=max(report.seldepth, len(line.pv), 1),

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from variant_ai.core.engine.options import (
     AUTO,
     OPTIONS,
-    PRECISIONS,
     RANDOMNESS,
     UCCI_OPTIONS,
     Option,
@@ -172,11 +171,12 @@ class OptionSet:
     @property
     def evaluator_settings(self) -> dict[str, Any]:
         """What a net has to be loaded anew for."""
+        precision = self.text("Precision")  # in CrazyAra's words, which evaluators know
         return {
             "model": self.text("Model"),
             "evaluator": self.text("Evaluator") or "auto",
             "device": self._device(),
-            "precision": PRECISIONS[self.text("Precision")],
+            "precision": None if precision == "auto" else precision,
             "threads": self.number("Threads") or None,
             "batch": self.number("Batch_Size"),
         }

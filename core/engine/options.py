@@ -275,14 +275,6 @@ UCCI_OPTIONS: tuple[Option, ...] = (
     Option("newgame", "button", about="What comes belongs to another game"),
 )  # fmt: skip
 
-PRECISIONS = {
-    "auto": None,
-    "float32": "fp32",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "int8": "int8",
-}
-"""The option's words, which are CrazyAra's, and those of the evaluators."""
 RANDOMNESS = {"none": 0.0, "tiny": 0.2, "small": 0.4, "medium": 0.6, "large": 0.8, "huge": 1.0}
 VARIANT = "UCI_Variant"
 VARIANT_ABOUT = (
@@ -292,7 +284,8 @@ VARIANT_ABOUT = (
 
 
 def variant_option(names: Iterable[str], default: str) -> Option:
-    """UCI_Variant with the variants of this installation."""
+    """UCI_Variant with the variants of this installation, and the names that clients have for them:
+    some send only what is listed."""
     return _combo(VARIANT, default, tuple(names), VARIANT_ABOUT, ucci=False)
 
 

@@ -306,17 +306,17 @@ class _Watch:
         task = self.task
         if task.nodes is None and task.go.depth is None:
             return False
-        report = self.search.report(1, pv=False)
+        report = self.search.report(1)
         if task.nodes is not None and report.visits >= task.nodes:
             return True
-        return task.go.depth is not None and report.depth >= max(task.go.depth, 1)
+        return task.go.depth is not None and report.seldepth >= max(task.go.depth, 1)
 
     def _decided(self, budget: Budget) -> bool:
         """Whether the clock's rules for easy and decided positions end the search."""
         from variant_ai.core.search.clock import Progress
 
         report = self.search.report(LINES_WATCHED, pv=False)
-        lines = report.lines
+        lines = report.known_lines
         if not lines or not report.visits:
             return False  # one look at the position, for the score, unless the time is over
         by_visits = sorted((line.visits for line in lines), reverse=True)

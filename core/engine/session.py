@@ -55,6 +55,8 @@ READY_WITHIN = 8.0
 """Seconds after which `isready` is answered whatever is still loading; clients wait for 10 to 15."""
 GRACE = 0.5
 """Seconds given to a search that is left behind at `quit`."""
+PATIENCE = 10.0
+"""Seconds given to what was asked for before `quit` and is no search."""
 DIALECTS: dict[str, type[Dialect]] = {"uci": Uci, "ucci": Ucci, "cyclone": Cyclone}
 AUTO = "auto"
 
@@ -78,7 +80,7 @@ class Session:
         self.who = who
         self.workshop = workshop
         self.control = Control()
-        self.options = OptionSet(workshop.names, variant or workshop.default)
+        self.options = OptionSet(workshop.names_offered, variant or workshop.default)
         self.player = Player(workshop, self.options, self._tell)
         self.debug = False
         self._write = write
@@ -96,6 +98,8 @@ class Session:
         """`isready` that have not been answered."""
         self._arrived = threading.Condition()
         self._last: Answer | None = None
+        self._patience = GRACE
+        """Seconds that what is asked for may take once the client has gone."""
         self._worker = threading.Thread(target=self._work, name="worker", daemon=True)
         write.broken = self.leave
         if protocol in ("ucci", "cyclone"):
@@ -109,13 +113,14 @@ class Session:
         for line in lines:
             self.hear(line)
             if self.control.leaving:
-                break
-        else:
-            self.control.end_input()
-            self._put(Quit(), 0.0, 0)
-            # a search may be long; signals are heard between two waits only
-            while self._worker.is_alive() and not self.control.leaving:
-                self._worker.join(0.2)
+                self._worker.join(self._patience)
+                self._say(*self._dialect.farewell())
+                return
+        self.control.end_input()
+        self._put(Quit(), 0.0, 0)
+        # a search may be long; signals are heard between two waits only
+        while self._worker.is_alive() and not self.control.leaving:
+            self._worker.join(0.2)
         self._worker.join(GRACE)
 
     @property
@@ -158,8 +163,7 @@ class Session:
             case PonderHit():
                 control.ponder_hit(line.at, command.draw_offered)
             case Quit():
-                self._say(*self._dialect.farewell())
-                self.leave()
+                self._quit()
             case Debug():
                 self.debug = command.on
             case IsReady() if control.searching:
@@ -231,6 +235,16 @@ class Session:
                 self._arrived.notify_all()
         if refused:
             self._complain("too much is waiting for the end of the search; the line was not read")
+
+    def _quit(self) -> None:
+        """Stop searching, answer what was asked before, and go."""
+        self.control.leave()
+        with self._arrived:
+            asked = [item for item in self._queue if not isinstance(item[0], (Go, Ignored))]
+            self._patience = PATIENCE if asked else GRACE
+            self._queue.clear()
+            self._queue.extend([*asked, (Quit(), 0, 0.0, 0)])
+            self._arrived.notify_all()
 
     def leave(self) -> None:
         """Stop everything and go, without another word."""

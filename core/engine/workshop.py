@@ -111,6 +111,12 @@ class Workshop:
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self.files))
 
+    @property
+    def names_offered(self) -> tuple[str, ...]:
+        """Our names, and those of Fairy-Stockfish that differ: what `named` understands."""
+        others = {spec_words(path).get("fairy", "").lower() for path in self.files.values()}
+        return tuple(sorted({*self.files, *others} - {"", "null", "~"}))
+
     def named(self, given: str) -> str:
         """Our name for a variant that a client calls by Fairy-Stockfish's, in any case; what is
         unknown stays as it is."""
@@ -175,6 +181,10 @@ class Workshop:
         if evaluator is None and model is None:
             places = ", ".join(map(str, looked)) or "nowhere: no folder is known"
             say(f"no net for {spec.variant} was found (looked for {places})")
+        elif evaluator is None and (wanted != AUTO or how.get("device", "cpu") != "cpu"):
+            say("playing with the fastest evaluator of this machine's processor instead")
+            how = {**how, "device": "cpu", "precision": None}
+            evaluator = tried(model, AUTO)
         elif evaluator is None and (named or self.model):
             fallback, _ = self.packaged(spec)
             if fallback is not None and fallback != model:

@@ -35,7 +35,7 @@ class ToyPlayer(Player):
     def start(self) -> None:
         self.up = True
 
-    def new_game(self, game: Game) -> None:
+    def new_game(self, game: Game, number: int = 0) -> None:
         self.start()
         self.games += 1
         self.made = 0

@@ -203,6 +203,17 @@ def test_a_random_player_plays_the_same_game_again(drops: Rules) -> None:
     assert moves[0] == moves[1]
 
 
+def test_random_games_of_a_match_differ(drops: Rules) -> None:
+    player, games = RandomPlayer(seed=3), set()
+    for number in range(5):
+        game = Game(drops)
+        player.new_game(game, number)
+        while game.ply < 10:
+            game.push(player.play(game, turn(Allowance(nodes=1))).move)
+        games.add(tuple(game.moves))
+    assert len(games) == 5
+
+
 LINE = "h3e3 h10g8 h1g3 i10h10 i1h1 g7g6 c4c5 b10c8"
 """What the fake engine plays where it is not asked to find moves itself."""
 PROTOCOLS = ("uci", "ucci", "cyclone", "xboard", "xboard-old")

@@ -77,7 +77,7 @@ def test_who_errs_loses(rules: Rules, side: int, at: int) -> None:
 
 def test_who_cannot_begin_loses(rules: Rules) -> None:
     class Broken(ToyPlayer):
-        def new_game(self, game: Game) -> None:
+        def new_game(self, game: Game, number: int = 0) -> None:
             raise Fault("crash", "no engine")
 
     assert play(rules, ToyPlayer("a"), Broken("b")).result == "1-0"

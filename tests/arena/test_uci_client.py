@@ -163,6 +163,21 @@ def test_an_engine_that_does_not_quit_is_ended() -> None:
     assert pid is not None and not alive(pid)
 
 
+def test_kill_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As another thread does that has seen a game fail."""
+    client = fake("good")
+    begin = threading.Thread.start
+
+    def killed_first(thread: threading.Thread) -> None:
+        client.kill()
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", killed_first)
+    with pytest.raises(EngineError):
+        client.start()
+    assert not client.running
+
+
 def test_kill_from_another_thread_ends_a_search() -> None:
     with fake("hangs") as engine:
         threading.Timer(0.2, engine.kill).start()

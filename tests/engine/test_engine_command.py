@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import chess.engine
+import chess.variant
 import pytest
 
 ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
@@ -87,10 +89,29 @@ def test_a_spec_file_is_a_variant(tmp_path: Path) -> None:
     text = (
         builtin_specs()["minixiangqi"].read_text().replace("variant: minixiangqi", "variant: mine")
     )
-    path = tmp_path / "mine.yaml"
+    path = tmp_path / "another-name.yaml"
     path.write_text(text)
     lines = talk("uci\nposition startpos\nd\nisready\nquit\n", "--variant", str(path))
     assert any("default mine " in line for line in lines)
+    assert not any("var another-name" in line for line in lines)
+
+
+def test_what_was_asked_before_quit_is_answered() -> None:
+    lines = talk(
+        "uci\nposition startpos moves e2e4\nd\nisready\ngo infinite\nquit\n", "-V", "chess"
+    )
+    board = lines[lines.index("uciok") + 1 :]
+    assert any("4P3" in line for line in board)
+    assert board[-1] == "readyok"
+    assert talk("ucci\nisready\nquit\n")[-2:] == ["readyok", "bye"]
+
+
+def test_names_that_clients_have_for_variants_are_listed() -> None:
+    """python-chess sends only what a combo lists, and it calls three-check 3check."""
+    board = chess.variant.ThreeCheckBoard()
+    with chess.engine.SimpleEngine.popen_uci(ENGINE) as engine:
+        played = engine.play(board, chess.engine.Limit(nodes=1))
+    assert played.move in board.legal_moves
 
 
 @pytest.mark.parametrize(

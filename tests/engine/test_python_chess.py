@@ -43,9 +43,11 @@ def test_a_clock(engine: chess.engine.SimpleEngine) -> None:
 def test_analysis_with_several_lines(engine: chess.engine.SimpleEngine) -> None:
     board = chess.variant.CrazyhouseBoard("6k1/5ppp/8/8/8/8/5PPP/3R2K1[] w - - 0 1")
     lines = engine.analyse(board, chess.engine.Limit(nodes=3000), multipv=2)
-    assert len(lines) == 2
     assert lines[0]["score"].white() == chess.engine.Mate(1)
     assert lines[0]["pv"] == [chess.Move.from_uci("d1d8")]
+    assert len(lines) == 1  # no other move was looked at
+    start = chess.variant.CrazyhouseBoard()
+    assert len(engine.analyse(start, chess.engine.Limit(nodes=100), multipv=2)) == 2
 
 
 def test_an_endless_analysis_is_stopped(engine: chess.engine.SimpleEngine) -> None:

@@ -1,0 +1,73 @@
+"""`import variant_ai`: what a program hands in, rightly and wrongly."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import variant_ai
+from variant_ai import Engine, Position
+from variant_ai.specs.errors import VariantAIError
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine("crazyhouse", evaluator="uniform", memory_mb=64, batch_size=np.int64(8)) as made:
+        yield made
+
+
+WRONG: list[tuple[str, Callable[[Engine], object], str]] = [
+    ("text", lambda e: e.analyse("startpos"), "not 'startpos' (str)"),  # type: ignore[arg-type]
+    ("nodes", lambda e: e.analyse(Position("crazyhouse"), nodes="300"), "limit nodes = '300'"),  # type: ignore[arg-type]
+    ("push", lambda e: Position("crazyhouse").push(3), "not 3 (int)"),  # type: ignore[arg-type]
+    ("fen", lambda e: Position("crazyhouse", 3), "a FEN is text, not 3"),  # type: ignore[arg-type]
+    ("moves", lambda e: Position("crazyhouse", moves=[12]), "not 12 (int)"),  # type: ignore[list-item]
+    ("one", lambda e: e.evaluate(Position("crazyhouse")), "are a list of them, not a Position"),  # type: ignore[arg-type]
+    (
+        "other",
+        lambda e: e.evaluate([Position("chess")]),
+        "plays crazyhouse, the position is one of chess",
+    ),
+    ("many", lambda e: e.analyse_many("ab", nodes=1), "are a list of them, not a str"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "said"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
+def test_what_is_wrong_is_said(engine: Engine, call: Callable[[Engine], object], said: str) -> None:
+    with pytest.raises(VariantAIError) as caught:
+        call(engine)
+    assert said in str(caught.value)
+
+
+def test_what_people_hand_in(engine: Engine) -> None:
+    told = Position("crazyhouse", "startpos", "e2e4 e7e5")
+    assert told.moves == ["e2e4", "e7e5"]
+    found = engine.analyse(told, nodes=np.int64(50), multipv=np.int64(3))  # type: ignore[arg-type]
+    assert found.visits == 50 and len(found.lines) == 3
+    assert len(engine.evaluate((told, Position("crazyhouse")))) == 2
+    assert engine.evaluate([]) == []
+    assert variant_ai.load_variant("crazyhouse").variant == "crazyhouse"
+
+
+def test_an_engine_that_is_dropped_leaves_no_thread() -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        dropped = Engine("crazyhouse", evaluator="uniform", memory_mb=16)
+        dropped.analyse(Position("crazyhouse"), nodes=20)
+        del dropped
+    gc.collect()
+    assert threading.active_count() == before
+    with Engine("crazyhouse", evaluator="uniform", memory_mb=16) as closed:
+        closed.close()
+
+
+def test_a_search_of_some_moves_leaves_the_next_alone(engine: Engine) -> None:
+    position = Position("crazyhouse")
+    engine.forget()
+    engine.analyse(position, nodes=800, moves=["g2g4"])
+    free = engine.analyse(position, nodes=200, multipv=30)
+    assert sum(line.visits for line in free.lines) <= 201
