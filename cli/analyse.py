@@ -164,6 +164,8 @@ def _check_usage(
         raise click.UsageError("--moves, --svg and --png belong to a position, not to a file")
     if not from_file and (number or output):
         raise click.UsageError("--game and --output belong to a file of games, which FEN is not")
+    if picture is not None and not picture.absolute().parent.is_dir():
+        fail(f"{picture}: there is no folder {picture.parent}")
     if output is not None and output.exists() and not replace:
         fail(f"{output} exists already; --replace takes its place")
 
@@ -239,12 +241,20 @@ def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) ->
     rows = []
     for line in report.lines:
         texts = _texts(game, line.pv[:PV_PLIES], notation)
-        row = [texts[0], f"{line.visits:,}", f"{100 * line.prior:.2f}%", f"{line.q:+.4f}"]
-        row.append(score_text(line) if line.mate is not None else str(line.cp))
+        row = [texts[0], f"{line.visits:,}", f"{100 * line.prior:.2f}%"]
+        row.append(f"{line.q:+.4f}" if line.is_known else "")
+        row.append(_score(line))
         row += [wdl_text(line)] if draws else []
         rows.append([*row, " ".join(texts)])
     columns = ["move", "visits", "prior", "Q", "cp", *(["W D L"] if draws else []), "line"]
     print_table(columns, rows, right=("visits", "prior", "Q", "cp", "W D L"))
+
+
+def _score(line: Line) -> str:
+    """Centipawns or a mate; nothing of a move that was not looked at."""
+    if not line.is_known:
+        return ""
+    return score_text(line) if line.mate is not None else str(line.cp)
 
 
 def _position_json(
@@ -279,8 +289,8 @@ def _line_json(game: Game, line: Line, notation: Notation) -> dict[str, Any]:
         "text": notation.write(game.rules, game.position, line.move),
         "visits": line.visits,
         "prior": round(line.prior, 6),
-        "q": round(line.q, 6),
-        "cp": line.cp,
+        "q": round(line.q, 6) if line.is_known else None,
+        "cp": line.cp if line.is_known else None,
         "mate": line.mate_in,
         "wdl": [round(p, 4) for p in line.wdl] if line.wdl else None,
         "pv": [uci_text(game.rules, move) for move in line.pv],

@@ -63,6 +63,8 @@ class Games:
         self.interrupt = interrupt
         self.number = number
         self.seen = 0
+        self.last = 0
+        """Number of the last game that could be read, in the file."""
         self.done: list[GameAnalysis] = []
         self.file: Any = None
         self.bar: Progress | None = None
@@ -87,7 +89,8 @@ class Games:
         if not self.done:
             if self.interrupt():
                 return EXIT_INTERRUPTED
-            which = "it holds no such game" if self.number and self.seen else "no game was read"
+            which = f"game {self.number} is not among those read"
+            which = which if self.number and self.seen else "no game was read"
             fail(f"{path}: {which} ({self.seen} games, {report.skipped.total()} skipped)")
         if as_json:
             print_json([self._json(analysis) for analysis in self.done])
@@ -104,11 +107,12 @@ class Games:
         from variant_ai.core.data.pgn_writer import pgn_text
 
         self.seen += 1
-        if self.number not in (None, self.seen) or self.interrupt():
+        self.last = record.number
+        if self.number not in (None, record.number) or self.interrupt():
             return
         assert self.bar is not None and self.task is not None
         bar, task = self.bar, self.task
-        bar.reset(task, total=record.plies + 1, description=f"game {self.seen}")
+        bar.reset(task, total=record.plies + 1, description=f"game {record.number}")
 
         def show(count: int, report: Report | None) -> None:
             bar.update(task, completed=count)
@@ -132,7 +136,7 @@ class Games:
             self.file.write(pgn_text(self.rules, self.notation, said, remarks))
 
     def _has_all(self) -> bool:
-        return self.number is not None and self.seen >= self.number
+        return self.number is not None and self.last >= self.number
 
     def _print(self, analysis: GameAnalysis, *, moves: bool) -> None:
         record = analysis.record
@@ -143,11 +147,11 @@ class Games:
                 self._rows(analysis),
                 right=("ply", "score"),
             )
-        for side, player in enumerate(PLAYERS):
+        for side, player in enumerate(self.rules.spec.players):
             accuracy = analysis.accuracy(side)
             if accuracy is not None:
                 marks = ", ".join(f"{n} {sign}" for sign, n in analysis.marks(side).items())
-                click.echo(f"{player}: accuracy {accuracy:.1f} %, {marks}")
+                click.echo(f"{player.lower()}: accuracy {accuracy:.1f} %, {marks}")
         if not analysis.is_whole:
             click.echo(f"interrupted after {len(analysis.moves)} of {record.plies} moves")
 

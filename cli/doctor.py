@@ -196,8 +196,10 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
 
 
 def _check_plugins() -> Iterator[Check]:
+    from variant_ai.cli.main import COMMANDS
     from variant_ai.plugins import registry
 
+    registry().reserve("register_commands", COMMANDS)
     for plugin in registry().plugins:
         label = f"{plugin.name} {plugin.version}".strip()
         if plugin.problem:

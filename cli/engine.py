@@ -134,7 +134,13 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
     """The variants of this installation by name, and the name of the one to play."""
     from variant_ai.cli.main import _outside_plugins
     from variant_ai.core.engine.workshop import Workshop
-    from variant_ai.specs.index import SPEC_SUFFIXES, builtin_plugins, builtin_specs, user_specs
+    from variant_ai.specs.index import (
+        SPEC_SUFFIXES,
+        builtin_plugins,
+        builtin_specs,
+        spec_words,
+        user_specs,
+    )
 
     files = {**user_specs(os.environ), **builtin_specs()}
     if _outside_plugins():
@@ -146,7 +152,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         path = Path(variant).expanduser()
         if not path.is_file():
             fail(f"{path}: there is no such file")
-        variant = path.stem
+        variant = spec_words(path).get("variant", "").strip("'\"") or path.stem
         extra[variant] = path
     files.update(extra)
     default = next((name for name in builtin_plugins() if name in files), min(files))

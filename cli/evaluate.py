@@ -12,7 +12,6 @@ from variant_ai.cli.common import (
     examples,
     fail,
     json_option,
-    load_variant,
     note,
     print_json,
     print_table,
@@ -22,6 +21,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.mates import mates_option, read_or_find_mates
 from variant_ai.cli.networks import calm_threads, device_option
+from variant_ai.cli.searching import spec_of_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,10 +128,10 @@ def command(
     """
     calm_threads()
     from variant_ai.core.train.device import choose_device
-    from variant_ai.core.train.models import model_variant, open_model
+    from variant_ai.core.train.models import open_model
     from variant_ai.plugins import registry
 
-    spec = load_variant(variant or model_variant(model))
+    spec = spec_of_model(model, variant)
     where = choose_device(device)
     builders = registry().builders()
     paths = dict.fromkeys((model, *more))

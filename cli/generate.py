@@ -47,6 +47,9 @@ if TYPE_CHECKING:
         "# lost games are ended, and games in which a move lost more than four pawns are dropped",
         "variant-ai generate --engine fairy-stockfish -V NAME --resign 4:900 --drop-blunders 400 \\",
         "    -o g.store",
+        "# first games of a variant that no engine knows: the search without a net",
+        "variant-ai generate -V FILE --engine 'net:-;evaluator=uniform' --nodes 400 \\",
+        "    --random-share 0.2 -o g.store",
         "# a net with itself, noise at the root and drawn moves: its visits are kept to learn from",
         "variant-ai generate -V NAME --nodes 400 -o g.store --engine \\",
         "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature=0.8'",
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
     required=True,
     metavar="CMD",
     help="UCI engine: a program with its arguments, looked for in PATH and /usr/games; or a net as "
-    "`match` names it, net:FILE[;search.NAME=VALUE...].",
+    "`match` names it, net:FILE[;search.NAME=VALUE...], or without one net:-;evaluator=uniform.",
 )
 @variant_option()
 @click.option(

@@ -11,13 +11,16 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from variant_ai import __version__
 from variant_ai.cli.common import plain_ends, reported_errors
 from variant_ai.specs.errors import VariantAIError, unknown
+
+if TYPE_CHECKING:
+    from variant_ai.plugins import CommandEntry
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,16 @@ class LazyCommand:
 
     target: str
     summary: str
+    entry: CommandEntry | None = None
+    """Of a plugin's command."""
 
     def load(self) -> click.Command:
-        module, _, attribute = self.target.partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        """The command. Raises PluginError where a plugin's cannot be imported."""
+        if self.entry is not None:
+            command = self.entry.load()
+        else:
+            module, _, attribute = self.target.partition(":")
+            command = getattr(importlib.import_module(module), attribute)
         if not isinstance(command, click.Command):
             raise VariantAIError(
                 f"{self.target} is a {type(command).__name__}, not a click command"
@@ -125,10 +134,10 @@ def _plugin_commands() -> dict[str, LazyCommand]:
         return {}
     from variant_ai.plugins import registry
 
+    registry().reserve("register_commands", COMMANDS)
     return {
-        entry.name: LazyCommand(entry.target, entry.summary)
+        entry.name: LazyCommand(entry.target, entry.summary, entry)
         for entry in registry().commands.values()
-        if entry.name not in COMMANDS
     }
 
 

@@ -154,6 +154,8 @@ def command(
             click.echo(f"ends: {state.endings}")
         if state.sprt is not None:
             click.echo(state.sprt.text)
+    if state.warning:
+        note(state.warning)
     if state.stopped:
         note(f"{len(state.entries)} of {state.wanted} games; the same command goes on")
         raise KeyboardInterrupt

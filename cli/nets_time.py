@@ -29,8 +29,8 @@ def time_nets(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Exports each net with random weights, and times all of them in turn, evaluation by evaluation,
-    so that what else the machine does falls on all alike."""
+    """Exports each net with random weights, and times all of them in turns, so that what else the
+    machine does falls on all alike."""
     if not specs:
         raise click.UsageError("--time needs a variant: -V NAME")
     from variant_ai.core.inference.measure import interleaved
@@ -48,7 +48,7 @@ def time_nets(
                     evaluator = _evaluator(spec, path, name, batch, threads)
                     made[f"{spec.variant}\t{title}\t{evaluator.describe()}"] = evaluator
         with progress() as bar:
-            total = len(made) * (warm_up + 2 * measurements)
+            total = len(made) * measurements
             task = bar.add_task("evaluations", total=total)
             timings = interleaved(
                 made,

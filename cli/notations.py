@@ -57,8 +57,7 @@ def readers(spec: VariantSpec) -> dict[str, GameReader]:
 
     table: dict[str, GameReader] = {}
     for entry in registry().readers(spec):
-        made = entry.load()
-        reader = made() if callable(made) else made
+        reader = entry.call_or_take()
         if not isinstance(reader, GameReader):
             raise PluginError(
                 f"plugin {entry.plugin!r}: reader {entry.name!r} is a {type(reader).__name__}, "

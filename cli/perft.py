@@ -47,10 +47,11 @@ class _Count:
 @click.option("--divide", "divided", is_flag=True, help="Show the count of each first move.")
 @click.option(
     "--engine",
-    type=click.Choice(["kernel", "fairy", "both"]),
+    metavar="kernel|fairy|both|NAME",
     default="kernel",
     show_default=True,
-    help="Rules engine; `both` compares them and fails at a difference.",
+    help="Rules engine, or one that a plugin adds; `both` compares kernel and fairy and fails at a "
+    "difference.",
 )
 @json_option
 def command(
@@ -61,7 +62,14 @@ def command(
     The number is known for many positions, so it tests move rules, and its speed is theirs. The
     kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
     """
+    from variant_ai.core.rules import OWN_ENGINES
+    from variant_ai.plugins import registry
+    from variant_ai.specs.errors import UnknownNameError
+
     spec = load_variant(variant)
+    known = [*OWN_ENGINES, "both", *registry().rules_engines]
+    if engine not in known:
+        raise UnknownNameError("rules engine", engine, known)
     engines = ["kernel", "fairy"] if engine == "both" else [engine]
     counts = [_count(spec, name, fen, depth, divided or engine == "both") for name in engines]
     difference = _difference(counts)
@@ -74,10 +82,10 @@ def command(
 
 
 def _count(spec: VariantSpec, engine: str, fen: str | None, depth: int, divided: bool) -> _Count:
-    from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.perft import divide, perft
+    from variant_ai.plugins import registry
 
-    rules = make_rules(spec, engine)
+    rules = registry().rules(spec, engine)
     position = rules.position(fen)
     perft(rules, position, min(depth, 1))  # compilation is not counted
     start = time.perf_counter()

@@ -115,7 +115,11 @@ def command(
             table.play()
         finally:
             if save is not None and game.moves:
-                table.save(save)
+                try:
+                    table.save(save)
+                except VariantAIError:
+                    click.echo(table.pgn())  # the game is worth more than the file
+                    raise
 
 
 @dataclass
@@ -253,7 +257,7 @@ class _Match:
     def _evaluation(self, _: str) -> None:
         self.search.set_game(self.game)
         report = self.search.run(self.limits, multipv=3)
-        for line in report.lines:
+        for line in report.known_lines:
             chances = wdl_text(line)
             shown = f"  win/draw/loss {chances} %" if chances else ""
             click.echo(f"{score_text(line):>7}  {self._line(line.pv)}{shown}")
@@ -316,7 +320,17 @@ class _Match:
         return "*" if self.resigned is None else ("0-1", "1-0")[self.resigned]
 
     def save(self, path: Path) -> None:
-        """Add the game to a PGN file."""
+        """Add the game to a PGN file. Raises DataError where it cannot be written."""
+        from variant_ai.specs.errors import DataError
+
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(self.pgn())
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or error}; the game was not saved") from None
+        note(f"saved to {path}")
+
+    def pgn(self) -> str:
         from variant_ai import __version__
         from variant_ai.core.data.pgn_writer import pgn_text
         from variant_ai.core.data.record import GameRecord
@@ -340,6 +354,4 @@ class _Match:
             event="Game in the terminal",
             termination=ended,
         )
-        with path.open("a", encoding="utf-8") as file:
-            file.write(pgn_text(self.rules, self.notation, record))
-        note(f"saved to {path}")
+        return pgn_text(self.rules, self.notation, record)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from variant_ai.cli.common import note
+
 if TYPE_CHECKING:
     from variant_ai.core.arena.match_settings import OpeningSettings
     from variant_ai.core.arena.net_player import Searcher
@@ -86,12 +88,24 @@ def load_openings(
         store = Store(beside(settings.store, folder), rules.spec)
         plies = (settings.least, settings.most)
         found += drawn_from_store(store, rules, settings.count or 100, plies, seed)
-    found = found[: settings.count] if found else [Opening()]
+    if not found:
+        return (Opening(),)
+    usable: list[Opening] = []
+    over: list[str] = []
     for number, opening in enumerate(found, start=1):
-        outcome = played_out(rules, opening).outcome()
-        if outcome is not None:
-            raise DataError(f"opening {number}: the game is over there ({outcome.reason})")
-    return tuple(found)
+        end = played_out(rules, opening).outcome()
+        if end is None:
+            usable.append(opening)
+        else:
+            over.append(f"{number} ({end.reason})")
+        if len(usable) == settings.count:
+            break
+    said = ", ".join(over[:10]) + (", …" if len(over) > 10 else "")
+    if not usable:
+        raise DataError(f"the game is over at the end of every opening: {said}")
+    if over:
+        note(f"openings left out, the game is over there: {said}")
+    return tuple(usable)
 
 
 def file_openings(

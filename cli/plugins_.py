@@ -25,8 +25,10 @@ def command(as_json: bool) -> None:
     be loaded is listed with its problem and skipped; everything else works.
     VARIANT_AI_PLUGINS=a,b loads only the outside plugins a and b.
     """
+    from variant_ai.cli.main import COMMANDS
     from variant_ai.plugins import API_VERSION, registry
 
+    registry().reserve("register_commands", COMMANDS)
     plugins = registry().plugins
     registered = registry().registered()
     if as_json:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from variant_ai.cli.common import note
+from variant_ai.cli.common import fail, load_variant, note
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -24,6 +24,34 @@ if TYPE_CHECKING:
     from variant_ai.specs.schema import VariantSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
+    """The spec named, else the one a run carries, else the variant that an ONNX file names.
+
+    Raises UnknownNameError, DataError.
+    """
+    from variant_ai.core.train.checkpoint import find_checkpoint, read_config
+    from variant_ai.core.train.models import ONNX_SUFFIX, model_variant
+    from variant_ai.core.train.session import CONFIG, run_spec
+    from variant_ai.specs.errors import UnknownNameError
+
+    if variant is not None:
+        return load_variant(variant)
+    if model.suffix != ONNX_SUFFIX:
+        return run_spec(find_checkpoint(model).config())
+    name = model_variant(model)
+    if (model.parent / CONFIG).is_file():
+        config = read_config(model.parent / CONFIG)
+        if config.variant == name:
+            return run_spec(config)
+    try:
+        return load_variant(name)
+    except UnknownNameError:
+        fail(
+            f"{model} is a net for {name}, which is no variant of this installation; name its "
+            "spec with -V FILE.yaml"
+        )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.networks import calm_threads
 from variant_ai.cli.notations import notation_option
+from variant_ai.cli.searching import spec_of_model
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
@@ -164,10 +165,10 @@ def policy(
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.device import choose_device
     from variant_ai.core.train.gallery import policy_of
-    from variant_ai.core.train.models import model_variant, open_model
+    from variant_ai.core.train.models import open_model
     from variant_ai.plugins import registry
 
-    spec = load_variant(variant or model_variant(model))
+    spec = spec_of_model(model, variant)
     rules, position = _position(spec, fen, moves)
     opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
     chosen = load_notation(spec, notation)

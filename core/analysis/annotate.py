@@ -6,6 +6,7 @@ position once, and the tree of one helps the next.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -20,6 +21,10 @@ from variant_ai.core.search.report import Line, Report
 
 NAGS = {"?!": 6, "?": 2, "??": 4}
 """Numbers of the PGN specification, section 10."""
+_OWN = re.compile(
+    rf" ?\b(?:{'|'.join(word.capitalize() for word in MARKS.values() if word)})\. \S+ was best\."
+)
+"""What an earlier analysis has said of a move."""
 LINE_PLIES = 8
 """Moves written of a better line."""
 
@@ -143,13 +148,13 @@ def annotated(
 ) -> tuple[GameRecord, dict[int, Remark]]:
     """The game with scores, words and accuracies, and what stands beside its moves.
 
-    annotator: who says all this. players: what the two are called in PGN. moves_text: a move as text, given the ply it would have been
-    played at and the move.
+    annotator: who says all this. players: what the two are called in PGN. moves_text: a move as text,
+    given the ply it would have been played at and the move. What an earlier analysis said is replaced.
     """
     record = analysis.record
     scores: list[int | None] = [judged.score for judged in analysis.moves]
     scores += [None] * (record.plies - len(scores))
-    comments = dict(record.comments)
+    comments = {ply: _OWN.sub("", said).strip() for ply, said in record.comments.items()}
     remarks: dict[int, Remark] = {}
     for judged in analysis.moves:
         sign = judged.mark

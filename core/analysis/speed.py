@@ -249,7 +249,7 @@ def measure(
     if asked:
         speed.evaluator_rate = asked / alone
         speed.evaluator_processor_rate = asked / max(alone_processor, 1e-9)
-        speed.batch_fill = phases.rows / max(phases.batches * params.batch_size, 1)
+        speed.batch_fill = phases.rows / max(phases.batches * search.batch_rows, 1)
     if not stopped():
         if evaluator.is_uniform:
             phases, seen, tree = _profile(game, evaluator, params)

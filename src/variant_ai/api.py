@@ -16,6 +16,7 @@ import functools
 import queue
 import threading
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.notation import UciNotation, uci
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.specs.errors import FenError, MoveError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
 
 if TYPE_CHECKING:
@@ -65,9 +66,14 @@ class Position:
         fen: str | None = None,
         moves: Iterable[str] = (),
     ) -> None:
-        """fen None: the variant's start position. Raises UnknownNameError, FenError, MoveError."""
+        """fen None or "startpos": the variant's start position. moves: a list, or texts with blanks
+        between them. Raises UnknownNameError, FenError, MoveError."""
         self.spec = load_variant(variant)
-        self.game = Game.from_uci(_rules_of(self.spec), fen, moves)
+        if fen is not None and not isinstance(fen, str):
+            raise FenError(f"a FEN is text, not {fen!r} ({type(fen).__name__})")
+        start = None if fen == "startpos" else fen
+        listed = moves.split() if isinstance(moves, str) else list(moves)
+        self.game = Game.from_uci(_rules_of(self.spec), start, map(_move_text, listed))
 
     @property
     def fen(self) -> str:
@@ -98,7 +104,7 @@ class Position:
 
     def push(self, move: str) -> Self:
         """Play a legal move. Raises MoveError, which shows the move and the FEN."""
-        self.game.push_uci(move)
+        self.game.push_uci(_move_text(move))
         return self
 
     def pop(self) -> str:
@@ -142,6 +148,12 @@ class Position:
         return f"Position({self.spec.variant!r}, {self.fen!r})"
 
 
+def _move_text(move: object) -> str:
+    if not isinstance(move, str):
+        raise MoveError(f"a move is text like 'e2e4', not {move!r} ({type(move).__name__})")
+    return move
+
+
 def _notation(spec: VariantSpec, name: str) -> Any:
     from variant_ai.core.rules.notation import core_notations
     from variant_ai.specs.errors import UnknownNameError
@@ -183,9 +195,11 @@ class Analysis:
     ponder: str | None
     """The answer expected."""
     lines: tuple[Variation, ...]
-    """Best first."""
+    """Best first; of moves that the search looked at."""
     visits: int
+    """Made by this search; those of `lines` count the tree kept from earlier ones, too."""
     depth: int
+    """Plies of a mean path, less than the limit `depth`, which is of the line of play."""
     seconds: float
     stopped_by: str
     """Why it ended: `simulations`, `movetime`, `solved`, … ; empty while it runs."""
@@ -241,6 +255,9 @@ class Engine:
         else:
             self.evaluator = registry().evaluator(self.spec, Path(model).expanduser(), **how)
         self.search = Search(self.spec, self.evaluator, self.params, rules=_rules_of(self.spec))
+        # An engine that is dropped lets its threads go like one that is closed.
+        self._release = weakref.finalize(self, self.search.close)
+        self._release.atexit = False
 
     def __enter__(self) -> Self:
         return self
@@ -256,7 +273,7 @@ class Engine:
     def close(self) -> None:
         """Let the threads of the search go."""
         self.search.stop()
-        self.search.close()
+        self._release()
 
     def analyse(
         self,
@@ -337,6 +354,7 @@ class Engine:
         """
         from variant_ai.core.search.many import analyse_many
 
+        positions = _listed(positions)
         if not positions:
             return []
         games = [self._game(position) for position in positions]
@@ -351,8 +369,11 @@ class Engine:
         for each position, in one batch."""
         import numpy as np
 
+        positions = _listed(positions)
         if not positions:
             return []
+        for position in positions:
+            self._require(position)
         encoder = self.search.encoder
         records = np.concatenate([position.game.position for position in positions])
         answer = self.evaluator.evaluate(encoder.planes(records))
@@ -377,12 +398,25 @@ class Engine:
 
     def _game(self, position: Position) -> Game:
         """A game of the engine's own: the caller may play on while this one is searched."""
+        self._require(position)
+        return position.copy().game
+
+    def _require(self, position: Position) -> None:
+        if not isinstance(position, Position):
+            raise VariantAIError(
+                f"a position is a variant_ai.Position, not {position!r} ({type(position).__name__})"
+            )
         if position.spec.variant != self.spec.variant:
             raise VariantAIError(
                 f"this engine plays {self.spec.variant}, the position is one of "
                 f"{position.spec.variant}"
             )
-        return position.copy().game
+
+
+def _listed(positions: object) -> list[Position]:
+    if isinstance(positions, Iterable) and not isinstance(positions, (str, Position)):
+        return list(positions)
+    raise VariantAIError(f"positions are a list of them, not a {type(positions).__name__}")
 
 
 def _limits(
@@ -419,7 +453,7 @@ def _analysis(game: Game, report: Report) -> Analysis:
                 visits=line.visits,
                 prior=line.prior,
             )
-            for line in report.lines
+            for line in report.known_lines
         ),
         visits=report.visits,
         depth=report.depth,

@@ -25,7 +25,7 @@ def run_python(code: str, *paths: Path, **environ: str) -> subprocess.CompletedP
     """A fresh interpreter, from a folder that is not the project's."""
     env = {**os.environ, **environ}
     if paths:
-        env["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+        env["PYTHONPATH"] = os.pathsep.join([*map(str, paths), env.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd="/", check=False
     )
@@ -255,6 +255,7 @@ def outside(tmp_path: Path) -> Path:
         "@hookimpl\n"
         "def register_commands():\n"
         "    return [CommandEntry('greet', 'greeting_command:command', 'Say hello.'),\n"
+        "            CommandEntry('gone', 'no_such_command:command', 'Not there.'),\n"
         "            CommandEntry('variants', 'greeting_command:command', 'Replace ours.')]\n",
     )
     (tmp_path / "greeting_command.py").write_text(
@@ -275,17 +276,26 @@ def test_a_plugins_command_is_in_the_help_and_runs(outside: Path) -> None:
     assert run_cli("greet", paths=(outside,)).stdout == "hello\n"
 
 
+def test_a_plugins_command_that_is_not_there_is_one_sentence(outside: Path) -> None:
+    done = run_cli("gone", paths=(outside,))
+    assert done.returncode == 1
+    assert "plugin 'variant_ai_greeting': cannot load 'gone' from 'no_such_command" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_plugins_lists_good_and_broken(outside: Path) -> None:
     done = run_cli("plugins", "--json", paths=(outside,))
     assert done.returncode == 0
     rows = {row["name"]: row for row in json.loads(done.stdout)["plugins"]}
-    assert rows["variant_ai_greeting"]["registers"] == {"commands": ["greet", "variants"]}
+    assert rows["variant_ai_greeting"]["registers"] == {"commands": ["greet", "gone"]}
+    own = "commands 'variants' is the project's own already"
+    assert rows["variant_ai_greeting"]["problem"] == own
     assert rows["variant_ai_greeting"]["version"] == "0.3"
     assert rows["variant_ai_greeting"]["distribution"] == "variant-ai-greeting"
     assert "no_such_module_at_all" in rows["variant_ai_wreck"]["problem"]
     assert "'variant_ai_wreck'" in done.stderr
     shown = run_cli("plugins", paths=(outside,))
-    assert "greet, variants" in shown.stdout
+    assert "greet, gone" in shown.stdout
     assert "no_such_module_at_all" in shown.stderr
 
 

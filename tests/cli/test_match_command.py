@@ -57,6 +57,35 @@ def test_a_match_with_faults_goes_on_and_says_why(tmp_path: Path) -> None:
     assert "game 5" not in again.stderr
 
 
+def test_games_that_repeat_others_are_told_and_count_once(tmp_path: Path) -> None:
+    same = "net:-;evaluator=uniform;search.memory_mb=16;search.deterministic=true"
+    words = (f"{same};name=a", f"{same};name=b", "--games", "8", "--sprt", "0", "20")
+    done = match(tmp_path / "m", *words, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert "6 of 8 games repeat another move for move" in done.stderr
+    pair = match(tmp_path / "p", *words[:2], "--games", "2", "--sprt", "0", "20", "--json")
+    assert json.loads(done.stdout)["sprt"] == json.loads(pair.stdout)["sprt"]
+    drawn = match(tmp_path / "r", "random;name=a", "random;name=b", "--games", "8")
+    assert drawn.exit_code == 0 and "repeat" not in drawn.stderr
+
+
+def test_openings_that_end_the_game_are_left_out(tmp_path: Path) -> None:
+    games = tmp_path / "games.pgn"
+    mate = "1. f3 e5 2. g4 Qh4# 0-1"
+    games.write_text(
+        f'[Variant "Crazyhouse"]\n\n{mate}\n\n[Variant "Crazyhouse"]\n\n1. e4 e5 2. Nf3 Nc6 *\n'
+    )
+    words = ["match", "random;name=a", "random;name=b", "-V", "crazyhouse", "--nodes", "1"]
+    words += ["--max-plies", "8", "--openings", str(games), "--opening-plies", "4", "--games", "2"]
+    done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "m")])
+    assert done.exit_code == 0, done.stderr
+    assert "openings left out, the game is over there: 1 (checkmate)" in done.stderr
+    games.write_text(f'[Variant "Crazyhouse"]\n\n{mate}\n')
+    none = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "n")])
+    assert none.exit_code == 1
+    assert "over at the end of every opening: 1 (checkmate)" in none.stderr
+
+
 def test_a_match_from_a_file(tmp_path: Path) -> None:
     config = tmp_path / "m.yaml"
     config.write_text(

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
 from variant_ai.cli.perft import command
+from variant_ai.plugins import API_VERSION, Registry, RulesEntry, hookimpl
 
 POCKETS = "2k5/8/8/8/8/8/8/4K3[Qn] w - - 0 1"
 
@@ -55,6 +56,24 @@ def test_a_difference_between_the_engines_is_named(monkeypatch: pytest.MonkeyPat
     assert "the engines differ after a2a3: kernel 1, fairy has no such move" in result.output
 
 
+def test_an_engine_of_a_plugin_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Registry()
+    assert found.register(Slow(), "outside")
+    monkeypatch.setattr("variant_ai.plugins.registry", lambda: found)
+    result = run("-V", "xiangqi", "--depth", "1", "--engine", "slow", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.output)
+    assert (answer["engine"], answer["nodes"]) == ("slow", 44)
+
+
+class Slow:
+    variant_ai_api = API_VERSION
+
+    @hookimpl
+    def register_rules(self) -> list[RulesEntry]:
+        return [RulesEntry("slow", "variant_ai.core.rules.fairy:FairyRules")]
+
+
 def test_depth_zero_is_one_sequence() -> None:
     result = run("-V", "xiangqi", "--depth", "0", "--json")
     assert json.loads(result.output)["nodes"] == 1
@@ -66,6 +85,10 @@ def test_depth_zero_is_one_sequence() -> None:
         (("--variant", "xianqi", "--depth", "1"), "did you mean 'xiangqi'"),
         (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks are given"),
         (("--variant", "xiangqi", "--depth", "-1"), "-1"),
+        (
+            ("--variant", "xiangqi", "--depth", "1", "--engine", "kernal"),
+            "unknown rules engine 'kernal'; did you mean 'kernel'? accepted: both, fairy, kernel",
+        ),
         (("--variant", "atomic", "--depth", "1"), "`explodes: true`"),
     ],
 )

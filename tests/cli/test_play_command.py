@@ -47,6 +47,17 @@ def test_the_game_is_kept_as_pgn(tmp_path: Path) -> None:
     assert "1. e4 " in text
 
 
+def test_a_file_that_cannot_be_written_does_not_end_the_game(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere" / "game.pgn"
+    done = play(f"e4\nsave {nowhere}\nmoves\nresign\n")
+    assert done.exit_code == 0, done.output
+    assert "No such file or directory; the game was not saved" in done.output
+    assert "You resign: 0-1." in done.output
+    lost = play("e4\nresign\n", "--save", str(nowhere))
+    assert lost.exit_code == 1
+    assert '[Result "0-1"]' in lost.output and "1. e4 " in lost.output
+
+
 def test_a_game_ends_with_its_reason() -> None:
     fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1[] w - - 0 1"
     done = play("Rd8\n", "--fen", fen)

@@ -77,9 +77,29 @@ def test_games_become_an_annotated_pgn(games: Path, tmp_path: Path) -> None:
     assert "exists already" in analyse(str(games), "-o", str(output), ok=False).output
     again = analyse(str(output), "-n", "50", "--game", "1", "--json")
     (game,) = json.loads(again.stdout)
+    twice = tmp_path / "twice.pgn"
+    analyse(str(output), "-n", "200", "-o", str(twice))
+    assert " ".join(twice.read_text().split()).count("Blunder.") == text.count("Blunder.")
     assert [move["text"] for move in game["moves"]] == ["f3", "e5", "g4", "Qh4#"]
     assert game["marks"]["white"]["??"] == 1
     assert game["accuracy"]["black"] > game["accuracy"]["white"]
+
+
+def test_a_game_is_named_by_its_place_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    texts = (("A", "1. e4 e5 *"), ("B", "1. e4 Qh1 *"), ("C", "1. d4 d5 *"))
+    path.write_text("\n".join(
+        f'[Variant "Crazyhouse"]\n[White "{name}"]\n\n{moves}\n' for name, moves in texts
+    ))  # fmt: skip
+    (third,) = json.loads(analyse(str(path), "--game", "3", "-n", "5", "--json").stdout)
+    assert (third["white"], third["number"]) == ("C", 3)
+    unread = analyse(str(path), "--game", "2", "-n", "5", ok=False)
+    assert "game 2 is not among those read (2 games, 1 skipped)" in unread.output
+
+
+def test_a_picture_that_cannot_be_written_is_told_before_the_search(tmp_path: Path) -> None:
+    asked = ("startpos", "-t", "600", "--png", str(tmp_path / "nowhere" / "x.png"))
+    assert "there is no folder" in analyse(*asked, ok=False).output
 
 
 @pytest.mark.parametrize(
@@ -104,7 +124,8 @@ def test_wrong_input_is_told_in_words(args: tuple[str, ...], said: str) -> None:
 
 
 def test_a_file_without_games_and_a_number_too_high(games: Path, tmp_path: Path) -> None:
-    assert "no such game" in analyse(str(games), "--game", "3", "-n", "5", ok=False).output
+    missing = analyse(str(games), "--game", "3", "-n", "5", ok=False).output
+    assert "game 3 is not among those read (2 games, 0 skipped)" in missing
     empty = tmp_path / "empty.pgn"
     empty.write_text("")
     assert "no game was read" in analyse(str(empty), ok=False).output

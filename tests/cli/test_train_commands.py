@@ -110,6 +110,27 @@ def test_evaluate_a_run_on_its_own_positions(run: Path) -> None:
     assert net["by_ply"] == results["validation"]["by_ply"]
 
 
+def test_a_net_of_a_spec_of_ones_own_is_evaluated_by_its_run(folder: Path, store: Path) -> None:
+    spec = folder / "mine.yaml"
+    text = builtin_specs()["minixiangqi"].read_text()
+    spec.write_text(text.replace("variant: minixiangqi", "variant: mine"))
+    loaded = load_spec(spec)
+    games, run = folder / "mine.store", folder / "mine"
+    rules = make_rules(loaded)
+    with StoreWriter(games, loaded, sources=["random"]) as writer:
+        for first in rules.legal_moves(rules.position()).tolist():
+            writer.add(GameRecord(variant="mine", moves=[first], result="1-0", source="random"))
+    succeed(
+        "train", "-V", spec, "--data", games, *TINY, "--split", "none", "--steps", 1, "--run", run
+    )
+    assert json.loads(succeed("evaluate", run, games, "--json").stdout)["positions"]
+    assert json.loads(succeed("evaluate", run / "model.onnx", games, "--json").stdout)["positions"]
+    succeed("show", "policy", run, "-o", folder / "policy.png")
+    alone = folder / "alone.onnx"
+    alone.write_bytes((run / "model.onnx").read_bytes())
+    assert "name its spec with -V FILE.yaml" in complaint("evaluate", alone, games)
+
+
 def test_evaluate_two_nets(run: Path, store: Path) -> None:
     onnx = run / "model.onnx"
     result = succeed("evaluate", run, store, "--model", onnx, "--split", "game:0.25")
