@@ -9,6 +9,7 @@ happens next (a stop, a NaN) go through gloo in any case, so that no GPU is wait
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ T = TypeVar("T")
 
 PATIENCE = timedelta(hours=2)
 """How long a process waits for the others: the first one measures and writes while they wait."""
+
+LETTING_GO = 0.2
+"""Seconds in which gloo's threads let go of the last tensors. They need the interpreter for it, and
+outlive their group: one that asks while the interpreter ends aborts the process."""
 
 
 @dataclass(frozen=True)
@@ -122,3 +127,4 @@ def open_workers() -> Iterator[Workers]:
         yield Workers(dist.get_rank(), world, local)
     finally:
         dist.destroy_process_group()
+        time.sleep(LETTING_GO)

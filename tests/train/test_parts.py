@@ -65,19 +65,37 @@ with open_workers() as workers:
 """
 
 
+LEAVE_EARLY = """
+import sys, torch
+import torch.distributed as dist
+from variant_ai.core.train.workers import open_workers
+
+with open_workers() as workers:
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    alone = [dist.new_group([rank]) for rank in range(2)][workers.rank]
+    sys.setswitchinterval(1000)  # no other thread gets the interpreter unless it is given away
+    for _ in range(100_000):
+        told = torch.ones(2)
+        dist.all_reduce(told, group=alone)
+        if told._use_count() > 1:  # a thread of gloo still holds it
+            break
+    else:
+        raise AssertionError("gloo always let go before it answered")
+"""
+
+
 def free_port() -> str:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return str(listening.getsockname()[1])
 
 
-def two_processes(folder: Path, *words: str) -> None:
+def two_processes(script: str, *words: str) -> None:
     """As torchrun starts them."""
-    here = os.fspath(Path(__file__).parent)
     port = free_port()
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", RANK, here, os.fspath(folder), *words],
+            [sys.executable, "-c", script, *words],
             env={
                 **os.environ,
                 "RANK": str(rank),
@@ -101,11 +119,20 @@ def two_processes(folder: Path, *words: str) -> None:
     assert [child.returncode for child in children] == [0, 0], "\n".join(errors)
 
 
+def two_trainings(folder: Path, *words: str) -> None:
+    two_processes(RANK, os.fspath(Path(__file__).parent), os.fspath(folder), *words)
+
+
+def test_leaving_right_after_the_others_were_told_something() -> None:
+    for _ in range(2):  # without the wait one of two processes aborts, more often than not
+        two_processes(LEAVE_EARLY)
+
+
 def test_two_processes_are_two_parts_of_one(tmp_path: Path) -> None:
     from synthetic import tiny_net
 
     two, one = tmp_path / "two", tmp_path / "one"
-    two_processes(two, "heads")
+    two_trainings(two, "heads")
     train(one, net=tiny_net(wdl=True, plies_left=True), validate_every=6)
     name = "checkpoints/step-00000012"
     assert_same_bits(two / name, one / name)
