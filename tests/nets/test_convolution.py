@@ -82,8 +82,9 @@ def test_in_bf16_output_and_both_gradients_are_those_of_the_plain_layer(
     assert abreast == [(8, 8, 3, 3)]
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
-        scale = other.float().abs().max()  # sums of bf16 in another order
-        assert (one.float() - other.float()).abs().max() <= scale / 128
+        scale = other.float().abs().max()
+        # Sums in another order. Where the processor has no bf16, some are rounded twice to 8 bits.
+        assert (one.float() - other.float()).abs().max() <= scale / 64
 
 
 @pytest.mark.parametrize(
