@@ -13,12 +13,16 @@ from variant_ai.cli.networks import device_option, net_size, size_options
 
 if TYPE_CHECKING:
     from variant_ai.core.train.plan import TrainRequest
+    from variant_ai.specs import VariantSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SAMPLE_NET, SAMPLE_SIZE, SAMPLE_BATCH = "alphazero-8v-map", {"blocks": 4, "channels": 48}, 128
 """For a few minutes on a CPU: plain convolutions do two or three times the operations of depthwise
 ones in the same time there, and small batches give more steps."""
+
+PACKAGED = Path("packaged")
+"""Stands for the net that comes with the variant, where a net to go on with is named."""
 
 _OPTIONS = (
     variant_option(required=False),
@@ -77,9 +81,10 @@ _OPTIONS = (
         "--from",
         "start_from",
         type=click.Path(path_type=Path),
-        metavar="RUN|CHECKPOINT",
-        help="Go on with the net of this run, in place of a new one (fine-tuning); the learning "
-        "rate is then 0.01/0.35 of the spec's by default.",
+        metavar="RUN|CHECKPOINT|ONNX|packaged",
+        help="Go on with the net of this run or file, or with the one that comes with the variant, "
+        "in place of a new one (fine-tuning); the learning rate is then 0.01/0.35 of the spec's by "
+        "default.",
     ),
     click.option(
         "--freeze",
@@ -182,8 +187,20 @@ def make_request(
         if options["net"] is None and options["head"] is None and options["start_from"] is None:
             options["net"], size = SAMPLE_NET, {**SAMPLE_SIZE, **size}
             options["batch"] = options["batch"] or SAMPLE_BATCH
+    if options["start_from"] == PACKAGED and not PACKAGED.exists():
+        options["start_from"] = _packaged_net(spec)
     request = TrainRequest(spec=spec, stores=stores, weights=weights, size=size, **options)
     return request, registry().rules(spec)
+
+
+def _packaged_net(spec: VariantSpec) -> Path:
+    from variant_ai.core.engine.models import model_places
+
+    places = model_places(spec.variant, None)
+    for path in places:
+        if path.is_file():
+            return path
+    fail(f"no net comes with {spec.variant}: there is none at {' or '.join(map(str, places))}")
 
 
 def tell_sample(options: Mapping[str, Any], variant: str) -> None:

@@ -1,8 +1,8 @@
 """Networks: builder interface, blocks, towers, heads, the named zoo, ONNX export.
 
 From lowest to highest: `interface` (no torch), `blocks`, `heads`, `network`, `zoo` (the named
-builders), `describe`, `export`. This file imports the interface alone, so that naming nets costs
-no torch import.
+builders), `describe`, `export`, `restore`. This file imports the interface alone, so that naming
+nets costs no torch import.
 """
 
 from variant_ai.core.nets.interface import (

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from variant_ai.core.nets.interface import NetShape
@@ -82,19 +81,15 @@ def export_onnx(
         shape = carried
     training = module.training
     net = _Outputs(module).eval()
-    generator = torch.Generator().manual_seed(0)
-    samples = torch.rand(3, shape.planes, shape.height, shape.width, generator=generator)
-    device = next(module.parameters()).device
+    samples = sample_planes(shape).to(next(module.parameters()).device)
     try:
-        model = onnx.load_from_string(_trace(net, samples.to(device)))
-        with torch.no_grad():
-            expected = [output.cpu().numpy() for output in net(samples.to(device))]
+        model = onnx.load_from_string(_trace(net, samples))
+        write_metadata(model, metadata)
+        onnx.checker.check_model(model, full_check=True)
+        content = model.SerializeToString()
+        difference = difference_from(module, content, samples)
     finally:
         module.train(training)
-    write_metadata(model, metadata)
-    onnx.checker.check_model(model, full_check=True)
-    content = model.SerializeToString()
-    difference = _difference(content, samples.numpy(), expected)
     if not difference <= TOLERANCE:
         raise DataError(
             f"{path}: the exported file differs from the net by {difference:.2g} "
@@ -161,13 +156,21 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     }
 
 
-def _difference(
-    content: bytes, samples: NDArray[np.float32], expected: list[NDArray[np.float32]]
-) -> float:
+def sample_planes(shape: NetShape) -> Tensor:
+    """Random planes [3, C, H, W], the same every time, to compare nets by."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.rand(3, shape.planes, shape.height, shape.width, generator=generator)
+
+
+def difference_from(module: nn.Module, content: bytes, planes: Tensor) -> float:
+    """The largest difference of any output between an ONNX file run by onnxruntime and the net in
+    evaluation, which are the same net, over planes [B, C, H, W]."""
     import onnxruntime
 
+    with torch.no_grad():
+        expected = [output.cpu().numpy() for output in _Outputs(module).eval()(planes)]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    actual = session.run(None, {INPUT: samples})  # all outputs, in the order of the file
+    actual = session.run(None, {INPUT: planes.cpu().numpy()})  # all outputs, as the file has them
     return float(max(np.abs(a - e).max() for a, e in zip(actual, expected, strict=True)))

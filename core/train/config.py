@@ -95,7 +95,7 @@ class TrainConfig(BaseModel):
     seed: int = 0
 
     start_from: str = ""
-    """Checkpoint whose weights the training begins with; drawn at random where empty."""
+    """Checkpoint or ONNX file whose weights the training begins with; drawn at random where empty."""
     freeze: int = Field(default=0, ge=0)
     """How many first layers keep those weights: the stem, then block after block."""
 

@@ -26,9 +26,9 @@ from variant_ai.core.nets.interface import (
 )
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.train.assembly import frozen_layers
-from variant_ai.core.train.checkpoint import Checkpoint, find_checkpoint
-from variant_ai.core.train.config import DataConfig, Optimiser, TrainConfig, require_spec
+from variant_ai.core.train.config import DataConfig, Optimiser, TrainConfig
 from variant_ai.core.train.device import choose_device, choose_precision
+from variant_ai.core.train.start import Start, find_start
 from variant_ai.core.train.stores import (
     NO_SPLIT,
     OpenData,
@@ -91,7 +91,8 @@ class TrainRequest:
     normalise: bool = True
     """Whether the net sees counts divided by the spec's maxima, or as they are."""
     start_from: Path | None = None
-    """Run directory or checkpoint whose net the training goes on with, in place of a new one."""
+    """Run directory, checkpoint or ONNX file whose net the training goes on with, in place of a new
+    one."""
     freeze: int = 0
     """How many of its first layers stay as they are."""
     epochs: float | None = None
@@ -144,7 +145,7 @@ def prepare(
     spec, recipe = request.spec, request.spec.training
     device = choose_device(request.device)
     precision = choose_precision(request.precision, device)
-    start = None if request.start_from is None else find_checkpoint(request.start_from)
+    start = None if request.start_from is None else find_start(request.start_from)
     net = configure(request, device, builders) if start is None else _net_of(start, request)
     encoder = Encoder(spec, net.head)
     on_cpu = device.type == "cpu"
@@ -269,16 +270,14 @@ def configure(
     return net.model_copy(update={"input_scale": tuple(scale)})
 
 
-def _net_of(start: Checkpoint, request: TrainRequest) -> NetConfig:
-    """The net of a checkpoint to go on with. Raises DataError where it is of another encoding,
-    VariantAIError where the request names a net too."""
+def _net_of(start: Start, request: TrainRequest) -> NetConfig:
+    """The net to go on with. Raises DataError where it is of another encoding, VariantAIError where
+    the request names a net too."""
     if request.net or request.head or request.size or not request.normalise:
         raise VariantAIError(
             "a training that starts from a net keeps it: name no net, head or size beside it"
         )
-    config = start.config()
-    require_spec(config, request.spec, str(start.path))
-    return config.net
+    return start.net(request.spec)
 
 
 def _check(

@@ -38,7 +38,6 @@ from variant_ai.core.train.checkpoint import (
     TrainState,
     checkpoint_name,
     clear_up,
-    find_checkpoint,
     list_checkpoints,
     load_model,
     load_momenta,
@@ -56,6 +55,7 @@ from variant_ai.core.train.prediction import autocast, place, predict
 from variant_ai.core.train.record import Recorder
 from variant_ai.core.train.signals import stop_on_signal
 from variant_ai.core.train.source import Samples, Source
+from variant_ai.core.train.start import find_start
 from variant_ai.core.train.window import Window
 from variant_ai.core.train.workers import ALONE, Workers
 from variant_ai.specs.errors import DataError, VariantAIError
@@ -126,6 +126,7 @@ class Trainer:
         if config.threads and self.device.type == "cpu":
             torch.set_num_threads(config.threads)
         torch.manual_seed(config.seed)
+        self._builders = builders
         self.net = config.net.build(builders)
         place(self.net, self.device)
         self.frozen = frozen_layers(self.net, config.freeze)
@@ -454,9 +455,10 @@ class Trainer:
             return
         nets = [self.net] if self._average is None else [self.net, self._average.net]
         if self.workers.first:
-            checkpoint = find_checkpoint(Path(self.config.start_from))
+            start = find_start(Path(self.config.start_from))
+            weights = start.weights(self.train, self._builders)
             for net in nets:
-                load_model(net, checkpoint.best(), checkpoint.path)
+                load_model(net, weights, start.path)
         for net in nets:
             self.workers.spread(list(net.state_dict().values()))
 

@@ -216,9 +216,19 @@ class TestWrongInput:
     def test_no_net_to_start_from(self, store: Path, folder: Path) -> None:
         words = ("train", "-V", "xiangqi", "--data", store, "--from")
         accepted = "accepted is a run directory with a checkpoint in it, or a checkpoint"
+        assert f"{store}: is not an ONNX model, or is damaged" in complaint(*words, store)
         said = complaint(*words, folder / "nowhere")
         assert f"{folder / 'nowhere'} is not there: {accepted}" in said
-        assert f"{store} is none: {accepted}" in complaint(*words, store)
+        assert f"{folder} is none: {accepted}" in complaint(*words, folder)
+
+    def test_no_net_that_comes_with_the_variant(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            "variant_ai.core.engine.models.model_places", lambda *_: [folder / "none.onnx"]
+        )
+        said = complaint("train", "-V", "xiangqi", "--from", "packaged")
+        assert f"no net comes with xiangqi: there is none at {folder / 'none.onnx'}" in said
 
     def test_some_weights(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", f"{store}:2", "--data", store)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from variant_ai.core.engine.models import model_places
 from variant_ai.core.train.plan import TrainRequest, parse_split, prepare
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.core.train.workers import Workers
@@ -271,3 +272,19 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
     crazyhouse = load_spec(builtin_specs()["crazyhouse"])
     with pytest.raises(DataError, match="was trained for xiangqi, not for crazyhouse"):
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=tmp_path))
+
+
+def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
+    packaged = model_places("xiangqi", None)[-1]
+    options = {"split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
+    request = TrainRequest(spec=xiangqi, stores=(store,), start_from=packaged, **options)
+    config = prepare(request).config
+    assert config.net.name == "alphazero-8v-map"
+    assert config.start_from == str(packaged)
+    with pytest.raises(DataError, match="is a net for xiangqi, not for crazyhouse"):
+        crazyhouse = load_spec(builtin_specs()["crazyhouse"])
+        prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=packaged))
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(packaged.read_bytes()[:1000])
+    with pytest.raises(DataError, match="is not an ONNX model, or is damaged"):
+        prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=broken))

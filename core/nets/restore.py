@@ -1,0 +1,207 @@
+"""A net back from its ONNX file, so that training can go on from it.
+
+A file holds what evaluating needs: each batch norm is folded into the convolution before it, and
+how its input was spread is gone. `restore` gives the norm the shift that was folded in and the
+convolution weights as great as those a training begins with (the norm takes the factor up), so that
+learning rates mean what they always do. `settle_norms` then measures the spread again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from variant_ai.core.nets.export import METADATA_PREFIX, difference_from, sample_planes
+from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
+from variant_ai.specs.errors import DataError
+
+TOLERANCE = 1e-3
+"""Largest difference of any output allowed between the file and the net made of it."""
+Weights = list[NDArray[np.float32]]
+
+
+def net_config(metadata: Mapping[str, str], path: Path) -> NetConfig:
+    """How to build the net of a file with this metadata. Raises DataError where it does not say."""
+    try:
+        return NetConfig.model_validate(json.loads(metadata["net_config"]))
+    except (KeyError, ValueError, ValidationError):
+        raise DataError(
+            f"{path}: does not say how its net is built, so training cannot go on from it; accepted "
+            "are files that `variant-ai train` or `variant-ai export` wrote"
+        ) from None
+
+
+def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) -> nn.Module:
+    """The net of an fp32 file that `export_onnx` wrote, on the CPU, ready to evaluate.
+
+    Raises DataError where the file is damaged, of reduced precision, or its layers are not those
+    of the net it names (compared in number, shape and output).
+    """
+    try:
+        model = onnx.load(path)
+    except Exception as error:  # protobuf's DecodeError has no public home
+        raise DataError(f"{path}: cannot be read as an ONNX model: {error}") from error
+    said = {p.key.removeprefix(METADATA_PREFIX): p.value for p in model.metadata_props}
+    precision = said.get("precision", "fp32")
+    if precision != "fp32":
+        raise DataError(
+            f"{path}: is an {precision} file; training goes on from the fp32 file it was made of"
+        )
+    config = net_config(said, path)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = config.build(builders).eval()
+    layers, stored = _layers(net, config), _stored(model)
+    if len(layers) != len(stored):
+        raise DataError(
+            f"{path}: {len(stored)} layers with weights, and the net it names has {len(layers)}; "
+            "training can go on from its run directory"
+        )
+    with torch.no_grad():
+        for (layer, norm), (kind, weights) in zip(layers, stored, strict=True):
+            try:
+                _give(layer, norm, kind, weights)
+            except ValueError as error:
+                raise DataError(
+                    f"{path}: {error}; its weights do not fit the net it names"
+                ) from None
+        planes = sample_planes(config.shape)
+        difference = difference_from(net, model.SerializeToString(), planes)
+    if not difference <= TOLERANCE:
+        raise DataError(
+            f"{path}: the net made of it differs from the file by {difference:.2g} (at most "
+            f"{TOLERANCE:g} is allowed); training can go on from its run directory"
+        )
+    return net
+
+
+def settle_norms(net: nn.Module, batches: Iterable[Tensor]) -> None:
+    """Gives every batch norm the mean and variance that its input has over these planes
+    [B, C, H, W], and the scale and shift with which the net, evaluated, says what it said before.
+
+    A net that `restore` made needs it before it trains: a norm in training divides by the variance
+    of the batch, so scale and shift must be those that belong to it.
+    """
+    norms = [module for module in net.modules() if isinstance(module, nn.BatchNorm2d)]
+    sums = {norm: torch.zeros(3, norm.num_features, dtype=torch.float64) for norm in norms}
+
+    def watch(norm: nn.Module, given: tuple[Tensor, ...]) -> None:
+        assert isinstance(norm, nn.BatchNorm2d)
+        x = given[0].double()
+        count = x.new_full((x.shape[1],), x.numel() / x.shape[1])
+        sums[norm] += torch.stack([count, x.sum((0, 2, 3)), x.square().sum((0, 2, 3))])
+
+    _run_watched(net, norms, lambda: [net(planes) for planes in batches], before=watch)
+    with torch.no_grad():
+        for norm, (count, total, squares) in sums.items():
+            assert norm.running_mean is not None and norm.running_var is not None
+            if not count.any():
+                continue
+            mean = total / count
+            variance = (squares / count - mean.square()).clamp(min=0)
+            slope = norm.weight.double() / (norm.running_var.double() + norm.eps).sqrt()
+            norm.bias.add_(slope * (mean - norm.running_mean))
+            norm.weight.copy_(slope * (variance + norm.eps).sqrt())
+            norm.running_mean.copy_(mean)
+            norm.running_var.copy_(variance)
+
+
+def _layers(net: nn.Module, config: NetConfig) -> list[tuple[nn.Module, nn.BatchNorm2d | None]]:
+    """Layers with weights in the order they run, each with the norm that is folded into it; a norm
+    that follows no convolution stands for itself."""
+    order: list[tuple[nn.Module, nn.BatchNorm2d | None]] = []
+    made: dict[int, tuple[int, Tensor]] = {}  # the tensor is kept, so that its id stays its own
+
+    def watch(module: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
+        if isinstance(module, nn.BatchNorm2d) and id(given[0]) in made:
+            place, _ = made[id(given[0])]
+            order[place] = (order[place][0], module)
+            return
+        if isinstance(module, nn.Conv2d):
+            made[id(output)] = (len(order), output)
+        order.append((module, None))
+
+    kinds = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
+    watched = [module for module in net.modules() if isinstance(module, kinds)]
+    _run_watched(net, watched, lambda: net(sample_planes(config.shape)), after=watch)
+    return order
+
+
+def _run_watched(
+    net: nn.Module,
+    modules: Iterable[nn.Module],
+    run: Callable[[], object],
+    *,
+    before: Callable[[nn.Module, tuple[Tensor, ...]], None] | None = None,
+    after: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None] | None = None,
+) -> None:
+    training = net.training
+    hooks = [module.register_forward_pre_hook(before) for module in modules if before]
+    hooks += [module.register_forward_hook(after) for module in modules if after]
+    try:
+        net.eval()
+        with torch.no_grad():
+            run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+        net.train(training)
+
+
+def _stored(model: onnx.ModelProto) -> list[tuple[str, Weights]]:
+    """What kind each node with weights is of, and the weights, in the order of the file."""
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    found = []
+    for node in model.graph.node:
+        if node.op_type in ("Conv", "Gemm", "BatchNormalization"):
+            weights = [numpy_helper.to_array(tensors[n]) for n in node.input[1:] if n in tensors]
+            found.append((node.op_type, weights))
+    return found
+
+
+def _give(layer: nn.Module, norm: nn.BatchNorm2d | None, kind: str, weights: Weights) -> None:
+    """Sets the weights of a layer and of the norm behind it. Raises ValueError where they are
+    another layer's."""
+    expected = {nn.Linear: "Gemm", nn.BatchNorm2d: "BatchNormalization"}
+    if kind != next((w for t, w in expected.items() if isinstance(layer, t)), "Conv"):
+        raise ValueError(f"a {kind} stands where the net has a {type(layer).__name__}")
+    first, *rest = (torch.from_numpy(np.array(array, np.float32)) for array in weights)
+    if isinstance(layer, nn.BatchNorm2d):
+        names = ("weight", "bias", "running_mean", "running_var")
+        for name, value in zip(names, (first, *rest), strict=True):
+            _copy(getattr(layer, name), value)
+        return
+    assert isinstance(layer, nn.Conv2d | nn.Linear)
+    if norm is None:
+        _copy(layer.weight, first)
+        if len(rest) != (layer.bias is not None):
+            raise ValueError("a layer has a bias in the file or in the net, not in both")
+        if layer.bias is not None:
+            _copy(layer.bias, rest[0])
+        return
+    if len(rest) != 1:
+        raise ValueError("a convolution has no shift of a batch norm folded in")
+    assert norm.running_mean is not None and norm.running_var is not None
+    size = first.square().mean().sqrt()
+    usual = layer.weight.square().mean().sqrt()  # as drawn when the net was built
+    factor = float(usual / size) if size > 0 else 1.0
+    _copy(layer.weight, first * factor)
+    _copy(norm.bias, rest[0])
+    nn.init.ones_(norm.weight)
+    nn.init.zeros_(norm.running_mean)
+    norm.running_var.fill_(factor**2 - norm.eps)
+
+
+def _copy(own: Tensor, given: Tensor) -> None:
+    if own.shape != given.shape:
+        raise ValueError(f"weights of shape {tuple(given.shape)} for a layer of {tuple(own.shape)}")
+    own.copy_(given)
