@@ -340,7 +340,9 @@ class Registry:
 
         spec = self._specs.get(path)
         if spec is None:
-            spec = self._specs[path] = load_spec(path)
+            engines = {*self._own_names("register_rules"), *self.rules_engines}
+            spec = self._specs[path] = load_spec(path, engines=engines)
+            self._offer_engines()
         if expected and spec.variant != expected:
             raise SpecError(
                 f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "
@@ -354,9 +356,8 @@ class Registry:
         from variant_ai.core.rules import make_rules
 
         self._offer_engines()
-        if engine is not None and (entry := self.rules_engines.get(engine)) is not None:
-            return entry.make(spec)
-        return make_rules(spec, engine)
+        entry = self.rules_engines.get(spec.rules.engine if engine is None else engine)
+        return make_rules(spec, engine) if entry is None else entry.make(spec)
 
     def _offer_engines(self) -> None:
         """Make the engines of plugins known to the core, which does not look for plugins."""

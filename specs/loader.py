@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,22 @@ from variant_ai.specs.checks import check
 from variant_ai.specs.errors import unknown
 from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
 from variant_ai.specs.schema import VariantSpec
+from variant_ai.specs.start_checks import Issue
 from variant_ai.specs.zones import ACCEPTED as ZONES
 
 
-def load_spec(path: str | Path) -> VariantSpec:
-    """Read and check a spec. Raises SpecError: a line per mistake, each with its place."""
+def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> VariantSpec:
+    """Read and check a spec. Raises SpecError: a line per mistake, each with its place.
+
+    `engines`: names that `rules.engine` may have; None where only who makes the rules knows them.
+    """
     text = read_text(Path(path), "a variant spec")
-    return parse_spec(text, str(path))
+    return parse_spec(text, str(path), engines=engines)
 
 
-def parse_spec(text: str, where: str = "<spec>") -> VariantSpec:
+def parse_spec(
+    text: str, where: str = "<spec>", *, engines: Collection[str] | None = None
+) -> VariantSpec:
     """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
     tree = parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
     try:
@@ -31,6 +37,10 @@ def parse_spec(text: str, where: str = "<spec>") -> VariantSpec:
         found = _said_once(tree, error.errors(include_url=False))
         raise located_error((line_of(tree, where, *one) for one in found), where) from None
     issues = check(spec)
+    engine = spec.rules.engine
+    if engines is not None and engine not in engines:
+        message = unknown("rules engine", engine, sorted(engines))
+        issues.append(Issue(("rules", "engine"), message))
     if issues:
         raise located_error((line_of(tree, where, i.path, i.message) for i in issues), where)
     return spec

@@ -161,7 +161,11 @@ class Win(Model):
 
 
 class Rules(Model):
-    engine: Literal["kernel", "fairy"] = "kernel"
+    engine: str = Field(
+        default="kernel",
+        pattern=r"^[a-z][a-z0-9_-]*$",
+        description="what plays the rules: kernel (compiled), fairy, or the engine of a plugin",
+    )
     start: str = Field(description="FEN of the start position")
     stalemate: Literal["draw", "loss", "win"] = Field(
         default="draw", description="verdict for the side without a legal move, not in check"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core import rules as core_rules
 from variant_ai.plugins import (
     API_VERSION,
     CommandEntry,
@@ -179,6 +180,55 @@ def test_a_rules_engine_is_made_by_its_name() -> None:
         found.rules(spec, "none")
     with pytest.raises(UnknownNameError, match=r"accepted: .*slow"):
         found.rules(spec, "slo")
+
+
+SUPPLIED = """
+from variant_ai.core.rules.fairy import FairyRules
+
+class Supplied(FairyRules):
+    name = "supplied"
+"""
+
+
+@pytest.fixture
+def supplied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Registry, Path]:
+    """A registry with a rules engine of a plugin, and a spec that is played by it."""
+    (tmp_path / "supplied_rules.py").write_text(SUPPLIED, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("variant_ai.core.rules._engines", dict(core_rules._engines))
+    found = empty()
+    entry = RulesEntry("supplied", "supplied_rules:Supplied")
+    found.register(plugin(register_rules=[entry]), "outside")
+    spec = tmp_path / "mine.yaml"
+    text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
+    spec.write_text(text.replace("rules:\n", "rules:\n  engine: supplied\n", 1), encoding="utf-8")
+    return found, spec
+
+
+def test_a_spec_is_played_by_the_engine_of_a_plugin(supplied: tuple[Registry, Path]) -> None:
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.baseline import UniformEvaluator
+    from variant_ai.core.rules import make_rules
+    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.search import Search
+
+    found, path = supplied
+    spec = found.variant(str(path))
+    assert found.rules(spec).name == "supplied"
+    assert make_rules(spec).name == "supplied"  # as the core asks, which knows no registry
+    encoder = Encoder(spec)
+    search = Search(spec, UniformEvaluator(encoder.shape, encoder.actions))
+    assert search.rules.name == "supplied"
+    assert search.run(Limits(simulations=60)).visits >= 60
+
+
+def test_an_engine_that_nobody_brings_is_told_with_its_place(
+    supplied: tuple[Registry, Path],
+) -> None:
+    found, path = supplied
+    path.write_text(path.read_text(encoding="utf-8").replace("engine: supplied", "engine: supplid"))
+    with pytest.raises(SpecError, match=r"mine\.yaml:\d+:\d+: .*did you mean 'supplied'\?"):
+        found.variant(str(path))
 
 
 def test_a_target_that_is_not_there_names_plugin_and_target() -> None:
