@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
     from variant_ai.specs.schema import VariantSpec
 
-__all__ = ["OWN_ENGINES", "make_rules", "register_rules_engine", "rules_engines"]
+__all__ = [
+    "OWN_ENGINES",
+    "make_rules",
+    "offered_engines",
+    "register_rules_engine",
+    "rules_engines",
+]
 
 _engines: dict[str, str | Callable[[VariantSpec], Rules]] = {
     "kernel": "variant_ai.core.rules.kernel:KernelRules",
@@ -50,6 +56,12 @@ def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | s
     if _engines.get(name, factory) != factory:
         raise PluginError(f"the rules engine {name!r} exists already; choose another name")
     _engines[name] = factory
+
+
+def offered_engines() -> dict[str, str]:
+    """Name -> `module:object` of the engines that plugins added so, for a process of ours that looks
+    for no plugins itself: it registers them again."""
+    return {n: f for n, f in _engines.items() if n not in OWN_ENGINES and isinstance(f, str)}
 
 
 def rules_engines() -> tuple[str, ...]:

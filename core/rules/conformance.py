@@ -20,7 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from variant_ai.core.rules import make_rules
+from variant_ai.core.rules import make_rules, offered_engines, register_rules_engine
 from variant_ai.core.rules.fairy_stockfish import FairyVariant, fairy_variants, spec_settings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import uci
@@ -128,8 +128,15 @@ def in_child(function: Callable[..., T], *arguments: object) -> T:
     Raises BrokenProcessPool where that process died.
     """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        max_workers=1, mp_context=context, initializer=_know, initargs=(offered_engines(),)
+    ) as pool:
         return pool.submit(function, *arguments).result()
+
+
+def _know(engines: dict[str, str]) -> None:
+    for name, target in engines.items():
+        register_rules_engine(name, target)
 
 
 def _compare(
