@@ -271,7 +271,9 @@ def plain_ends() -> Iterator[None]:
 
 
 def _os_message(error: OSError) -> str:
+    from variant_ai.specs.errors import os_reason
+
     if error.strerror is None:
         return str(error) or type(error).__name__
     names = [os.fspath(n) for n in (error.filename, error.filename2) if isinstance(n, str)]
-    return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror
+    return f"{' -> '.join(names)}: {os_reason(error, names[-1])}" if names else error.strerror

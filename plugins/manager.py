@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 OWN_DISTRIBUTION = "variant-ai"
 E = TypeVar("E", bound=Entry)
+SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml"
 _log = logging.getLogger("variant_ai.plugins")
 
 
@@ -329,7 +330,7 @@ class Registry:
             if not path.is_file():
                 raise SpecError("there is no such file", str(path))
             return path
-        raise UnknownNameError("variant", name, self.variants)
+        raise UnknownNameError("variant", name, self.variants, SPEC_PATH)
 
     def entry_of(self, spec: VariantSpec) -> VariantEntry | None:
         """The registered entry of a spec's name, None for a spec that is only a file."""

@@ -8,6 +8,7 @@ as one sentence and exits with status 1.
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 
 
@@ -26,13 +27,15 @@ class SpecError(VariantAIError):
 class UnknownNameError(VariantAIError):
     """A variant, net, device, option or notation that does not exist; says which do."""
 
-    def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
-        self.kind, self.given, self.known = kind, given, sorted(known)
-        super().__init__(unknown(kind, given, self.known))
+    def __init__(self, kind: str, given: str, known: Iterable[str], also: str = "") -> None:
+        """`also`: what is accepted beside the known names, in words."""
+        self.kind, self.given, self.known, self.also = kind, given, sorted(known), also
+        said = unknown(kind, given, self.known)
+        super().__init__(f"{said}, {also}" if also else said)
 
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str]]]:
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str], str]]:
         # without it a process that raises one dies of being read by the process that asked
-        return type(self), (self.kind, self.given, self.known)
+        return type(self), (self.kind, self.given, self.known, self.also)
 
 
 class SettingError(VariantAIError):
@@ -57,6 +60,14 @@ class PluginError(VariantAIError):
 
 class EngineError(VariantAIError):
     """An external engine that cannot be started, died, hung, or broke the protocol."""
+
+
+def os_reason(error: OSError, path: str | os.PathLike[str]) -> str:
+    """Why a file could not be opened or written, in words; of a folder that is missing, its name."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    return error.strerror or str(error) or type(error).__name__
 
 
 def closest(given: str, known: Sequence[str]) -> str | None:

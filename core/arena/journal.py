@@ -20,7 +20,7 @@ from typing import Any, Self
 from variant_ai.core.arena.player import ACCIDENTS
 from variant_ai.core.data.blocks import write_lock
 from variant_ai.core.data.record import Result
-from variant_ai.specs.errors import DataError
+from variant_ai.specs.errors import DataError, os_reason
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Journal:
                 data = data[self._file.write(data) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise DataError(f"cannot write {self.path}: {error.strerror or error}") from error
+            raise DataError(f"cannot write {self.path}: {os_reason(error, self.path)}") from error
         if self._keep:
             self.lines.append(said)
 

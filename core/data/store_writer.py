@@ -23,7 +23,7 @@ from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.moves import Codes, GameCodec, RulesCodec, codes_hash
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.visits import GameVisits, check_visits, coded, pack_visits
-from variant_ai.specs.errors import DataError
+from variant_ai.specs.errors import DataError, os_reason
 from variant_ai.specs.hashing import rules_hash, spec_hash
 from variant_ai.specs.schema import VariantSpec
 
@@ -192,7 +192,7 @@ class StoreWriter:
             self.abort()
             kept = "it is as it was" if self._appending else "nothing was written"
             raise DataError(
-                f"cannot write {self.path}: {error.strerror or error}; {kept}"
+                f"cannot write {self.path}: {os_reason(error, self.path)}; {kept}"
             ) from error
         except KeyboardInterrupt:
             raise

@@ -19,7 +19,7 @@ from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store_format import partial_path
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
-from variant_ai.specs.errors import DataError
+from variant_ai.specs.errors import DataError, os_reason
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 """Endings of file names that are written compressed."""
@@ -116,7 +116,7 @@ def text_file(path: Path | None) -> Iterator[TextIO]:
         if isinstance(error, BrokenPipeError):
             raise
         raise DataError(
-            f"cannot write {path}: {error.strerror or error}; nothing was written"
+            f"cannot write {path}: {os_reason(error, path)}; nothing was written"
         ) from error
     finally:
         with contextlib.suppress(OSError):
