@@ -25,6 +25,7 @@ from variant_ai.cli.common import (
 from variant_ai.cli.notations import load_notation, notation_option
 from variant_ai.cli.searching import (
     NetChoice,
+    fail_if_over,
     is_file,
     kept_on_interrupt,
     limits_option,
@@ -180,9 +181,7 @@ def _game(rules: Rules, fen: str, moves: str) -> Game:
     if "/" not in fen and Path(fen).suffix:
         fail(f"{fen}: there is no such file, and it is no FEN")
     game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
-    outcome = game.outcome()
-    if outcome is not None:
-        fail(f"the game is over: {outcome.reason}, {outcome.result} ({game.fen()})")
+    fail_if_over(game)
     return game
 
 

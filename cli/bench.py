@@ -19,6 +19,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.searching import (
     NetChoice,
+    fail_if_over,
     kept_on_interrupt,
     load_evaluator,
     net_options,
@@ -95,6 +96,7 @@ def command(
     rules = registry().rules(spec)
     workers = workers_of(rules, rules_workers)
     game = Game(rules, fen)
+    fail_if_over(game)
     evaluator = load_evaluator(spec, net, params.batch_size)
     with kept_on_interrupt() as interrupt, progress(quiet=as_json) as bar:
         task = bar.add_task("rounds", total=rounds)

@@ -21,6 +21,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.searching import (
     NetChoice,
+    fail_if_over,
     kept_on_interrupt,
     load_evaluator,
     net_options,
@@ -112,6 +113,7 @@ def command(
     rules = registry().rules(spec)
     try:
         game = Game(rules, fen or POSITION)
+        fail_if_over(game)
         move = UciNotation().read(rules, game.position, text or MOVE)
     except FenError:
         if fen is None:

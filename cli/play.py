@@ -271,7 +271,8 @@ class _Match:
         return " ".join(texts)
 
     def _undo(self, _: str) -> None:
-        if self.game.ply < 2 and not (self.game.ply == 1 and self.side == 0):
+        first = self.game.side ^ (self.game.ply & 1)  # who moved first from the position given
+        if self.game.ply < 1 + (first != self.side):
             raise MoveError("there is no move of yours to take back")
         self.game.pop()
         if self.game.side != self.side and self.game.moves:

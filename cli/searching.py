@@ -18,12 +18,20 @@ from variant_ai.cli.common import fail, load_variant, note
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
+    from variant_ai.core.rules.game import Game
     from variant_ai.core.search.limits import Limits
     from variant_ai.core.search.params import SearchParams
     from variant_ai.core.search.report import Line
     from variant_ai.specs.schema import VariantSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def fail_if_over(game: Game) -> None:
+    """Ends the command where there is nothing left to search."""
+    outcome = game.outcome()
+    if outcome is not None:
+        fail(f"the game is over: {outcome.reason}, {outcome.result} ({game.fen()})")
 
 
 def spec_of_model(model: Path, variant: str | None) -> VariantSpec:

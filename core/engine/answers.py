@@ -27,8 +27,8 @@ class Answer:
     move: str | None
     """UCI text, ranks from 1; None where the game is over."""
     ponder: str | None = None
-    lost: bool = False
-    """Where the game is over: whether the side to move has lost it."""
+    ended: int = 0
+    """Where the game is over: 1 won by the side to move, 0 drawn, -1 lost."""
     verdict: str = ""
     """`draw`, `resign` or nothing."""
     lines: tuple[str, ...] = ()

@@ -265,7 +265,9 @@ class Player:
         if best is None or best not in (allowed or playable):
             best = (allowed or playable)[0]
         lines = report.lines
-        if lines and lines[0].is_known and not go.infinite:
+        # A search on the opponent's time that was not hit was of a move that never came.
+        own = not go.waits or (go.ponder and control.hit(number) is not None)
+        if lines and lines[0].is_known and own and not go.infinite:
             manager.played(lines[0].q)
             self.chances.append((lines[0].q + 1) / 2)
         types, files = table.rules.types, table.rules.spec.board.files
@@ -310,12 +312,14 @@ class Player:
         outcome = self.table().rules.outcome(self.table().game.position)
         return outcome is not None and outcome.winner is not None
 
-    def is_lost(self) -> bool:
-        """Whether the side to move has lost: mated, stalemated where that loses, or all its moves
-        banned."""
+    def verdict(self) -> int:
+        """How the game has ended for the side to move: 1 won, as in antichess without a move; 0 drawn;
+        -1 lost: mated, stalemated where that loses, or all its moves banned."""
         game = self.table().game
         outcome = self.table().rules.outcome(game.position)
-        return outcome is None or outcome.winner == 1 - game.side
+        if outcome is None:
+            return -1
+        return 0 if outcome.winner is None else 1 if outcome.winner == game.side else -1
 
     def _wait_over(self, go: Go, number: int, control: Control) -> None:
         """No answer before the client allows it, even where there is no move."""

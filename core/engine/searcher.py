@@ -92,7 +92,7 @@ class Task:
     def movetime(self) -> float | None:
         """Seconds for this move by `movetime` or the option, less what the way back costs."""
         given = self.go.movetime
-        if given is None and self.fixed_movetime is not None and not self.go.waits:
+        if given is None and self.fixed_movetime is not None and not self.go.infinite:
             return self.fixed_movetime
         if given is None:
             return None
@@ -303,13 +303,18 @@ class _Watch:
 
     def _limit_met(self) -> bool:
         """Limits that the search was not told of, because they count from the ponder hit on."""
-        task = self.task
-        if task.nodes is None and task.go.depth is None:
+        task, go = self.task, self.task.go
+        if task.nodes is None and go.depth is None and go.mate is None:
             return False
         report = self.search.report(1)
+        if report.stopped_by:  # nothing is left to find out, so no limit would ever be met
+            return True
         if task.nodes is not None and report.visits >= task.nodes:
             return True
-        return task.go.depth is not None and report.seldepth >= max(task.go.depth, 1)
+        if go.depth is not None and report.seldepth >= max(go.depth, 1):
+            return True
+        mate = report.lines[0].mate_in if report.lines else None
+        return go.mate is not None and mate is not None and 0 < mate <= max(go.mate, 1)
 
     def _decided(self, budget: Budget) -> bool:
         """Whether the clock's rules for easy and decided positions end the search."""

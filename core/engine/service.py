@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from variant_ai.core.search.report import Line, Report
 
 DEFAULT_NODES = 800
+MOST_PRIORITY = 1e300
 LOOK = 0.2
 """Seconds between two looks at whether a query was stopped, beside the stop itself."""
 FIELDS = {
@@ -230,18 +231,25 @@ class Service:
         self._answer(described(query.id, game, report, final=True))
 
 
-def check(words: Any) -> dict[str, Any]:
-    """A query or an action with fields of the right types. Raises DataError saying which is not."""
-    if not isinstance(words, dict):
-        raise DataError(f"a query is a JSON object, not {json.dumps(words)[:60]}")
+def check(given: Any) -> dict[str, Any]:
+    """A query or an action with fields of the right types, without those that are null. Raises
+    DataError saying which field is not right."""
+    if not isinstance(given, dict):
+        raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
+    words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    priority = words.get("priority", 0)
+    if isinstance(priority, int | float) and not -MOST_PRIORITY <= priority <= MOST_PRIORITY:
+        raise DataError(f"priority: a number of at most {MOST_PRIORITY:.0e} either way is expected")
     if "action" in words:
         if words["action"] not in ACTIONS:
             raise DataError(f"unknown action {words['action']!r}; there are {', '.join(ACTIONS)}")
+        if isinstance(priority, bool) or not isinstance(priority, int | float):
+            raise DataError(f"priority: {json.dumps(priority)[:60]} where a number is expected")
         return words
     for name, value in words.items():
         if name not in FIELDS:
             raise DataError(f"unknown field {name!r}; there are {', '.join(FIELDS)}")
-        if value is None or isinstance(value, bool) or not isinstance(value, FIELDS[name]):
+        if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
             kinds = " or ".join(kind.__name__ for kind in FIELDS[name])
             raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):

@@ -98,6 +98,8 @@ class Session:
         """`isready` that have not been answered."""
         self._arrived = threading.Condition()
         self._last: Answer | None = None
+        self._last_key: object = None
+        """Of the position that the last answer is of."""
         self._patience = GRACE
         """Seconds that what is asked for may take once the client has gone."""
         self._worker = threading.Thread(target=self._work, name="worker", daemon=True)
@@ -401,12 +403,12 @@ class Session:
             self._complain(str(error) or type(error).__name__)
         if answer is None:
             # a client that asked for a move waits for one: any is better than none
-            answer = Answer(move=next(iter(self.player.any_moves()), None), lost=False)
-        self._last = answer
+            answer = Answer(move=next(iter(self.player.any_moves()), None))
+        self._last, self._last_key = answer, self.player.table().key
         if self.control.leaving:
             return
         if answer.move is None:
-            self._close(number, *dialect.no_move(answer.lost))
+            self._close(number, *dialect.no_move(answer.ended))
         else:
             best = dialect.best(answer.move, answer.ponder, answer.verdict)
             self._close(number, *answer.lines, *best)
@@ -429,7 +431,7 @@ class Session:
 
         found = player.search(go, number, at, control, first_rank, on_report, self._complain)
         if found is None:
-            return Answer(move=None, lost=player.is_lost())
+            return Answer(move=None, ended=player.verdict())
         report = found.report
         lines = [text for info in found.infos for text in dialect.info(info)]
         if self.debug:
@@ -458,7 +460,7 @@ class Session:
             self._say("pophash")
             return
         asked = self.player.key_of(command.position, self._dialect.first_rank)
-        if asked != self.player.table().key:
+        if asked != self._last_key:
             self._say("pophash")
             return
         move, info = self._dialect.squares(last.move), last.info

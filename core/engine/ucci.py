@@ -66,8 +66,8 @@ class Ucci(Dialect):
         line = super().best(move, ponder)[0]
         return [f"{line} {verdict}" if verdict else line]
 
-    def no_move(self, lost: bool) -> list[str]:
-        return [f"info depth 0 score {-MATE_SCORE if lost else 0}", "nobestmove"]
+    def no_move(self, ended: int) -> list[str]:
+        return [f"info depth 0 score {ended * MATE_SCORE}", "nobestmove"]
 
     def farewell(self) -> list[str]:
         return ["bye"]

@@ -141,9 +141,11 @@ class Dialect:
         line = f"bestmove {self.squares(move)}"
         return [f"{line} ponder {self.squares(ponder)}" if ponder else line]
 
-    def no_move(self, lost: bool) -> list[str]:
-        """The game is over. `lost`: for the side to move; else it is a draw."""
-        score = "mate 0" if lost else "cp 0"
+    def no_move(self, ended: int) -> list[str]:
+        """The game is over: 1 won by the side to move, 0 drawn, -1 lost."""
+        from variant_ai.core.search.report import MAX_CENTIPAWNS
+
+        score = {1: f"cp {MAX_CENTIPAWNS}", 0: "cp 0", -1: "mate 0"}[ended]
         return [f"info depth 0 score {score}", "bestmove (none)"]
 
     def farewell(self) -> list[str]:

@@ -185,7 +185,7 @@ class Workshop:
             say("playing with the fastest evaluator of this machine's processor instead")
             how = {**how, "device": "cpu", "precision": None}
             evaluator = tried(model, AUTO)
-        elif evaluator is None and (named or self.model):
+        if evaluator is None and model is not None and (named or self.model):
             fallback, _ = self.packaged(spec)
             if fallback is not None and fallback != model:
                 say(f"playing with {fallback} instead")

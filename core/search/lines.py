@@ -51,6 +51,20 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
     return line
 
 
+def is_finished(tree: Tree, line: Sequence[tuple[int, int]]) -> bool:
+    """Whether a line of `line_of` ends with the game, or with a position that came before."""
+    assert tree.game is not None
+    position = tree.game.position
+    keys = [int(position["key"][0])]
+    for move, _ in line:
+        position = tree.rules.play(position, move)
+        keys.append(int(position["key"][0]))
+    child = line[-1][1]
+    if child and int(tree.arrays.nodes[child]["count"]) == 0:
+        return True
+    return keys[-1] in keys[:-1] or tree.game.times_seen(keys[-1]) > 0
+
+
 def visited_moves(edges: Edges, allowed: Sequence[int] | None) -> list[tuple[int, int]]:
     """(move, visits) of the root's moves that were visited, the most visited first: what a policy
     may learn from a search.

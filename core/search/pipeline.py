@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.inference.parallel import ParallelEvaluator
+from variant_ai.specs.errors import VariantAIError
 
 
 @dataclass
@@ -95,6 +96,7 @@ class Pipeline:
     def __init__(self, evaluators: Sequence[Evaluator]) -> None:
         self._wake = threading.Condition()
         self._stopped = False
+        self._closed = False
         self._threads = [EvaluatorThread(evaluator, self._wake) for evaluator in evaluators]
         self._next = 0
         self._last: list[Job | None] = [None] * len(evaluators)
@@ -126,7 +128,7 @@ class Pipeline:
                 left = None if deadline is None else deadline - time.perf_counter()
                 if left is not None and left <= 0:
                     return False
-                self._wake.wait(left)
+                self._wake.wait(None if left is None else min(left, threading.TIMEOUT_MAX))
         return True
 
     def pause(self, seconds: float | None) -> None:
@@ -146,10 +148,14 @@ class Pipeline:
             self._wake.notify_all()
 
     def start(self) -> None:
+        """Waits may last again. Raises VariantAIError after `close`."""
+        if self._closed:
+            raise VariantAIError("this search is closed; make another")
         with self._wake:
             self._stopped = False
 
     def close(self) -> None:
+        self._closed = True
         self.stop()
         for thread in self._threads:
             thread.close()

@@ -19,11 +19,12 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.search.answer import check_answer, check_shape
 from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.descend import FULL, STUCK
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.lines import make_report, visited_moves
+from variant_ai.core.search.lines import is_finished, line_of, make_report, order, visited_moves
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline, streams
 from variant_ai.core.search.report import Phases, Report
@@ -34,6 +35,8 @@ from variant_ai.specs.schema import VariantSpec
 
 MOST = 1 << 62
 SLICE_SECONDS = 0.004
+VISITS_A_PLY = 500
+"""Visits for each ply of a depth that is asked for, after which a line that ends by itself will do."""
 """How long the tree thread may hold the tree without looking up."""
 
 
@@ -98,6 +101,8 @@ class Search:
         self._begun = 0.0
         self._depth = 0
         self._fresh = False
+        self._ended = ""
+        """Why the present search has nothing left to do, while it waits to be stopped."""
         self.set_game(Game(self.rules))
 
     def _new_batch(self) -> Batch:
@@ -164,9 +169,10 @@ class Search:
 
     def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
         """What the search knows by now; without `pv` each line ends with its first move, and `seldepth`
-        says nothing. From any thread."""
+        says nothing. `stopped_by` says so where the search has ended and waits to be stopped. From
+        any thread."""
         with self._lock:
-            return self._report(multipv, pv=pv)
+            return self._report(multipv, self._ended, pv=pv)
 
     def root_visits(self) -> list[tuple[int, int]]:
         """What a policy may learn from the search: see `lines.visited_moves`. From any thread."""
@@ -191,6 +197,7 @@ class Search:
         """
         self._begun = time.perf_counter()
         self._depth = 0
+        self._ended = ""
         self.phases = Phases()
         self._pipeline.start()
         tree, game = self.tree, self.game
@@ -216,9 +223,13 @@ class Search:
             reason = self._search(limits, deadline, multipv, on_report, interval)
         if reason == "solved":
             self._shorten(limits, deadline)
-        while limits.infinite and not self._pipeline.stopped:
-            self._pipeline.pause(None)
-            reason = "stop"
+        if limits.infinite and reason != "stop":
+            self._ended = reason
+            if on_report is not None:  # nothing that is said later would be any different
+                on_report(self.report(multipv))
+            while not self._pipeline.stopped:
+                self._pipeline.pause(None)
+            self._ended, reason = "", "stop"
         with self._lock:
             return self._report(multipv, reason, self._rng)
 
@@ -243,7 +254,12 @@ class Search:
         if not rows:
             return ""
         flight = _Flight(batch, rows, self._pipeline.submit(self._planes(batch, rows)))
-        if not self._pipeline.wait(flight.job, deadline):
+        try:
+            arrived = self._pipeline.wait(flight.job, deadline)
+        except BaseException:  # Ctrl-C; the root would be at the evaluator for ever
+            self._give_up(flight)
+            raise
+        if not arrived:
             self._give_up(flight)
             return "stop" if self._pipeline.stopped else "movetime"
         self._take(flight)
@@ -331,16 +347,31 @@ class Search:
                 return "one move"
         if limits.depth is not None or limits.mate is not None:
             report = self.report()
-            if limits.depth is not None and report.seldepth >= limits.depth:
+            if limits.depth is not None and (
+                report.seldepth >= limits.depth or self._is_as_deep_as_it_gets(limits.depth)
+            ):
                 return "depth"
             mate = report.lines[0].mate_in
             if limits.mate is not None and mate is not None and 0 < mate <= limits.mate:
                 return "mate"
         return ""
 
+    def _is_as_deep_as_it_gets(self, depth: int) -> bool:
+        """Whether the line to be played ends the game or repeats a position after so many visits that
+        it would not get as deep as was asked for."""
+        tree = self.tree
+        if tree.counter("visits") < depth * VISITS_A_PLY:
+            return False
+        with self._lock:
+            edges = tree.edges(tree.root)
+            best = order(edges, self.params)[0]
+            return is_finished(tree, line_of(tree, best, edges, self.params))
+
     def _uniform_step(self) -> Callable[[int, float | None], str]:
         """A slice of search without an evaluator, all compiled."""
-        enough = 256
+        # A position may take ten milliseconds where the rules are not compiled.
+        least = 64 if isinstance(self.rules, KernelRules) else 1
+        enough = 4 * least
         batch = self._batches[0]
 
         def step(left: int, deadline: float | None) -> str:
@@ -352,7 +383,7 @@ class Search:
             self.phases.fill += took
             if took < SLICE_SECONDS / 2 and enough < 1 << 16:
                 enough *= 2
-            elif took > SLICE_SECONDS and enough > 64:
+            elif took > SLICE_SECONDS and enough > least:
                 enough //= 2
             return self._ending(outcome)
 

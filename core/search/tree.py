@@ -75,6 +75,9 @@ class Tree:
         self.arrays: Arrays = new_arrays(params.memory_mb << 20, params.backup != "catch-up")
         self.root = 0
         self.game: Game | None = None
+        self._moves: list[int] = []
+        """Of the game when it was set: its owner may play on it."""
+        self._start: Position | None = None
         self._judged = new_judged()
         self._judge: CycleJudge | None = None
         self.trail = self._new_trail(None)
@@ -122,6 +125,7 @@ class Tree:
             self.root = 0
             self._judged[:] = new_judged()
         self.game = game
+        self._moves, self._start = list(game.moves), game.positions[0].copy()
         self.trail = self._new_trail(game)
         if not kept:
             self._plant()
@@ -203,15 +207,13 @@ class Tree:
         return True
 
     def _walk_to(self, game: Game) -> int:
-        """Without a table: follow the moves played since."""
-        assert self.game is not None
-        old = self.game
-        if game.moves[: old.ply] != old.moves or not np.array_equal(
-            game.positions[0], old.positions[0]
-        ):
+        """Without a table: follow the moves played since, onto another game or onto the same one."""
+        assert self._start is not None
+        played = len(self._moves)
+        if game.moves[:played] != self._moves or not np.array_equal(game.positions[0], self._start):
             return 0
         node = self.root
-        for move in game.moves[old.ply :]:
+        for move in game.moves[played:]:
             edges = self.edges(node)
             places = np.flatnonzero(edges.moves == move)
             node = int(edges.children[places[0]]) if len(places) else 0

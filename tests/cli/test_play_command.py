@@ -70,6 +70,13 @@ def test_the_second_player_waits_and_sees_the_board_turned() -> None:
     assert "h  g  f  e  d  c  b  a" in done.output
 
 
+def test_the_engines_own_first_move_is_not_taken_back() -> None:
+    fen = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1"
+    done = play("undo\ne4\nundo\nmoves\nquit\n", "--fen", fen, "--notation", "san")
+    assert done.output.count("there is no move of yours to take back") == 1
+    assert done.output.index("no move of yours") < done.output.rindex("e4")
+
+
 def test_weak_play_and_the_end_of_the_input() -> None:
     done = play("e2e4\n", "--elo", "800", "--notation", "uci")
     assert done.exit_code == 0

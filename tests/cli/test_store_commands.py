@@ -251,7 +251,7 @@ def test_split_by_year(run: Run, store: Path) -> None:
             ("filter", "games.store", "-o", "x", "--min-plies", "9", "--max-plies", "3"),
             "no game fits",
         ),
-        (("filter", "games.store", "-o", "no/x"), "cannot write no/x: No such file"),
+        (("filter", "games.store", "-o", "no/x"), "cannot write no/x: there is no folder"),
         (("merge", "games.store", "other.pgn", "-o", "x"), "other.pgn is not a game store"),
         (("split", "games.store", "-o", "p", "--by", "yera"), "did you mean 'year'"),
         (("split", "games.store", "-o", "p", "--by", "year"), "needs the years"),

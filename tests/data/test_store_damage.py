@@ -251,7 +251,7 @@ def test_a_full_disk_is_one_sentence(
 
 
 def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot write .*: No such file or directory"):
+    with pytest.raises(DataError, match=r"cannot write .*: there is no folder"):
         StoreWriter(tmp_path / "no" / "a.store", SPEC, codec=CODEC)
 
 

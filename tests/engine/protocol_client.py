@@ -37,7 +37,8 @@ PATIENCE = 60.0
 
 
 class FakeSearch:
-    """Interface of `Search`; `q` and `mate` are what it finds, `solved` ends it at once."""
+    """Interface of `Search`; `q` and `mate` are what it finds, `solved` ends it at once, under
+    `infinite` too, where it waits to be stopped."""
 
     def __init__(self, params: SearchParams) -> None:
         self.params = params
@@ -90,11 +91,11 @@ class FakeSearch:
             elif self._stop.wait(VISIT):
                 stopped_by = "stop"
             else:
-                visits += 1
+                visits += not self.solved
         return self._report(multipv, stopped_by)
 
     def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
-        return self._report(multipv, "")
+        return self._report(multipv, "solved" if self.solved else "")
 
     def _report(self, multipv: int, stopped_by: str) -> Report:
         _, visits, legal = self._state

@@ -44,6 +44,9 @@ def test_words_of_ucci() -> None:
         )
         assert client.line() == "pophash"
         assert client.line().startswith("info message error: ")
+        client.ask("position startpos moves h2e2")
+        client.send("probe startpos moves h2e2")  # not searched, though it is on the board
+        assert client.line() == "pophash"
         client.send("quit")
         assert client.line() == "bye"
 
@@ -82,6 +85,19 @@ def test_lost_games_are_resigned_after_three_moves() -> None:
         client.ask("setoption resign 0")
         for _ in range(4):
             assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
+
+
+def test_searches_on_the_opponents_time_that_were_not_hit_are_no_own_moves() -> None:
+    workshop = FakeWorkshop()
+    workshop.shape = {"q": -0.99}
+    with hello("ucci", workshop=workshop) as client:
+        client.ask("position startpos")
+        for _ in range(3):
+            client.send("go ponder nodes 3")
+            assert client.silent(0.1)
+            client.ask("stop", until="bestmove")
+        ends = [client.ask("go nodes 3", until="bestmove")[-1].split()[-1] for _ in range(3)]
+        assert ends[2] == "resign" and "resign" not in ends[:2]
 
 
 def test_in_batch_mode_searches_wait_for_each_other() -> None:

@@ -212,10 +212,12 @@ def test_info_of_ucci_has_no_cp_and_one_line_of_play() -> None:
 def test_moves_and_endings() -> None:
     assert Uci().best("e2e4", None) == ["bestmove e2e4"]
     assert Uci().best("e2e4", "e7e5") == ["bestmove e2e4 ponder e7e5"]
-    assert Uci().no_move(lost=True) == ["info depth 0 score mate 0", "bestmove (none)"]
-    assert Uci().no_move(lost=False) == ["info depth 0 score cp 0", "bestmove (none)"]
+    assert Uci().no_move(-1) == ["info depth 0 score mate 0", "bestmove (none)"]
+    assert Uci().no_move(0) == ["info depth 0 score cp 0", "bestmove (none)"]
+    assert Uci().no_move(1) == ["info depth 0 score cp 5051", "bestmove (none)"]
+    assert Ucci().no_move(1) == ["info depth 0 score 30000", "nobestmove"]
     assert Ucci().best("a1a2", "b1b2", "draw") == ["bestmove a0a1 ponder b0b1 draw"]
-    assert Ucci().no_move(lost=True) == ["info depth 0 score -30000", "nobestmove"]
+    assert Ucci().no_move(-1) == ["info depth 0 score -30000", "nobestmove"]
     assert Ucci().farewell() == ["bye"] and Uci().farewell() == []
 
 

@@ -122,7 +122,7 @@ def test_names_that_clients_have_for_variants_are_listed() -> None:
         (["--protocol", "telepathy"], "telepathy"),
         (["--option", "Hash"], "is not NAME=VALUE"),
         (["--option", "Hash=lots"], "where it takes a whole number"),
-        (["--log-protocol", "/nowhere/at/all.log"], "No such file"),
+        (["--log-protocol", "/nowhere/at/all.log"], "there is no folder /nowhere/at"),
     ],
 )
 def test_wrong_arguments_are_named(args: list[str], message: str) -> None:

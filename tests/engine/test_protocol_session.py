@@ -153,6 +153,41 @@ def test_nothing_is_printed_early_under_ponder_and_infinite() -> None:
         assert best(client.ask("stop", until="bestmove")) == "a2a3"
 
 
+@pytest.mark.parametrize("limit", ["nodes 800", "depth 5", "mate 1"])
+def test_a_hit_search_that_has_nothing_left_to_do_answers(limit: str) -> None:
+    """No limit is ever met where no visit is added."""
+    workshop = FakeWorkshop()
+    workshop.shape = {"solved": True}
+    with hello(workshop=workshop) as client:
+        client.send("position startpos", f"go ponder {limit}")
+        assert client.silent(0.2)
+        assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
+
+
+def test_a_mate_that_was_asked_for_ends_a_hit_search() -> None:
+    workshop = FakeWorkshop()
+    workshop.shape = {"mate": 3}
+    with hello(workshop=workshop) as client:
+        client.send("position startpos", "go ponder mate 1")
+        assert client.silent(0.2)
+        client.send("ponderhit")
+        assert client.silent(0.2)  # a mate in two moves is not what was asked for
+        client.ask("stop", until="bestmove")
+        client.send("go ponder mate 2")
+        assert client.silent(0.2)
+        assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
+
+
+def test_a_fixed_time_counts_from_the_ponder_hit() -> None:
+    with hello() as client:
+        client.ask("setoption name Fixed_Movetime value 300", "position startpos")
+        client.send("go ponder wtime 10000 btime 10000")
+        assert client.silent(0.5)
+        start = time.perf_counter()
+        client.ask("ponderhit", until="bestmove")
+        assert 0.2 < time.perf_counter() - start < 3
+
+
 def test_after_a_ponder_hit_the_clock_runs() -> None:
     with hello() as client:
         client.ask("position startpos")

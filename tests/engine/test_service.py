@@ -14,7 +14,7 @@ from variant_ai.core.engine.lines import LineReader, LineWriter
 from variant_ai.core.engine.service import Desk, Service, check
 from variant_ai.core.search.params import SearchParams
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.specs.errors import UnknownNameError
 
 
 class Desks:
@@ -105,6 +105,27 @@ def test_actions() -> None:
     assert desks.made["crazyhouse"].cleared == 1
 
 
+def test_what_is_null_was_left_out() -> None:
+    found = answers(
+        {"action": "clear", "priority": None}, {"id": 1, "nodes": 5, "fen": None, "depth": None}
+    )
+    assert {"action": "clear"} in found
+    assert [one["best"] for one in found if one.get("id") == 1] == ["a2a3"]
+
+
+def test_priorities_that_are_no_numbers() -> None:
+    found = answers(
+        {"id": 1, "action": "clear", "priority": "high"},
+        '{"id": 2, "nodes": 5, "priority": 1%s}' % ("0" * 400),
+        '{"id": 3, "action": "clear", "priority": 1%s}' % ("0" * 400),
+        '{"id": 4, "nodes": 5, "priority": NaN}',
+        {"id": 5, "nodes": 5},
+    )
+    errors = {one["id"] for one in found if one.get("error", "").startswith("priority: ")}
+    assert errors == {1, 2, 3, 4}
+    assert any(one["id"] == 5 and one["final"] for one in found)
+
+
 def test_a_finished_game_says_how_it_ended() -> None:
     fen = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR[] w KQkq - 1 3"
     (found,) = answers({"fen": fen, "nodes": 3})
@@ -137,6 +158,5 @@ def test_mistakes_are_answered_in_words_and_the_next_query_works(query: Any, pro
     assert second["id"] == "next" and second["best"] == "a2a3"
 
 
-def test_null_is_no_value() -> None:
-    with pytest.raises(DataError, match="movetime: null"):
-        check({"movetime": None})
+def test_fields_that_are_null_are_taken_as_left_out() -> None:
+    assert check({"movetime": None, "nodes": 3}) == {"nodes": 3}

@@ -102,6 +102,21 @@ def test_two_moves_on(make_search: MakeSearch) -> None:
     assert search.report().lines[0].visits > 0
 
 
+def test_a_game_that_is_played_on_is_the_same_one(make_search: MakeSearch) -> None:
+    """As an engine's table does: the game that was set gets further moves. Without a table of
+    positions, the tree has only the moves to go by."""
+    search = make_search("crazyhouse", transpositions=False)
+    game = Game(search.rules)
+    search.set_game(game)
+    search.run(Limits(simulations=2000))
+    root = search.tree.edges(search.tree.root)
+    best = int(root.visits.argmax())
+    child = int(root.children[best])
+    game.push(int(root.moves[best]))
+    search.set_game(game)
+    assert search.tree.root == child
+
+
 def test_another_position_starts_anew(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse")
     search.run(Limits(simulations=500))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -20,8 +22,9 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import UciNotation
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.nodes import WAITING
+from variant_ai.core.search.report import Report
 from variant_ai.core.search.search import Search
-from variant_ai.specs.errors import DataError, MoveError
+from variant_ai.specs.errors import DataError, MoveError, VariantAIError
 
 MakeSearch = Callable[..., Search]
 TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
@@ -449,6 +452,77 @@ def test_answers_that_are_no_numbers(
     search = make_search("crazyhouse", net=Broken(encoder, value, logit))
     with pytest.raises(DataError, match="not a number"):
         search.run(Limits(simulations=100))
+
+
+class Interrupted(RandomEvaluator):
+    """Is interrupted while it evaluates the first batch, as by Ctrl-C in the thread that waits."""
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.2)
+        return super().evaluate(planes)
+
+
+def test_after_an_interrupt_at_the_root_the_position_can_be_searched(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    net = Interrupted(encoder.shape, encoder.actions)
+    search = make_search("crazyhouse", net=net)
+    with pytest.raises(KeyboardInterrupt):
+        search.run(Limits(simulations=50))
+    net.evaluate = super(Interrupted, net).evaluate  # type: ignore[method-assign]
+    assert search.run(Limits(simulations=50, movetime=20)).stopped_by == "simulations"
+
+
+def test_time_without_end(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random")
+    for movetime in (math.inf, 1e11):
+        assert search.run(Limits(simulations=50, movetime=movetime)).stopped_by == "simulations"
+
+
+def test_a_closed_search_says_so(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", net="random")
+    search.close()
+    with pytest.raises(VariantAIError, match="this search is closed"):
+        search.run(Limits(simulations=5))
+
+
+def test_an_endless_search_tells_what_it_knows_when_it_has_ended(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", "6k1/5ppp/8/8/8/8/8/R5K1[] w - - 0 1")
+    told: list[Report] = []
+
+    def hear(report: Report) -> None:
+        told.append(report)
+        search.stop()
+
+    search.run(Limits(infinite=True), on_report=hear, interval=1000)
+    assert [(report.stopped_by, report.lines[0].mate_in) for report in told] == [("solved", 1)]
+
+
+def test_a_depth_that_no_line_reaches(make_search: MakeSearch) -> None:
+    """Two bare kings: every line repeats a position before it is so long."""
+    search = make_search("xiangqi", "3k5/9/9/9/9/9/9/9/9/5K3 w - - 0 1")
+    report = search.run(Limits(depth=60, movetime=60))
+    assert report.stopped_by == "depth"
+    assert report.visits >= 60 * 500
+
+
+def test_slow_rules_are_asked_for_a_visit_at_first(
+    make_search: MakeSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks at the clock within a slice, and a visit may take ten milliseconds."""
+    search = make_search("atomic")
+    asked: list[int] = []
+    fill = search.tree.fill
+
+    def watched(batch: object, start: int, size: int, most: int, enough: int) -> object:
+        asked.append(enough)
+        return fill(batch, start, size, most, enough)
+
+    monkeypatch.setattr(search.tree, "fill", watched)
+    search.run(Limits(simulations=20))
+    assert asked[1] <= 4  # the first is the root's own
 
 
 def test_a_net_of_another_shape(rules_of: Callable[[str], Rules]) -> None:
