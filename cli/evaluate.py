@@ -66,9 +66,7 @@ if TYPE_CHECKING:
 @click.option(
     "--side",
     type=click.Choice(["train", "validation", "test"]),
-    default="validation",
-    show_default=True,
-    help="Which side of the split.",
+    help="Which side of the split.  [default: validation]",
 )
 @click.option(
     "--trained-on",
@@ -108,7 +106,7 @@ def command(
     more: tuple[Path, ...],
     variant: str | None,
     split: str | None,
-    side: str,
+    side: str | None,
     trained_on: Path | None,
     limit: int | None,
     labels: Labels | None,
@@ -131,13 +129,25 @@ def command(
     from variant_ai.core.train.models import open_model
     from variant_ai.plugins import registry
 
+    if side is not None and split is None:
+        raise click.UsageError("--side is a side of --split, which is not given")
     spec = spec_of_model(model, variant)
     where = choose_device(device)
     builders = registry().builders()
     paths = dict.fromkeys((model, *more))
     models = [open_model(path, spec, where, builders=builders) for path in paths]
     found = _evaluate(
-        models, spec, store, split, side, trained_on, limit, labels, batch, seed, mates
+        models,
+        spec,
+        store,
+        split,
+        side or "validation",
+        trained_on,
+        limit,
+        labels,
+        batch,
+        seed,
+        mates,
     )
     drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:
@@ -239,7 +249,9 @@ def _source(
         stores = prepared.validation_stores()
         held = prepared.validation_games
         own = labels or prepared.config.data.labels
-        sampler = Sampler(stores, encoder, batch=batch, games=held, rules=rules, labels=own)
+        sampler = Sampler(
+            stores, encoder, batch=batch, games=held, seed=seed, rules=rules, labels=own
+        )
         return sampler, prepared.seen, stores
     labels = labels or "move"
     opened = Store(store, spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import shlex
 import shutil
@@ -391,7 +392,16 @@ def _measure(
 
     path = target / MEASURED
     known: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    # What was measured belongs to a net, a store and the words of the command, not to a folder.
+    now = {str(folder): _identity(folder) for arm in arms for folder in arm.folders}
     for title, store in experiment.measure.items():
+        with places[store].open("rb") as file:
+            data = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        known[title] = {
+            net: said
+            for net, said in known.get(title, {}).items()
+            if said.get("of") == [now.get(net), data]
+        }
         nets = [
             str(folder)
             for arm in arms
@@ -404,7 +414,7 @@ def _measure(
         more = [word for net in nets[1:] for word in ("--model", net)]
         words = ["evaluate", nets[0], str(places[store]), *more, "-V", experiment.variant, "--json"]
         said = child_json(words, lock)
-        known.setdefault(title, {}).update({net: said["nets"][net] for net in nets})
+        known[title].update({net: {**said["nets"][net], "of": [now[net], data]} for net in nets})
         path.write_text(json.dumps(known))
     return [
         dataclasses.replace(
@@ -416,6 +426,11 @@ def _measure(
         )
         for arm in arms
     ]
+
+
+def _identity(run: Path) -> str:
+    """Of the net of a finished run."""
+    return hashlib.sha256((run / RESULTS).read_bytes()).hexdigest()[:16]
 
 
 # --- telling it ----------------------------------------------------------------------------------

@@ -54,7 +54,12 @@ _EXAMPLES = examples(
 @filter_options
 @click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time.")
 @click.option("--keep-aborted", is_flag=True, help="Keep aborted games, else dropped.")
-@click.option("--drop-duplicates", is_flag=True, help="Of games with the same moves keep one.")
+@click.option(
+    "--drop-duplicates",
+    is_flag=True,
+    help="Of the games read that have the same moves keep one; with --append, those that the store has "
+    "already are not looked at.",
+)
 @click.option("--reader", metavar="NAME", help="Read every file so, whatever it looks like.")
 @click.option("--notation", metavar="NAME", help="The moves are in this notation and no other.")
 @click.option(
@@ -116,7 +121,7 @@ def command(
     chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
-    with SkipList(listing, ours=skipped is None) as skips, _stop_on_interrupt() as interrupted:
+    with SkipList(listing, skipped is None, append) as skips, _stop_on_interrupt() as interrupted:
         writer = StoreWriter(output, spec, mode=mode, sources=files, conditions=conditions)
         with writer, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)

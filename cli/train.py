@@ -131,7 +131,13 @@ def command(
     started = time.perf_counter()
     calm_threads()
     from variant_ai.core.train.plan import prepare
-    from variant_ai.core.train.session import open_run, require_empty, run_spec, run_training
+    from variant_ai.core.train.session import (
+        open_run,
+        require_empty,
+        run_config,
+        run_spec,
+        run_training,
+    )
     from variant_ai.core.train.workers import open_workers
     from variant_ai.plugins import registry
 
@@ -141,14 +147,16 @@ def command(
             _refuse_options(context)
             variant = options["variant"]
             spec = load_variant(variant) if variant else None
-            prepared = open_run(resume, spec, workers=workers)
             target = resume
-            rules = registry().rules(run_spec(prepared.config))
+            rules = registry().rules(run_spec(run_config(resume)))
+            prepared = open_run(resume, spec, rules, workers)
         else:
             if folder is not None:
                 require_empty(folder)
             sample = {"minutes": SAMPLE_MINUTES, "epochs": SAMPLE_EPOCHS}
-            if options["steps"] is not None or options["minutes"] is not None or workers.world > 1:
+            if workers.world > 1 or any(
+                options[name] is not None for name in ("steps", "minutes", "epochs")
+            ):
                 sample = {}
             request, rules = make_request({**options, "started": started}, sample=sample)
             prepared = prepare(request, rules=rules, builders=builders, workers=workers, say=note)

@@ -17,11 +17,13 @@ Where the rules run on `fairy` the same batches are made in Python, some thousan
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +81,10 @@ class Batch:
 class BatchMaker(ABC):
     """Makes the batch of any step, and so all of them in order, ahead of whoever uses them."""
 
+    rank: int
+    world: int
+    """Processes that share the steps out; this is number `rank` of them."""
+
     @abstractmethod
     def new_batch(self, size: int | None = None) -> Batch:
         """An empty batch to be filled, of the maker's own size by default."""
@@ -86,6 +92,12 @@ class BatchMaker(ABC):
     @abstractmethod
     def batch(self, step: int, out: Batch | None = None) -> Batch:
         """The batch of a step (0 is the first), in `out` if given. Depends on nothing else."""
+
+    def whole(self) -> Self:
+        """The same samples as one process alone would have them."""
+        alone = copy.copy(self)
+        alone.rank, alone.world = 0, 1
+        return alone
 
     def batches(
         self, first: int = 0, last: int | None = None, *, ahead: int = 3, threads: int = 1

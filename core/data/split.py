@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -96,20 +97,37 @@ def split_games(store: Store, plan: SplitPlan) -> Split:
 
     Raises DataError where a side that was asked for gets no game.
     """
-    sides = _named_sides(store, plan) if plan.named else _shared_sides(_keys(store, plan.by), plan)
-    split = Split(*(np.flatnonzero(sides == side).astype(np.int64) for side in range(len(SIDES))))
+    return split_stores([store], plan)[0]
+
+
+def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
+    """Put every game of the stores on a side, the same one wherever it is.
+
+    Raises DataError where a side that was asked for gets no game of any of them.
+    """
+    if plan.named:
+        sides = [_named_sides(store, plan) for store in stores]
+    else:
+        keys = [_keys(store, plan.by) for store in stores]
+        ends = np.cumsum([len(each) for each in keys])[:-1]
+        sides = np.split(_shared_sides(list(itertools.chain(*keys)), plan), ends)
+    splits = [
+        Split(*(np.flatnonzero(of == side).astype(np.int64) for side in range(len(SIDES))))
+        for of in sides
+    ]
     asked = {
         "train": True,
         "validation": bool(plan.validation_keys) if plan.named else plan.validation > 0,
         "test": bool(plan.test_keys) if plan.named else plan.test > 0,
     }
-    for name, games in split:
-        if asked[name] and not len(games):
+    for name in SIDES:
+        if asked[name] and not any(len(getattr(split, name)) for split in splits):
+            paths = " and ".join(str(store.path) for store in stores)
             raise DataError(
-                f"the split ({plan}) of the {len(store)} games of {store.path} leaves none for "
-                f"{name}"
+                f"the split ({plan}) of the {sum(map(len, stores))} games of {paths} leaves none "
+                f"for {name}"
             )
-    return split
+    return splits
 
 
 # --- by shares ---------------------------------------------------------------------------------

@@ -162,6 +162,8 @@ def _stored(model: onnx.ModelProto) -> list[tuple[str, Weights]]:
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     found = []
     for node in model.graph.node:
+        if node.op_type == "Identity" and node.input[0] in tensors:  # equal weights are stored once
+            tensors[node.output[0]] = tensors[node.input[0]]
         if node.op_type in ("Conv", "Gemm", "BatchNormalization"):
             weights = [numpy_helper.to_array(tensors[n]) for n in node.input[1:] if n in tensors]
             found.append((node.op_type, weights))

@@ -38,6 +38,8 @@ class DataConfig(BaseModel):
     """How the games were divided, as given to `--split`."""
     seed: int = 0
     """Of the split; the order of samples has the run's."""
+    sides: str = ""
+    """Digest of which game is on which side of the split; empty before the stores were opened."""
     train_games: int = Field(default=0, ge=0)
     validation_games: int = Field(default=0, ge=0)
     train_positions: int = Field(default=0, ge=0)

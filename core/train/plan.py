@@ -146,7 +146,9 @@ def prepare(
     device = choose_device(request.device)
     precision = choose_precision(request.precision, device)
     start = None if request.start_from is None else find_start(request.start_from)
-    net = configure(request, device, builders) if start is None else _net_of(start, request)
+    net = (
+        configure(request, device, builders) if start is None else _net_of(start, request, builders)
+    )
     encoder = Encoder(spec, net.head)
     on_cpu = device.type == "cpu"
     batch = request.batch or (min(CPU_BATCH, recipe.batch) if on_cpu else recipe.batch)
@@ -203,7 +205,7 @@ def prepare(
         batch=batch,
         optimiser=request.optimiser,
         lr_max=lr_max,
-        lr_min=recipe.lr_min if request.lr_min is None else request.lr_min,
+        lr_min=min(recipe.lr_min, lr_max) if request.lr_min is None else request.lr_min,
         momentum=request.momentum or recipe.momentum,
         weight_decay=_or(request.weight_decay, recipe.weight_decay),
         value_weight=_or(request.value_weight, recipe.value_weight),
@@ -270,14 +272,16 @@ def configure(
     return net.model_copy(update={"input_scale": tuple(scale)})
 
 
-def _net_of(start: Start, request: TrainRequest) -> NetConfig:
+def _net_of(
+    start: Start, request: TrainRequest, builders: Mapping[str, NetworkBuilder] | None
+) -> NetConfig:
     """The net to go on with. Raises DataError where it is of another encoding, VariantAIError where
     the request names a net too."""
     if request.net or request.head or request.size or not request.normalise:
         raise VariantAIError(
             "a training that starts from a net keeps it: name no net, head or size beside it"
         )
-    return start.net(request.spec)
+    return start.net(request.spec, builders)
 
 
 def _check(
@@ -302,6 +306,17 @@ def _check(
         raise VariantAIError(
             "minutes are planned by measuring one process; give several of them --steps or --epochs"
         )
+    if (
+        request.lr_min is not None
+        and request.lr_max is not None
+        and request.lr_min > request.lr_max
+    ):
+        raise VariantAIError(
+            f"the least learning rate, {request.lr_min:g}, is above the greatest, {request.lr_max:g}"
+        )
+    if request.momentum and request.momentum[0] > request.momentum[1]:
+        least, greatest = request.momentum
+        raise VariantAIError(f"the least momentum, {least:g}, is above the greatest, {greatest:g}")
     if request.freeze and request.start_from is None:
         raise VariantAIError("layers can be frozen only with the weights of a net to start from")
     if request.weights and len(request.weights) != len(request.stores):

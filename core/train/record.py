@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.core.train.files import naming, write_whole
+from variant_ai.core.train.metrics import Metrics
 
 METRICS = "metrics.jsonl"
 TENSORBOARD = "tensorboard"
@@ -68,6 +69,17 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def last_metrics(folder: Path, kind: str) -> Metrics | None:
+    """The metrics of a run's last event of that kind, None where there is none."""
+    for line in reversed(read_metrics(folder)):
+        if line["kind"] == kind:
+            numbers: dict[str, Any] = {n: line.get(n) for n in Metrics.__dataclass_fields__}
+            for name, value in numbers.items():
+                numbers[name] = math.nan if value is None else value
+            return Metrics(**numbers)
+    return None
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

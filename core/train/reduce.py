@@ -62,7 +62,7 @@ def write_int8(
 
     Raises DataError: not an fp32 file, another variant or spec, nothing to quantise.
     """
-    metadata = _metadata(source, spec)
+    metadata = _metadata(source, target, spec)
     model = quantise.load(source)
     planes = [sample.planes for sample in calibration]
     reference = OnnxEvaluator(source, spec)
@@ -102,7 +102,7 @@ def write_fp16(
     source: Path, target: Path, spec: VariantSpec, check: Sequence[Sample] = ()
 ) -> Reduced:
     """Writes `target`, the fp16 form of the fp32 file `source`. Errors as `write_int8`."""
-    metadata = _metadata(source, spec)
+    metadata = _metadata(source, target, spec)
     model = quantise.halve(quantise.load(source))
     write_metadata(model, {**metadata, "precision": "fp16"})
     quantise.save(model, target)
@@ -112,14 +112,17 @@ def write_fp16(
     return Reduced(target, "fp16", measured)
 
 
-def _metadata(source: Path, spec: VariantSpec) -> dict[str, str]:
-    """What a file says that is to be kept. Raises DataError unless it is fp32 and fits the spec."""
+def _metadata(source: Path, target: Path, spec: VariantSpec) -> dict[str, str]:
+    """What a file says that is to be kept. Raises DataError unless it is fp32, fits the spec and is
+    not to be written over."""
     file = read_model_file(source)
     file.info.require(spec)
     if file.info.precision != "fp32":
         raise DataError(
             f"{source} is an {file.info.precision} file; give the fp32 one it came from"
         )
+    if target.exists() and target.samefile(source):
+        raise DataError(f"{target} is the fp32 file itself, which would be lost; name another")
     return {name: text for name, text in file.metadata.items() if name != "format"}
 
 

@@ -155,11 +155,7 @@ def open_run(
     `spec` is the variant the caller means, if any. Raises DataError where the run is of another
     variant or spec, or its stores are gone or changed.
     """
-    path = folder / CONFIG
-    if not path.is_file():
-        what = "is no run directory: it has no config.json" if folder.exists() else "is not there"
-        raise DataError(f"{folder} {what}")
-    config = read_config(path)
+    config = run_config(folder)
     own = run_spec(config)
     if spec is not None:
         require_spec(config, spec, str(folder))
@@ -174,6 +170,15 @@ def open_run(
         workers=workers,
     )
     return opened.prepared(config.model_copy(update={"data": opened.config}), encoder)
+
+
+def run_config(folder: Path) -> TrainConfig:
+    """What a run directory was configured as. Raises DataError where it is none."""
+    path = folder / CONFIG
+    if not path.is_file():
+        what = "is no run directory: it has no config.json" if folder.exists() else "is not there"
+        raise DataError(f"{folder} {what}")
+    return read_config(path)
 
 
 def run_spec(config: TrainConfig) -> VariantSpec:

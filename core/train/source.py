@@ -59,5 +59,8 @@ class Source(Protocol):
     def batches(self, first: int = 0, last: int | None = None) -> Iterator[Samples]:
         """Batches of steps `first` to `last - 1`, endless without `last`."""
 
+    def whole(self) -> Source:
+        """What one process alone would train on; itself, where this is one."""
+
     def sweep(self, *, limit: int | None = None) -> Iterator[Samples]:
         """Every position once, always in the same order; or `limit` of them, spread evenly."""

@@ -28,8 +28,9 @@ class Start(Protocol):
     @property
     def path(self) -> Path: ...
 
-    def net(self, spec: VariantSpec) -> NetConfig:
-        """How it is built. Raises DataError where it is of another variant or encoding."""
+    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        """How it is built. Raises DataError where it is of another variant or encoding, or cannot be
+        gone on from."""
 
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None
@@ -49,7 +50,7 @@ class CheckpointStart:
     def path(self) -> Path:
         return self.checkpoint.path
 
-    def net(self, spec: VariantSpec) -> NetConfig:
+    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         config = self.checkpoint.config()
         require_spec(config, spec, str(self.path))
         return config.net
@@ -66,9 +67,10 @@ class FileStart:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def net(self, spec: VariantSpec) -> NetConfig:
+    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         said = read_metadata(self.path)
         ModelInfo.of(said, str(self.path)).require(spec)
+        restore(self.path, builders)  # refused before anything is begun
         return net_config(said, self.path)
 
     def weights(
@@ -91,7 +93,7 @@ def find_start(path: Path) -> Start:
 
 def _first_planes(train: Source) -> Iterator[Tensor]:
     seen = 0
-    for batch in train.batches(0):
+    for batch in train.whole().batches(0):
         planes = torch.from_numpy(batch.planes)
         yield planes
         seen += len(planes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.mixture import MixedSampler
 from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.split import By, SplitPlan, shared_prefix, split_games
+from variant_ai.core.data.split import By, SplitPlan, shared_prefix, split_stores
 from variant_ai.core.data.store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.interface import Rules
@@ -122,16 +123,18 @@ def open_data(
         )
         raise DataError(f"{changed} is no longer the store that this training began with")
     plan = parse_split(data.split, data.seed)
-    games: list[NDArray[np.int64]] = []
-    held: list[NDArray[np.int64]] = []
-    for store in stores:
-        if plan is None:
-            games.append(np.arange(len(store)))
-            held.append(np.zeros(0, np.int64))
-        else:
-            split = split_games(store, plan)
-            games.append(split.train)
-            held.append(split.validation)
+    if plan is None:
+        games = [np.arange(len(store)) for store in stores]
+        held = [np.zeros(0, np.int64) for _ in stores]
+    else:
+        splits = split_stores(stores, plan)
+        games, held = [split.train for split in splits], [split.validation for split in splits]
+    sides = _digest(games, held)
+    if data.sides not in ("", sides):
+        raise DataError(
+            f"the games of {', '.join(data.stores)} are on other sides of the split {data.split} than "
+            "when this training began: their years, groups or sources have changed"
+        )
     train = _train_source(stores, encoder, data, games, batch, seed, rules, workers)
     if data.labels == "visits" and train.searched == 0:
         raise DataError(
@@ -160,6 +163,7 @@ def open_data(
     filled = data.model_copy(
         update={
             "hashes": hashes,
+            "sides": sides,
             "train_games": int(sum(map(len, games))),
             "validation_games": int(sum(map(len, chosen))),
             "train_positions": train.positions,
@@ -168,6 +172,16 @@ def open_data(
         }
     )
     return OpenData(filled, train, validation, tuple(chosen), seen)
+
+
+def _digest(*sides: list[NDArray[np.int64]]) -> str:
+    """Of the games of each side, by which a run knows its split again."""
+    digest = hashlib.sha256()
+    for side in sides:
+        for games in side:
+            digest.update(len(games).to_bytes(8, "little"))
+            digest.update(games.astype("<i8").tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _train_source(

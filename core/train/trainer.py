@@ -52,7 +52,7 @@ from variant_ai.core.train.learner import FurtherSums, Learner, Learnt, further_
 from variant_ai.core.train.metrics import Metrics, Scores, Soft, Sums
 from variant_ai.core.train.observer import Observer, Silent
 from variant_ai.core.train.prediction import autocast, place, predict
-from variant_ai.core.train.record import Recorder
+from variant_ai.core.train.record import Recorder, last_metrics
 from variant_ai.core.train.signals import stop_on_signal
 from variant_ai.core.train.source import Samples, Source
 from variant_ai.core.train.start import find_start
@@ -204,6 +204,8 @@ class Trainer:
                     scores = self._validate("final", self.config.final_limit)
                     validation = scores.metrics(self.config.value_weight)
         workers.wait()
+        if self._last_train is None and workers.first:  # resumed where nothing was left to train
+            self._last_train = last_metrics(self.folder, "train")
         net = self.best.eval().to("cpu")
         return TrainResult(
             net, self.state, self._checkpoint, self._last_train, validation, scores, stopped

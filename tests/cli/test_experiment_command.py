@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,6 +123,20 @@ def test_commands_are_shown_before_they_are_run(home: Path, tmp_path: Path) -> N
     plain.write_text(TEXT.replace("  threads: 1\n", "  threads: 1\n  report: false\n"))
     lines = call(plain, "--dry-run", "-o", tmp_path / "out").stdout.splitlines()
     assert " --no-report " in lines[1] and " --no-report " in lines[3]
+
+
+def test_a_net_that_was_trained_again_is_measured_again(
+    home: Path, tmp_path: Path, quick: list[list[str]]
+) -> None:
+    out = tmp_path / "out"
+    call(home / "weights.yaml", "-o", out)  # an arm fails
+    shutil.rmtree(out)
+    first = call(home / "weights.yaml", "-o", out)
+    assert "measuring 2 nets on all games" in first.stderr
+    assert "measuring" not in call(home / "weights.yaml", "-o", out).stderr
+    results = out / "light" / "results.json"
+    results.write_text(results.read_text().replace("2.0", "1.5"))
+    assert "measuring 1 nets on all games" in call(home / "weights.yaml", "-o", out).stderr
 
 
 def test_an_arm_with_a_spec_of_its_own(home: Path, tmp_path: Path) -> None:

@@ -187,6 +187,27 @@ def test_one_net() -> None:
     assert "dconv 3 x 3, 512" in result.stdout
 
 
+def test_a_variant_of_slow_rules_is_resumed(folder: Path) -> None:
+    """Its sampler needs the rules, which the run's own spec names."""
+    games = made_store(folder / "atomic.store", "atomic")
+    run = folder / "atomic"
+    succeed(
+        "train", "-V", "atomic", "--data", games, "--net", "alphazero-8v-map", *TINY, "--steps", 2,
+        "--split", "none", "--run", run,
+    )  # fmt: skip
+    again = succeed("train", "--resume", run)
+    assert "Traceback" not in again.output
+
+
+def test_so_many_epochs_as_were_asked_for(folder: Path) -> None:
+    """Also of the sample, which is otherwise trained on for a few minutes."""
+    run = folder / "epochs"
+    words = ("train", "-V", "xiangqi", "--net", "alphazero-8v-map", *TINY, "--run", run)
+    result = succeed(*words, "--epochs", 0.01)
+    assert "Measuring this machine" not in result.output
+    assert json.loads((run / "config.json").read_text())["minutes"] is None
+
+
 class TestWrongInput:
     def test_no_variant(self) -> None:
         assert "name the variant" in complaint("train")
@@ -229,6 +250,10 @@ class TestWrongInput:
         )
         said = complaint("train", "-V", "xiangqi", "--from", "packaged")
         assert f"no net comes with xiangqi: there is none at {folder / 'none.onnx'}" in said
+
+    def test_the_side_of_no_split(self, store: Path) -> None:
+        said = complaint("evaluate", "net.onnx", store, "--side", "train")
+        assert "--side is a side of --split, which is not given" in said
 
     def test_some_weights(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", f"{store}:2", "--data", store)

@@ -293,6 +293,8 @@ def test_processes_share_the_steps_between_them() -> None:
         one = Sampler(store, encoder, batch=8, seed=5, rank=rank, world=3)
         for step in range(4):
             assert one.batch(step).planes.tobytes() == alone.batch(3 * step + rank).planes.tobytes()
+            assert one.whole().batch(step).planes.tobytes() == alone.batch(step).planes.tobytes()
+        assert (one.rank, one.world) == (rank, 3)
         assert one.steps_per_epoch == -(-one.positions // 24)
 
 

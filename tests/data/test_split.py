@@ -19,6 +19,7 @@ from variant_ai.core.data.split import (
     parse_years,
     shared_prefix,
     split_games,
+    split_stores,
 )
 from variant_ai.core.data.store import Store
 from variant_ai.specs.errors import DataError, UnknownNameError
@@ -71,6 +72,29 @@ def test_adding_games_moves_none(tmp_path: Path) -> None:
     after = moves_of(many, split_games(many, plan))
     for name, seen in before.items():
         assert seen <= after[name]
+
+
+def test_a_game_in_two_stores_is_on_one_side(tmp_path: Path) -> None:
+    """Also where the second store has so few that one of them would be held back by force."""
+    games = [game(i, plies=8) for i in range(200)]
+    large = read(write(tmp_path / "large.store", games))
+    plan = SplitPlan(validation=0.05)
+    alone = moves_of(large, split_games(large, plan))
+    trained = [g for i, g in enumerate(games) if i in set(split_games(large, plan).train)][:3]
+    small = read(write(tmp_path / "small.store", trained))
+    first, second = split_stores([large, small], plan)
+    assert moves_of(large, first) == alone
+    assert len(second.train) == 3 and not len(second.validation)
+
+
+def test_one_of_several_stores_may_have_nothing_to_hold_back(tmp_path: Path) -> None:
+    old = read(write(tmp_path / "old.store", [game(i, date="2001") for i in range(4)]))
+    new = read(write(tmp_path / "new.store", [game(i, date="2008") for i in range(5)]))
+    plan = SplitPlan("year", validation_keys=("2008",))
+    first, second = split_stores([old, new], plan)
+    assert (len(first.train), len(second.validation)) == (4, 5)
+    with pytest.raises(DataError, match=r"old\.store leaves none for validation"):
+        split_stores([old, old], plan)
 
 
 def test_shares_are_met_on_average(tmp_path: Path) -> None:

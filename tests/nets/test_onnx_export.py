@@ -83,6 +83,25 @@ def test_training_mode_survives(tmp_path: Path) -> None:
     assert all(torch.equal(before[key], value) for key, value in net.state_dict().items())
 
 
+def test_large_outputs_may_differ_by_as_much_as_they_are_rounded(tmp_path: Path) -> None:
+    """fp32 has seven digits: logits of hundreds differ by more than 1e-4 and are the same."""
+    net = trained_looking("risev2-mobile", "map", (8, 8))
+    with torch.no_grad():
+        net.policy.output[0].weight.mul_(20_000)
+    assert export_onnx(net, tmp_path / "model.onnx", {}) <= 1e-4
+    with torch.no_grad():
+        assert net.eval()(torch.rand(3, 7, 8, 8))[1].abs().max() > 1000
+
+
+def test_a_net_that_says_nan_is_not_written(tmp_path: Path) -> None:
+    net = trained_looking("risev2-mobile", "map", (8, 8))
+    with torch.no_grad():
+        net.policy.output[0].weight[0, 0, 0, 0] = torch.nan
+    with pytest.raises(DataError, match="differs from the net by nan"):
+        export_onnx(net, tmp_path / "model.onnx", {})
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_differs_is_not_written(tmp_path: Path) -> None:
     class Unfaithful(torch.nn.Module):
         """Traces to something else than it does."""

@@ -74,6 +74,14 @@ def test_nets_with_options(size: dict[str, object], tmp_path: Path) -> None:
     restore(path)  # compares every output
 
 
+def test_a_net_whose_layers_are_equal_still(tmp_path: Path) -> None:
+    """As before its first step: weights that several layers have are stored once."""
+    config = configure("alphazero-8v-map")
+    torch.manual_seed(1)
+    net = config.build()
+    restore(write(net, config, tmp_path / "net.onnx"))
+
+
 def test_settled_norms_change_nothing_and_know_their_input(tmp_path: Path) -> None:
     config = configure("risev3-mobile-small")
     path = write(used(config), config, tmp_path / "net.onnx")

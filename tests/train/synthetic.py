@@ -75,6 +75,9 @@ class SyntheticSource:
             yield self.batch(step)
             step += 1
 
+    def whole(self) -> SyntheticSource:
+        return self
+
     def sweep(self, *, limit: int | None = None) -> Iterator[SyntheticBatch]:
         total = self.positions if limit is None else min(limit, self.positions)
         for step in range(-(-total // self.size)):

@@ -13,6 +13,7 @@ import torch
 from synthetic import SyntheticSource, assert_same_bits, tiny_config
 from torch import nn
 
+from variant_ai.core.nets.export import export_onnx
 from variant_ai.core.train.averages import Average, NormStatistics
 from variant_ai.core.train.checkpoint import find_checkpoint
 from variant_ai.core.train.record import read_metrics
@@ -50,6 +51,9 @@ class Share(SyntheticSource):
     def steps_per_epoch(self):
         return super().steps_per_epoch // workers.world
 
+    def whole(self):
+        return SyntheticSource(batch=8)
+
     def batches(self, first=0, last=None):
         for step in range(first, last):
             yield self.batch(step * workers.world + workers.rank)
@@ -57,7 +61,8 @@ class Share(SyntheticSource):
 with open_workers() as workers:
     extra = {"wdl": True, "plies_left": True} if "heads" in sys.argv[3:] else {}
     from synthetic import tiny_net
-    config = tiny_config(**PARTS, net=tiny_net(**extra), validate_every=6)
+    start = next((word for word in sys.argv[3:] if word.endswith(".onnx")), "")
+    config = tiny_config(**PARTS, net=tiny_net(**extra), validate_every=6, start_from=start)
     trainer = Trainer(config, Share(batch=8), SyntheticSource(seed=9), Path(sys.argv[2]),
                       tensorboard=False, workers=workers)
     result = trainer.run(resume="resume" in sys.argv[3:])
@@ -138,6 +143,25 @@ def test_two_processes_are_two_parts_of_one(tmp_path: Path) -> None:
     assert_same_bits(two / name, one / name)
     assert record(two) == record(one)
     assert {"wdl_loss", "plies_error"} <= record(one)[0].keys()
+
+
+def test_two_processes_go_on_from_a_file_as_one_does(tmp_path: Path) -> None:
+    """The norms are set by the same positions."""
+    from synthetic import tiny_net
+
+    config = tiny_net()
+    net = config.build()
+    with torch.no_grad():  # as after a training, whose norms shift
+        for module in net.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                nn.init.uniform_(module.bias, -0.5, 0.5)
+    file = tmp_path / "net.onnx"
+    export_onnx(net, file, {"net_config": config.model_dump_json()}, shape=config.shape)
+    two, one = tmp_path / "two", tmp_path / "one"
+    two_trainings(two, str(file))
+    train(one, start_from=str(file), validate_every=6)
+    name = "checkpoints/step-00000012"
+    assert_same_bits(two / name, one / name)
 
 
 def test_running_statistics_are_the_mean_of_the_parts() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from variant_ai.core.engine.models import model_places
 from variant_ai.core.train.plan import TrainRequest, parse_split, prepare
+from variant_ai.core.train.reduce import write_fp16
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.core.train.workers import Workers
 from variant_ai.specs import VariantSpec, builtin_specs, load_spec
@@ -33,6 +34,11 @@ def test_the_recipe_is_the_specs(xiangqi: VariantSpec, store: Path) -> None:
 def test_the_rate_follows_the_batch(xiangqi: VariantSpec, store: Path) -> None:
     assert prepared(xiangqi, store, batch=64, steps=10).config.lr_max == 0.175 / 8
     assert prepared(xiangqi, store, batch=64, steps=10, lr_max=0.1).config.lr_max == 0.1
+
+
+def test_the_least_rate_is_never_above_the_greatest(xiangqi: VariantSpec, store: Path) -> None:
+    config = prepared(xiangqi, store, batch=16, steps=10, lr_max=1e-7).config
+    assert config.lr_min == config.lr_max == 1e-7
 
 
 def test_epochs_become_steps(xiangqi: VariantSpec, store: Path) -> None:
@@ -201,6 +207,8 @@ class TestBeforeTheData:
             ({"batch": 16, "accumulate": 3}, "in 3 parts"),
             ({"batch": 4, "accumulate": 4}, "two positions or more"),
             ({"freeze": 2}, "a net to start from"),
+            ({"lr_max": 0.01, "lr_min": 0.1}, "0.1, is above the greatest, 0.01"),
+            ({"momentum": (0.95, 0.8)}, "0.95, is above the greatest, 0.8"),
             ({"start_from": Path("nowhere")}, "nowhere is not there"),
             ({"weights": (1.0, 2.0)}, "2 weights for 1 stores"),
             ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
@@ -284,6 +292,10 @@ def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path
     with pytest.raises(DataError, match="is a net for xiangqi, not for crazyhouse"):
         crazyhouse = load_spec(builtin_specs()["crazyhouse"])
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=packaged))
+    half = tmp_path / "half.onnx"
+    write_fp16(packaged, half, xiangqi)
+    with pytest.raises(DataError, match="is an fp16 file; training goes on from the fp32 file"):
+        prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=half))
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(packaged.read_bytes()[:1000])
     with pytest.raises(DataError, match="is not an ONNX model, or is damaged"):

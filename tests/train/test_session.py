@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from random_games import random_store
 from synthetic import assert_same_bits
 
+from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.core.inference.onnx import OnnxEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.train.device import choose_device
@@ -129,6 +132,30 @@ def test_a_changed_store_is_refused(xiangqi: VariantSpec, tmp_path: Path) -> Non
     random_store(store, xiangqi, 8, 10, 5)
     with pytest.raises(DataError, match="no longer the store"):
         open_run(tmp_path / "run")
+
+
+def test_games_that_changed_sides_are_refused(xiangqi: VariantSpec, tmp_path: Path) -> None:
+    """The same moves and results, but of other years: the store's hash does not tell."""
+    path = random_store(tmp_path / "games.store", xiangqi, 8, 10, 4)
+    run(xiangqi, path, tmp_path / "run", steps=2, split="year:2001")
+    open_run(tmp_path / "run")
+    games = [Store(path, xiangqi).game(i) for i in range(8)]
+    path.unlink()
+    with StoreWriter(path, xiangqi, sources=["random"]) as writer:
+        for record in games:
+            writer.add(dataclasses.replace(record, date=str(2005 - int(record.date[:4]) + 2000)))
+    with pytest.raises(DataError, match="on other sides of the split year:2001"):
+        open_run(tmp_path / "run")
+
+
+def test_training_metrics_of_a_run_that_was_resumed_at_its_end(
+    finished, xiangqi: VariantSpec, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.folder, tmp_path / "run")
+    before = json.loads((tmp_path / "run" / "results.json").read_text())["train"]
+    prepared = open_run(tmp_path / "run", xiangqi)
+    run_training(prepared, tmp_path / "run", make_rules(xiangqi), resume=True, report=False)
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["train"] == before
 
 
 def test_a_folder_in_use_is_refused(store: Path, xiangqi: VariantSpec, tmp_path: Path) -> None:
