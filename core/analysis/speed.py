@@ -230,7 +230,8 @@ def measure(
             limits = Limits(movetime=seconds / rounds)
             if asked:
                 # By number and not by time, which would leave batches behind that nobody counts.
-                enough = max(round(asked / alone * seconds / rounds), params.batch_size)
+                batches = round(asked / alone * seconds / rounds / params.batch_size)
+                enough = max(batches, 1) * params.batch_size  # no smaller one at the end of a turn
                 limits = Limits(evaluations=enough, movetime=4 * seconds / rounds)
             if simulations is not None:
                 share = simulations * (number + 1) // rounds - simulations * number // rounds

@@ -286,7 +286,7 @@ class Search:
                 reason = self._limit(limits, deadline) or finished
                 if reason:
                     break
-                finished = step(self._left(limits), deadline)
+                finished = step(*self._left(limits), deadline)
                 with self._lock:
                     self.tree.reclaim()
                 if on_report is not None and time.perf_counter() >= next_report:
@@ -316,15 +316,15 @@ class Search:
             with self._lock:
                 found.plant()
 
-    def _left(self, limits: Limits) -> int:
-        """Visits and evaluations that may still be begun."""
-        left = MOST
+    def _left(self, limits: Limits) -> tuple[int, int]:
+        """Visits and evaluations that are not made yet."""
+        visits = evaluations = MOST
         if not limits.infinite:
             if limits.visits is not None:
-                left = limits.visits - self.tree.counter("visits")
+                visits = limits.visits - self.tree.counter("visits")
             if limits.evaluations is not None:
-                left = min(left, limits.evaluations - self.tree.counter("evaluations"))
-        return left
+                evaluations = limits.evaluations - self.tree.counter("evaluations")
+        return visits, evaluations
 
     def _limit(self, limits: Limits, deadline: float | None) -> str:
         """The limit that has been met, or an empty string."""
@@ -367,18 +367,19 @@ class Search:
             best = order(edges, self.params)[0]
             return is_finished(tree, line_of(tree, best, edges, self.params))
 
-    def _uniform_step(self) -> Callable[[int, float | None], str]:
+    def _uniform_step(self) -> Callable[[int, int, float | None], str]:
         """A slice of search without an evaluator, all compiled."""
         # A position may take ten milliseconds where the rules are not compiled.
         least = 64 if isinstance(self.rules, KernelRules) else 1
         enough = 4 * least
         batch = self._batches[0]
 
-        def step(left: int, deadline: float | None) -> str:
+        def step(visits: int, evaluations: int, deadline: float | None) -> str:
             nonlocal enough
             begun = time.perf_counter()
+            most = min(visits, evaluations)
             with self._lock:
-                _, outcome = self.tree.fill(batch, 0, self.batch_rows, left, enough)
+                _, outcome = self.tree.fill(batch, 0, self.batch_rows, most, enough)
             took = time.perf_counter() - begun
             self.phases.fill += took
             if took < SLICE_SECONDS / 2 and enough < 1 << 16:
@@ -389,7 +390,7 @@ class Search:
 
         return step
 
-    def _step(self) -> Callable[[int, float | None], str]:
+    def _step(self) -> Callable[[int, int, float | None], str]:
         """Fill a batch and give it away, or wait for the oldest one and take its answer.
 
         A batch that could not be filled is kept while the evaluator has another to work on: its
@@ -398,11 +399,14 @@ class Search:
         free = self._free = deque(self._batches)
         ended = ""
 
-        def step(left: int, deadline: float | None) -> str:
+        def step(visits: int, evaluations: int, deadline: float | None) -> str:
             nonlocal ended
             size = min(self.batch_rows, self.params.leaves_at(self.tree.visits_at_root()))
             batch = free[0]
-            most = left - self._rows - sum(flight.rows for flight in self._flights)
+            under_way = sum(flight.rows for flight in self._flights)
+            # Ends of games are visits and no evaluations: they leave the batch as it is.
+            size = min(size, evaluations - under_way)
+            most = visits - self._rows - under_way
             has_room = len(self._flights) < self.max_flights and self._rows < size
             if has_room and most > 0 and not ended:
                 begun = time.perf_counter()
@@ -411,7 +415,7 @@ class Search:
                 self.phases.fill += time.perf_counter() - begun
                 if outcome != ENOUGH:
                     ended = self._ending(outcome)
-            full = self._rows >= size and len(self._flights) < self.max_flights
+            full = 0 < self._rows >= size and len(self._flights) < self.max_flights
             if full or (self._rows and not self._flights):
                 rows, self._rows = self._rows, 0
                 job = self._pipeline.submit(self._planes(batch, rows))

@@ -525,6 +525,21 @@ def test_slow_rules_are_asked_for_a_visit_at_first(
     assert asked[1] <= 4  # the first is the root's own
 
 
+def test_ends_of_games_leave_the_last_batches_whole(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules]
+) -> None:
+    """A limit of evaluations is none of visits, some of which end by repetition here."""
+    net = Counting(Encoder(rules_of("xiangqi").spec))
+    fen = "2bak4/9/9/9/9/9/9/9/4A4/4KAB2 w - - 0 1"
+    search = make_search("xiangqi", fen, net=net, batch_size=16, batch_growth=0.0)
+    report = search.run(Limits(evaluations=1))
+    assert net.sizes == [1]
+    report = search.run(Limits(evaluations=960))
+    assert report.terminals > 20
+    assert report.evaluations == 960
+    assert set(net.sizes[3:-1]) == {16}  # the tree is too narrow for the first
+
+
 def test_a_net_of_another_shape(rules_of: Callable[[str], Rules]) -> None:
     rules, other = rules_of("crazyhouse"), Encoder(rules_of("xiangqi").spec)
     with pytest.raises(DataError, match="takes planes"):
