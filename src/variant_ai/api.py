@@ -307,7 +307,7 @@ class Engine:
     ) -> Iterator[Analysis]:
         """What is known every `interval` seconds while the search runs, and in the end.
 
-        Without a limit it goes on until the loop over it is left.
+        Without a limit it goes on until the loop over it is left, or nothing is left to find out.
         """
         from variant_ai.core.search.limits import Limits
 
