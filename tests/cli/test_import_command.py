@@ -68,6 +68,19 @@ def test_a_list_of_an_earlier_import_does_not_stay(tmp_path: Path, store: Path) 
     assert not Path(f"{store}.skipped.jsonl").exists()
 
 
+def test_appending_leaves_the_list_of_what_was_skipped_before(tmp_path: Path, store: Path) -> None:
+    path, listed = tmp_path / "a.pgn", Path(f"{store}.skipped.jsonl")
+    path.write_text(_games(1) + "\n1. e4 Ke5 *\n")
+    assert _import(path, "-o", store).exit_code == 0
+    before = listed.read_text()
+    other = tmp_path / "b.pgn"
+    other.write_text(_games(2))
+    assert _import(other, "-o", store, "--append").exit_code == 0
+    assert listed.read_text() == before
+    assert _import(path, "-o", store, "--append").exit_code == 0
+    assert listed.read_text() == before + before
+
+
 def test_the_account_as_json(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(3))

@@ -131,6 +131,12 @@ def test_a_file_without_games_and_a_number_too_high(games: Path, tmp_path: Path)
     assert "no game was read" in analyse(str(empty), ok=False).output
 
 
+def test_bench_of_a_finished_game() -> None:
+    words = ["bench", "-V", "crazyhouse", "--evaluator", "uniform", "-n", "10", "--fen"]
+    done = run(*words, "7k/5Q2/6K1/8/8/8/8/8[] b - - 0 1", ok=False)
+    assert "Error: the game is over: stalemate" in done.stderr
+
+
 def test_bench_reports_every_rate() -> None:
     args = ("bench", "-V", "xiangqi", "--evaluator", "random", "-n", "300", "--seconds", "0.3")
     said = json.loads(run(*args, "--batch", "8", "--json").stdout)

@@ -199,6 +199,21 @@ def test_a_variant_of_slow_rules_is_resumed(folder: Path) -> None:
     assert "Traceback" not in again.output
 
 
+def test_evaluate_draws_its_sample_by_the_seed(folder: Path) -> None:
+    games = made_store(folder / "seeds.store", "xiangqi")
+    run = folder / "seeds"
+    succeed("train", "-V", "xiangqi", "--data", games, "--net", "alphazero-8v-map", *TINY,
+            "--steps", 2, "--split", "game:0.3", "--run", run)  # fmt: skip
+    losses = [
+        json.loads(succeed("evaluate", run, "--limit", 5, "--seed", seed, "--json").stdout)["nets"][
+            str(run)
+        ]["policy_loss"]
+        for seed in (1, 1, 2, 3)
+    ]
+    assert losses[0] == losses[1]
+    assert len(set(losses)) > 1
+
+
 def test_so_many_epochs_as_were_asked_for(folder: Path) -> None:
     """Also of the sample, which is otherwise trained on for a few minutes."""
     run = folder / "epochs"

@@ -430,6 +430,31 @@ def test_stalemates_of_the_module_are_positions() -> None:
         assert client.ask(f"position fen {STALEMATE} - - 0 1") == []
 
 
+def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_named(
+    tmp_path: Path,
+) -> None:
+    from variant_ai.core.engine.models import model_places
+    from variant_ai.core.engine.workshop import Workshop
+    from variant_ai.plugins import registry
+    from variant_ai.specs.index import builtin_specs
+
+    said: list[str] = []
+    workshop = Workshop(
+        builtin_specs(), "crazyhouse", registry, models_of=lambda name: model_places(name, None)
+    )
+    settings = {
+        "model": str(tmp_path / "gone.onnx"),
+        "evaluator": "onnx",
+        "device": "cpu",
+        "precision": None,
+        "threads": 1,
+        "batch": 4,
+    }
+    evaluator = workshop.evaluator(registry().variant("crazyhouse"), settings, said.append)
+    assert evaluator.name != "uniform"
+    assert any("crazyhouse/model.onnx instead" in text for text in said)
+
+
 def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Path) -> None:
     from protocol_client import model_file
 

@@ -114,6 +114,15 @@ def test_sparing_leaves_layers_in_fp32(small, samples) -> None:  # type: ignore[
     assert len(quantise.sums(model)) == 2  # one for each block
 
 
+def test_the_file_it_is_made_of_is_not_written_over(small, samples) -> None:  # type: ignore[no-untyped-def]
+    before = small.onnx.read_bytes()
+    with pytest.raises(DataError, match="is the fp32 file itself"):
+        write_fp16(small.onnx, small.onnx, small.spec, samples)
+    with pytest.raises(DataError, match="is the fp32 file itself"):
+        write_int8(small.onnx, small.onnx, small.spec, samples, samples)
+    assert small.onnx.read_bytes() == before
+
+
 def test_fp16(small, samples, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "small-fp16.onnx"
     reduced = write_fp16(small.onnx, path, small.spec, samples)
