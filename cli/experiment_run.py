@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import shlex
 import shutil
@@ -23,6 +22,7 @@ from variant_ai.cli.common import (
     print_json,
     print_table,
 )
+from variant_ai.cli.experiment_measure import RESULTS, measure
 
 if TYPE_CHECKING:
     from variant_ai.core.train.comparison import ArmRuns, Table
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 OWN = ("run", "resume", "json", "seed", "time", "help")
 """Options of commands that an experiment says in other words."""
-CONFIG, RESULTS = "config.json", "results.json"
-RECORD, REPORT, CURVES, MEASURED = "experiment.json", "report.md", "curves.png", "measured.json"
+CONFIG = "config.json"
+RECORD, REPORT, CURVES = "experiment.json", "report.md", "curves.png"
 
 
 @click.command(
@@ -124,7 +124,7 @@ def run(
             if stopped:
                 note(f"Stopped. The same command goes on in {target}.")
                 context.exit(EXIT_INTERRUPTED)
-        done = _measure(experiment, done, places, target, lock)
+        done = measure(experiment, done, places, target, lock)
     table = _report(experiment, file, scale, done, target, publish)
     if as_json:
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
@@ -376,61 +376,6 @@ def _has_begun(folder: Path) -> bool:
     if folder.is_dir():
         shutil.rmtree(folder)
     return False
-
-
-def _measure(
-    experiment: Experiment,
-    arms: Sequence[ArmRuns],
-    places: Mapping[str, Path],
-    target: Path,
-    lock: Any,
-) -> list[ArmRuns]:
-    """All nets on the stores of `measure`; what is known is not measured again."""
-    import dataclasses
-
-    from variant_ai.cli.experiment_child import child_json
-
-    path = target / MEASURED
-    known: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-    # What was measured belongs to a net, a store and the words of the command, not to a folder.
-    now = {str(folder): _identity(folder) for arm in arms for folder in arm.folders}
-    for title, store in experiment.measure.items():
-        with places[store].open("rb") as file:
-            data = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-        known[title] = {
-            net: said
-            for net, said in known.get(title, {}).items()
-            if said.get("of") == [now.get(net), data]
-        }
-        nets = [
-            str(folder)
-            for arm in arms
-            for folder in arm.folders
-            if str(folder) not in known.get(title, {})
-        ]
-        if not nets:
-            continue
-        note(f"measuring {len(nets)} nets on {title}")
-        more = [word for net in nets[1:] for word in ("--model", net)]
-        words = ["evaluate", nets[0], str(places[store]), *more, "-V", experiment.variant, "--json"]
-        said = child_json(words, lock)
-        known[title].update({net: {**said["nets"][net], "of": [now[net], data]} for net in nets})
-        path.write_text(json.dumps(known))
-    return [
-        dataclasses.replace(
-            arm,
-            measured={
-                title: [nets[str(folder)] for folder in arm.folders if str(folder) in nets]
-                for title, nets in known.items()
-            },
-        )
-        for arm in arms
-    ]
-
-
-def _identity(run: Path) -> str:
-    """Of the net of a finished run."""
-    return hashlib.sha256((run / RESULTS).read_bytes()).hexdigest()[:16]
 
 
 # --- telling it ----------------------------------------------------------------------------------
