@@ -73,6 +73,13 @@ class Game:
             game.push_uci(text)
         return game
 
+    def copy(self) -> Game:
+        """A game of its own with the same moves."""
+        copy = Game(self.rules, self.rules.fen(self.positions[0]), judge=self.judge)
+        for move in self.moves:
+            copy.push(move)
+        return copy
+
     @property
     def position(self) -> Position:
         """The position after the last move, shape (1,)."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from variant_ai.core.rules.game import Game
 from variant_ai.core.search.choice import choose, move_policy, pv_adjusted, ranking
 from variant_ai.core.search.edges import Edges
 from variant_ai.core.search.params import SearchParams
@@ -13,6 +14,8 @@ from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.core.search.tree import Tree
 
 LONGEST = 200
+VISITS_A_PLY = 500
+"""Visits for each ply of a depth asked for, after which a line that ends by itself will do."""
 
 
 def order(edges: Edges, params: SearchParams) -> list[int]:
@@ -51,18 +54,20 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
     return line
 
 
-def is_finished(tree: Tree, line: Sequence[tuple[int, int]]) -> bool:
-    """Whether a line of `line_of` ends with the game, or with a position that came before."""
-    assert tree.game is not None
-    position = tree.game.position
-    keys = [int(position["key"][0])]
-    for move, _ in line:
-        position = tree.rules.play(position, move)
-        keys.append(int(position["key"][0]))
-    child = line[-1][1]
-    if child and int(tree.arrays.nodes[child]["count"]) == 0:
+def is_deep(game: Game, report: Report, depth: int) -> bool:
+    """Whether the best line has `depth` plies; or, after VISITS_A_PLY visits for each, never will,
+    since it ends the game or comes to a position again."""
+    if report.seldepth >= depth:
         return True
-    return keys[-1] in keys[:-1] or tree.game.times_seen(keys[-1]) > 0
+    if report.visits < depth * VISITS_A_PLY:
+        return False
+    position = game.position
+    keys: set[int] = set()
+    for move in report.lines[0].pv:
+        keys.add(int(position["key"][0]))
+        position = game.rules.play(position, move)
+    last = int(position["key"][0])
+    return last in keys or game.times_seen(last) > 0 or game.rules.outcome(position) is not None
 
 
 def visited_moves(edges: Edges, allowed: Sequence[int] | None) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ from variant_ai.core.search.answer import check_answer, check_shape
 from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.descend import FULL, STUCK
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.lines import is_finished, line_of, make_report, order, visited_moves
+from variant_ai.core.search.lines import is_deep, make_report, visited_moves
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline, streams
 from variant_ai.core.search.report import Phases, Report
@@ -35,8 +35,6 @@ from variant_ai.specs.schema import VariantSpec
 
 MOST = 1 << 62
 SLICE_SECONDS = 0.004
-VISITS_A_PLY = 500
-"""Visits for each ply of a depth that is asked for, after which a line that ends by itself will do."""
 """How long the tree thread may hold the tree without looking up."""
 
 
@@ -122,7 +120,7 @@ class Search:
         game = self.game
         if move not in game.legal_moves():
             raise MoveError(f"move {move} is not legal (FEN {game.fen()})")
-        after = copied(game)
+        after = game.copy()
         after.push(move)
         self.set_game(after)
 
@@ -347,25 +345,12 @@ class Search:
                 return "one move"
         if limits.depth is not None or limits.mate is not None:
             report = self.report()
-            if limits.depth is not None and (
-                report.seldepth >= limits.depth or self._is_as_deep_as_it_gets(limits.depth)
-            ):
+            if limits.depth is not None and is_deep(self.game, report, limits.depth):
                 return "depth"
             mate = report.lines[0].mate_in
             if limits.mate is not None and mate is not None and 0 < mate <= limits.mate:
                 return "mate"
         return ""
-
-    def _is_as_deep_as_it_gets(self, depth: int) -> bool:
-        """Whether the line to be played ends the game or repeats a position after so many visits that
-        it would not get as deep as was asked for."""
-        tree = self.tree
-        if tree.counter("visits") < depth * VISITS_A_PLY:
-            return False
-        with self._lock:
-            edges = tree.edges(tree.root)
-            best = order(edges, self.params)[0]
-            return is_finished(tree, line_of(tree, best, edges, self.params))
 
     def _uniform_step(self) -> Callable[[int, int, float | None], str]:
         """A slice of search without an evaluator, all compiled."""
@@ -376,8 +361,7 @@ class Search:
 
         def step(visits: int, evaluations: int, deadline: float | None) -> str:
             nonlocal enough
-            begun = time.perf_counter()
-            most = min(visits, evaluations)
+            most, begun = min(visits, evaluations), time.perf_counter()
             with self._lock:
                 _, outcome = self.tree.fill(batch, 0, self.batch_rows, most, enough)
             took = time.perf_counter() - begun
@@ -401,11 +385,11 @@ class Search:
 
         def step(visits: int, evaluations: int, deadline: float | None) -> str:
             nonlocal ended
-            size = min(self.batch_rows, self.params.leaves_at(self.tree.visits_at_root()))
             batch = free[0]
             under_way = sum(flight.rows for flight in self._flights)
             # Ends of games are visits and no evaluations: they leave the batch as it is.
-            size = min(size, evaluations - under_way)
+            enough = self.params.leaves_at(self.tree.visits_at_root())
+            size = min(self.batch_rows, enough, evaluations - under_way)
             most = visits - self._rows - under_way
             has_room = len(self._flights) < self.max_flights and self._rows < size
             if has_room and most > 0 and not ended:
@@ -511,11 +495,3 @@ class Search:
             rng=rng,
             pv=pv,
         )
-
-
-def copied(game: Game) -> Game:
-    """A game of its own with the same moves."""
-    copy = Game(game.rules, game.rules.fen(game.positions[0]), judge=game.judge)
-    for move in game.moves:
-        copy.push(move)
-    return copy

@@ -226,9 +226,7 @@ class Tree:
         g = self.arrays
         if g.nodes[self.root]["proof"] == UNPROVEN:
             return
-        line = Game(game.rules, game.rules.fen(game.positions[0]), judge=game.judge)
-        for move in game.moves:
-            line.push(move)
+        line = game.copy()
         nodes = [self.root]
         for move, child in self.proven_line(self.root):
             line.push(move)
