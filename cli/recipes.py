@@ -188,15 +188,16 @@ def make_request(
             options["net"], size = SAMPLE_NET, {**SAMPLE_SIZE, **size}
             options["batch"] = options["batch"] or SAMPLE_BATCH
     if options["start_from"] == PACKAGED and not PACKAGED.exists():
-        options["start_from"] = _packaged_net(spec)
+        options["start_from"] = _packaged_net(spec, registry().path(name))
     request = TrainRequest(spec=spec, stores=stores, weights=weights, size=size, **options)
     return request, registry().rules(spec)
 
 
-def _packaged_net(spec: VariantSpec) -> Path:
+def _packaged_net(spec: VariantSpec, file: Path) -> Path:
+    """The net an engine would play with: the user's own, one beside the spec, the variant's."""
     from variant_ai.core.engine.models import model_places
 
-    places = model_places(spec.variant, None)
+    places = model_places(spec.variant, file)
     for path in places:
         if path.is_file():
             return path

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_NODES = 800
 MOST_PRIORITY = 1e300
+"""What a double holds; JSON's numbers have no end."""
 LOOK = 0.2
 """Seconds between two looks at whether a query was stopped, beside the stop itself."""
 FIELDS = {
@@ -238,13 +239,15 @@ def check(given: Any) -> dict[str, Any]:
         raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     priority = words.get("priority", 0)
-    if isinstance(priority, int | float) and not -MOST_PRIORITY <= priority <= MOST_PRIORITY:
-        raise DataError(f"priority: a number of at most {MOST_PRIORITY:.0e} either way is expected")
+    is_number = isinstance(priority, int | float) and not isinstance(priority, bool)
+    if not is_number or not -MOST_PRIORITY <= priority <= MOST_PRIORITY:
+        raise DataError(
+            f"priority: {json.dumps(priority)[:60]} where a number is expected, of at most "
+            f"{MOST_PRIORITY:.0e} either way"
+        )
     if "action" in words:
         if words["action"] not in ACTIONS:
             raise DataError(f"unknown action {words['action']!r}; there are {', '.join(ACTIONS)}")
-        if isinstance(priority, bool) or not isinstance(priority, int | float):
-            raise DataError(f"priority: {json.dumps(priority)[:60]} where a number is expected")
         return words
     for name, value in words.items():
         if name not in FIELDS:

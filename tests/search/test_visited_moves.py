@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from conftest import MakeSearch
 
 from variant_ai.core.search.edges import Edges
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.lines import visited_moves
+from variant_ai.core.search.search import Search
+
+MakeSearch = Callable[..., Search]
 
 
 def edges(visits: list[int], mates: list[int] | None = None) -> Edges:
