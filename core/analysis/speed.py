@@ -30,7 +30,7 @@ from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.inference.measure import random_planes
 from variant_ai.core.rules.cache import Number, Record, njit
 from variant_ai.core.rules.ends import end_of
-from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.game import Game, load_judge
 from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.play import play_into
@@ -211,6 +211,7 @@ def measure(
     rules = game.rules
     # the first batches of a search are smaller; what is asked is how fast whole ones are
     params = params.replace(batch_growth=0.0)
+    load_judge(rules)  # a quarter of a second that an engine spends before it plays
     search = Search(rules.spec, evaluator, params, rules=rules)
     speed, phases = Speed(), Phases()
     alone, alone_processor, asked = 0.0, 0.0, 0

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ from variant_ai.specs.schema import VariantSpec
 
 MOST = 8
 """Workers started unless more are asked for."""
+SOON = 0.03
+"""Seconds in which questions asked together should be answered."""
 _START = "from variant_ai.core.rules.workers import work; work()"
 
 
@@ -57,7 +60,7 @@ def look_ahead(rules: Rules, position: Position, move: int) -> Ahead:
 
 
 class RulesWorkers:
-    """Workers of one spec, started at the first question. Safe in any thread."""
+    """Workers of one spec, started by `start` or at the first question. Safe in any thread."""
 
     def __init__(self, spec: VariantSpec, count: int) -> None:
         """count: how many; with 0 nobody answers."""
@@ -66,6 +69,28 @@ class RulesWorkers:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._closing: weakref.finalize[Any, Any] | None = None
+        self._pace = SOON
+        """Seconds that a worker takes for an answer, as the last ones were."""
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._processes)
+
+    @property
+    def at_once(self) -> int:
+        """Questions that are answered within `SOON`, one for each worker at least."""
+        return self.count * max(int(SOON / self._pace), 1)
+
+    def start(self) -> None:
+        """Start the workers and wait until they have loaded the rules: most of a second that would
+        fall into the first search."""
+        with self._lock:
+            if not self._processes and self.count:
+                try:
+                    self._start()
+                    self._answers(())
+                except (OSError, EOFError, pickle.UnpicklingError) as error:
+                    self._give_up(error)
 
     def ask(self, questions: Sequence[tuple[Position, int]]) -> list[Ahead | None]:
         """`look_ahead` of each position (1,) and legal move; None where nobody has answered."""
@@ -75,7 +100,9 @@ class RulesWorkers:
         with self._lock:
             try:
                 self._start()
+                begun = time.perf_counter()
                 parts = self._answers(questions)
+                self._pace = (time.perf_counter() - begun) / len(parts[0])
             except (OSError, EOFError, pickle.UnpicklingError) as error:
                 self._give_up(error)
                 return silence

@@ -29,16 +29,15 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
 
     It ends where nothing was visited, where the game ends, and where a position comes again.
     """
-    rules = tree.rules
     assert tree.game is not None
     position = tree.game.position
-    fold = rules.spec.rules.repetition.fold
+    fold = tree.rules.spec.rules.repetition.fold
     seen: set[int] = set()
     line: list[tuple[int, int]] = []
     while len(line) < LONGEST:
         move, child = int(edges.moves[edge]), int(edges.children[edge])
         line.append((move, child))
-        position = rules.play(position, move)
+        position = tree.after(position, move, child)
         key = int(position["key"][0])
         if child == 0 or key in seen or tree.game.times_seen(key) + 1 >= fold:
             break

@@ -137,6 +137,10 @@ class Pipeline:
             if not self._stopped:
                 self._wake.wait(seconds)
 
+    def goes_on(self, deadline: float | None) -> bool:
+        """Whether neither `stop` nor the deadline has come."""
+        return not (self._stopped or (deadline is not None and time.perf_counter() >= deadline))
+
     @property
     def stopped(self) -> bool:
         return self._stopped

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,12 +305,9 @@ class Search:
         """The proof that ended the search need not be of the shortest win: look for that one."""
         patient = limits.infinite or limits.mate is not None
         positions = POSITIONS * (PATIENT if patient else 1)
-
-        def goes_on() -> bool:
-            late = deadline is not None and time.perf_counter() >= deadline
-            return not (late or self._pipeline.stopped)
-
-        found = self.tree.shorten(positions, self._allowed, goes_on)
+        found = self.tree.shorten(
+            positions, self._allowed, partial(self._pipeline.goes_on, deadline)
+        )
         if found:
             with self._lock:
                 found.plant()
@@ -362,8 +360,9 @@ class Search:
         def step(visits: int, evaluations: int, deadline: float | None) -> str:
             nonlocal enough
             most, begun = min(visits, evaluations), time.perf_counter()
+            goes_on = partial(self._pipeline.goes_on, deadline)
             with self._lock:
-                _, outcome = self.tree.fill(batch, 0, self.batch_rows, most, enough)
+                _, outcome = self.tree.fill(batch, 0, self.batch_rows, most, enough, goes_on)
             took = time.perf_counter() - begun
             self.phases.fill += took
             if took < SLICE_SECONDS / 2 and enough < 1 << 16:
@@ -394,11 +393,16 @@ class Search:
             has_room = len(self._flights) < self.max_flights and self._rows < size
             if has_room and most > 0 and not ended:
                 begun = time.perf_counter()
+                goes_on = partial(self._pipeline.goes_on, deadline)
                 with self._lock:
-                    self._rows, outcome = self.tree.fill(batch, self._rows, size, most)
+                    self._rows, outcome = self.tree.fill(
+                        batch, self._rows, size, most, None, goes_on
+                    )
                 self.phases.fill += time.perf_counter() - begun
                 if outcome != ENOUGH:
                     ended = self._ending(outcome)
+                if not goes_on():
+                    return ""
             full = 0 < self._rows >= size and len(self._flights) < self.max_flights
             if full or (self._rows and not self._flights):
                 rows, self._rows = self._rows, 0

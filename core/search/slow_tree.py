@@ -73,6 +73,9 @@ class SlowTree(Tree):
         self._lacking = 0
         self._line: list[Position] = []
         super().__init__(encoder, rules, params)
+        workers = workers_of(rules)
+        if workers is not None:
+            workers.start()
 
     def _new_tables(self) -> np.ndarray:
         self.settings[0]["enhance"] = 0
@@ -90,6 +93,10 @@ class SlowTree(Tree):
     def set_game(self, game: Game) -> bool:
         self._ahead.clear()  # nodes are about to be freed, and their numbers given to others
         return super().set_game(game)
+
+    def after(self, position: Position, move: int, child: int) -> Position:
+        known = self._positions.get(child) if child else None
+        return super().after(position, move, child) if known is None else known
 
     def close(self) -> None:
         workers = workers_of(self.rules)
@@ -130,7 +137,13 @@ class SlowTree(Tree):
         """Nobody looks: at so many positions nobody would wait for the answer."""
 
     def fill(
-        self, batch: Batch, first: int, end: int, most: int, enough: int | None = None
+        self,
+        batch: Batch,
+        first: int,
+        end: int,
+        most: int,
+        enough: int | None = None,
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> tuple[int, int]:
         assert self.game is not None
         made, outcome = 0, ENOUGH
@@ -138,6 +151,8 @@ class SlowTree(Tree):
         while True:
             row, collided, done = first, 0, 0
             while row < end and made < most and collided < size and done < DONE_AT_ONCE:
+                if not goes_on():
+                    break
                 self._lacking = min(end - row, most - made)
                 outcome = self._descend(batch.paths, row)
                 length = int(self.trip["length"])
@@ -170,7 +185,7 @@ class SlowTree(Tree):
                 return row, outcome
             zeros = np.zeros((row, self.encoder.actions), np.float32)
             self.complete(batch, 0, row, np.zeros(row, np.float32), zeros, None)
-            if outcome != ENOUGH or self.solved or made >= min(enough, most):
+            if outcome != ENOUGH or self.solved or made >= min(enough, most) or not goes_on():
                 return 0, outcome
 
     def _descend(self, path: np.ndarray, row: int) -> int:
@@ -249,8 +264,9 @@ class SlowTree(Tree):
         if (node, move) not in self._ahead:
             if len(self._ahead) > MOST_AHEAD:
                 self._ahead.clear()
-            wanted = max(self._lacking, workers.count)
-            ways = [way for way in self._foretell(min(wanted, FORETOLD)) if way not in self._ahead]
+            # a search that is told to stop waits for the answers: so many that come soon
+            wanted = min(max(self._lacking, workers.count), workers.at_once, FORETOLD)
+            ways = [way for way in self._foretell(wanted) if way not in self._ahead]
             told = workers.ask([(self._position_of(parent), move) for parent, move in ways])
             self._ahead.update(
                 (way, answer) for way, answer in zip(ways, told, strict=True) if answer is not None

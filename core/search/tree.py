@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
-from variant_ai.core.rules.fairy import FairyRules
-from variant_ai.core.rules.game import CycleJudge, Game
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.giving_check import new_checks, new_trial
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import KernelRules
 from variant_ai.core.rules.movegen import new_moves, new_work
-from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.rules.tables import Tables
-from variant_ai.core.rules.verdicts import idle_winner
 from variant_ai.core.search.batch import Batch, abandon, complete, fill, new_batch
+from variant_ai.core.search.chases import Chases
 from variant_ai.core.search.descend import ASK, TRIP, Bench, Trail, make_node
 from variant_ai.core.search.edges import Edges, edge_arrays, edges_of
 from variant_ai.core.search.nodes import (
@@ -34,7 +32,6 @@ from variant_ai.core.search.nodes import (
     MARKING,
     MATES,
     OPEN,
-    REPEATS,
     SORTED,
     SWEEPING,
     TABLE_SHARE,
@@ -49,7 +46,7 @@ from variant_ai.core.search.nodes import (
 )
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.priors import EXPANDER, decode_priors
-from variant_ai.core.search.repetition import cycle_key, judged_place, new_judged, past_of
+from variant_ai.core.search.repetition import past_of
 from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.settings import compile_settings
 from variant_ai.core.search.shortest import Gardener
@@ -78,8 +75,7 @@ class Tree:
         self._moves: list[int] = []
         """Of the game when it was set: its owner may play on it."""
         self._start: Position | None = None
-        self._judged = new_judged()
-        self._judge: CycleJudge | None = None
+        self._chases = Chases(rules)
         self.trail = self._new_trail(None)
         """Of the present game and search; replaced by `set_game` and `prepare_root`."""
         self.bench: Bench = Bench(np.zeros(1, EXPANDER), new_checks(), new_trial())
@@ -107,8 +103,7 @@ class Tree:
         share(self.arrays, np.int64(self.root))
         begin_reclaim(self.arrays)
         self.finish_reclaim()
-        cycle_key(self.trail.line, np.int64(0), np.int64(0))
-        judged_place(self._judged, np.uint64(0))
+        self._chases.warm_up(self.trail)
         self._warm_up_seeking()
         self.forget()
 
@@ -123,7 +118,7 @@ class Tree:
         if not kept:
             clear(self.arrays)
             self.root = 0
-            self._judged[:] = new_judged()
+            self._chases.forget()
         self.game = game
         self._moves, self._start = list(game.moves), game.positions[0].copy()
         self.trail = self._new_trail(game)
@@ -133,6 +128,10 @@ class Tree:
         if kept and self.params.deterministic:
             self.finish_reclaim()
         return kept
+
+    def after(self, position: Position, move: int, child: int) -> Position:
+        """The position after a move that leads to the node `child`, or to none (0)."""
+        return self.rules.play(position, move)
 
     def judge_chases(self, on: bool) -> None:
         """See `Search.judge_chases`."""
@@ -159,7 +158,7 @@ class Tree:
         return Trail(
             line=line,
             past=past_of(keys),
-            judged=self._judged,
+            judged=self._chases.judged,
             root_priors=_NOTHING,
             no_priors=_NOTHING,
             trip=trip,
@@ -349,10 +348,17 @@ class Tree:
     # --- the search ------------------------------------------------------------------------------
 
     def fill(
-        self, batch: Batch, first: int, end: int, most: int, enough: int | None = None
+        self,
+        batch: Batch,
+        first: int,
+        end: int,
+        most: int,
+        enough: int | None = None,
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> tuple[int, int]:
         """Gather leaves: (row behind the last, outcome), see `batch.fill`. ASK: chases were judged,
-        which took milliseconds, and there is more to gather. `enough`: the evaluator is uniform."""
+        which took milliseconds, and there is more to gather. `enough`: the evaluator is uniform.
+        `goes_on` is asked before each descent that takes milliseconds, and ends them."""
         made = 0
         for _ in range(ASKED_AT_ONCE):
             before = int(self.arrays.state[0]["visits"])
@@ -373,7 +379,8 @@ class Tree:
             row, outcome = int(result) >> 3, int(result) & 7
             if outcome != ASK:
                 return row, outcome
-            self._ask(batch)
+            assert self.game is not None
+            self._chases.ask(self.trail, self.arrays, batch.paths, list(self.game.moves))
             made += int(self.arrays.state[0]["visits"]) - before + max(row - first, 0)
             first = row
         return first, ASK
@@ -417,39 +424,6 @@ class Tree:
     def abandon(self, batch: Batch, first: int, end: int) -> None:
         """Undo rows `first` to `end`."""
         abandon(self.arrays, batch, np.int64(first), np.int64(end))
-
-    def _ask(self, batch: Batch) -> None:
-        """Have the chase of the cycle that a descent met judged, and keep the verdict."""
-        assert self.game is not None
-        trail, trip, g = self.trail, self.trail.trip[0], self.arrays
-        first, last, row = int(trip["cycle"]), int(trip["cycle_end"]), int(trip["row"])
-        moves = list(self.game.moves)
-        for depth in range(int(trip["length"]) + 1):
-            node, edge = batch.paths[row, :, depth].tolist()
-            moves.append(int(edge_arrays(g, node)[0][edge]))
-        spec, types = self.rules.spec, self.rules.types
-        cycle = [uci(types, spec.board.files, move) for move in moves[first:last]]
-        if first >= int(trip["root_at"]):  # the second occurrence: it goes round to the full fold
-            cycle *= spec.rules.repetition.fold - 1
-        if self._judge is None:
-            self._judge = FairyRules(spec)
-        fen = self.rules.fen(trail.line[first : first + 1].copy())
-        verdict = self._judge.judge_cycle(fen, cycle)
-        side = int(trail.line[last]["side"])
-        winner = idle_winner(spec, side)
-        if verdict is not None and verdict.reason == "perpetual chase":
-            winner = verdict.winner
-        if 2 * np.count_nonzero(self._judged["used"]) >= len(self._judged):
-            self._judged[:] = new_judged()
-        key = np.uint64(cycle_key(trail.line, np.int64(first), np.int64(last)))
-        value = 0 if winner is None else (1 if winner == side else -1)
-        slot = g.slots[int(g.nodes[node]["slots"]) + edge]
-        if int(slot["flags"]) & REPEATS:
-            g.repeats[int(slot["repeat"])]["verdict"] = value
-        place = int(judged_place(self._judged, key))
-        self._judged[place]["key"] = key
-        self._judged[place]["used"] = 1
-        self._judged[place]["value"] = value
 
     # --- memory ----------------------------------------------------------------------------------
 

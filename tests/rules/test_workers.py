@@ -11,7 +11,7 @@ import pytest
 
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.workers import RulesWorkers, look_ahead, workers_of
+from variant_ai.core.rules.workers import SOON, RulesWorkers, look_ahead, workers_of
 from variant_ai.specs.index import builtin_specs
 from variant_ai.specs.loader import load_spec
 
@@ -96,3 +96,18 @@ def test_who_has_workers(rules: Rules) -> None:
     assert mine is not None and mine.count == 1
     assert workers_of(rules) is mine
     assert workers_of(make_rules(load_spec(builtin_specs()["chess"]))) is None
+
+
+def test_questions_that_take_long_are_asked_a_few_at_a_time(rules: Rules) -> None:
+    workers = RulesWorkers(rules.spec, 2)
+    workers.start()
+    assert workers.is_running
+    assert workers.at_once == 2  # nothing is known of their pace
+    workers.ask(questions(rules))
+    assert workers.at_once == 2 * max(int(SOON / workers._pace), 1)
+    workers._pace = 0.5
+    assert workers.at_once == 2
+    workers._pace = 0.001
+    assert workers.at_once == 60
+    workers.close()
+    assert not workers.is_running

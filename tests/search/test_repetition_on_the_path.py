@@ -99,7 +99,7 @@ def test_a_search_without_a_judge_asks_nobody(make_search: MakeSearch, judged: b
     search = make_search("xiangqi")
     search.judge_chases(judged)
     search.run(Limits(simulations=20_000))
-    assert bool(np.count_nonzero(search.tree._judged["used"])) == judged
+    assert bool(np.count_nonzero(search.tree._chases.judged["used"])) == judged
 
 
 CHASED_KING = "4k4/9/9/9/9/9/9/9/5K3/4R4 b - - 0 1"

@@ -511,14 +511,16 @@ def test_a_depth_that_no_line_reaches(make_search: MakeSearch) -> None:
 def test_slow_rules_are_asked_for_a_visit_at_first(
     make_search: MakeSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody looks at the clock within a slice, and a visit may take ten milliseconds."""
+    """Nobody sees the tree within a slice, and a visit may take ten milliseconds."""
     search = make_search("atomic")
     asked: list[int] = []
     fill = search.tree.fill
 
-    def watched(batch: object, start: int, size: int, most: int, enough: int) -> object:
+    def watched(
+        batch: object, start: int, size: int, most: int, enough: int, *rest: object
+    ) -> object:
         asked.append(enough)
-        return fill(batch, start, size, most, enough)
+        return fill(batch, start, size, most, enough, *rest)
 
     monkeypatch.setattr(search.tree, "fill", watched)
     search.run(Limits(simulations=20))

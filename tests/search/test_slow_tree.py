@@ -11,6 +11,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.workers import workers_of
 from variant_ai.core.search.batch import new_batch
 from variant_ai.core.search.limits import Limits
@@ -98,3 +99,41 @@ def test_workers_change_nothing_but_the_time(make_search: Callable[..., Search],
         assert flights == 0
         search.close()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("net", ["random", "uniform"])
+def test_stop_is_heard_in_the_middle_of_a_batch(
+    make_search: Callable[..., Search], monkeypatch: pytest.MonkeyPatch, net: str
+) -> None:
+    pytest.importorskip("pyffish")
+    search = make_search("atomic", net=net, memory_mb=16, batch_size=64, batch_growth=0.0)
+    workers_of(search.rules, 0)
+    search.run(Limits(simulations=1))  # so that a whole batch can be filled
+    ask, asked = search.rules.play, 0
+
+    def play(position: Position, move: int) -> Position:
+        nonlocal asked
+        asked += 1
+        if asked == 5:
+            search.stop()
+        return ask(position, move)
+
+    monkeypatch.setattr(search.rules, "play", play)
+    assert search.run(Limits(infinite=True)).stopped_by == "stop"
+    assert asked == 5
+    assert search.tree.arrays.nodes["flight"][search.tree.root] == 0
+
+
+def test_workers_are_ready_before_a_search_begins(make_search: Callable[..., Search]) -> None:
+    pytest.importorskip("pyffish")
+    search = make_search("atomic", memory_mb=16)
+    workers = workers_of(search.rules, 1)
+    assert workers is not None and not workers.is_running
+    search.clear()
+    assert not workers.is_running  # nobody but a new tree has them started
+    encoder = search.encoder
+    net = RandomEvaluator(encoder.shape, encoder.actions)
+    again = Search(search.rules.spec, net, search.params, rules=search.rules)
+    assert workers.is_running
+    again.close()
+    assert not workers.is_running
