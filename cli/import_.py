@@ -57,8 +57,7 @@ _EXAMPLES = examples(
 @click.option(
     "--drop-duplicates",
     is_flag=True,
-    help="Of the games read that have the same moves keep one; with --append, those that the store has "
-    "already are not looked at.",
+    help="Of games with the same start and moves keep the first; with --append, that of the store.",
 )
 @click.option("--reader", metavar="NAME", help="Read every file so, whatever it looks like.")
 @click.option("--notation", metavar="NAME", help="The moves are in this notation and no other.")
@@ -122,14 +121,20 @@ def command(
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
     with SkipList(listing, skipped is None, append) as skips, _stop_on_interrupt() as interrupted:
-        writer = StoreWriter(output, spec, mode=mode, sources=files, conditions=conditions)
+        writer = StoreWriter(
+            output,
+            spec,
+            mode=mode,
+            sources=files,
+            conditions=conditions,
+            drop_duplicates=drop_duplicates,
+        )
         with writer, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
             importer = Importer(
                 readers=chosen,
                 make_resolver=partial(make_resolver, spec, notation),
                 conditions=conditions,
-                drop_duplicates=drop_duplicates,
                 workers=workers or min(MOST_WORKERS, processors()),
                 on_skip=skips.add,
                 on_bytes=lambda size: bar.advance(task, size / 1024),

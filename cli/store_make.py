@@ -54,13 +54,15 @@ def filter_(
 
     They are written to another store; the one they come from stays as it is.
     """
+    from variant_ai.core.data.duplicates import Seen
+
     conditions = game_filter(options)
     store = open_store(path)
     kept, dropped = store.select(conditions)
     games: Indices = kept.tolist()
     if drop_duplicates:
-        games, copies = _without_duplicates(store, games, set())
-        dropped |= {"duplicate": copies} if copies else {}
+        chosen, games = games, Seen().new_of(store, games)
+        dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
     with new_writer(output, [store], replace, conditions) as writer:
         copy_games([writer], [(store, games)])
         writer.close(dropped)
@@ -87,38 +89,21 @@ def merge(
 
     Their games are written to another store in the order of the stores.
     """
+    from variant_ai.core.data.duplicates import Seen
+
     stores = [open_store(path) for path in paths]
     for store in stores[1:]:
         store.require(stores[0].spec)
     parts: list[tuple[Store, Indices]] = []
-    copies = 0
-    seen: set[bytes] = set()
+    seen = Seen()
     for store in stores:
-        games: Indices = range(len(store))
-        if drop_duplicates:
-            games, more = _without_duplicates(store, games, seen)
-            copies += more
-        parts.append((store, games))
+        parts.append((store, seen.new_of(store) if drop_duplicates else range(len(store))))
+    copies = sum(len(store) - len(games) for store, games in parts)
     dropped = {"duplicate": copies} if copies else {}
     with new_writer(output, stores, replace) as writer:
         copy_games([writer], parts)
         writer.close(dropped)
     _report_games(output, sum(len(games) for _, games in parts), dropped, as_json)
-
-
-def _without_duplicates(store: Store, games: Indices, seen: set[bytes]) -> tuple[list[int], int]:
-    """The games whose start and moves are not among the digests `seen`, which grow; how many are."""
-    from variant_ai.core.data.blocks import digest
-
-    kept = []
-    ends, starts = store.offsets, store.start_of
-    for i in games:
-        fen = (store.start_fens[starts[i]] or "").encode("utf-8", "surrogatepass")
-        key = digest(fen + b"\0" + store.codes[ends[i] : ends[i + 1]].tobytes())
-        if key not in seen:
-            seen.add(key)
-            kept.append(i)
-    return kept, len(games) - len(kept)
 
 
 @click.command(

@@ -1,16 +1,14 @@
 """Importing: files in, proven and chosen games out to a store, and an account of the rest.
 
-    files ─ sources ─ reader ─┬─ resolver ─┬─ conditions ─ duplicates ─ store
+    files ─ sources ─ reader ─┬─ resolver ─┬─ conditions ─ store
                               └─ resolver ─┘        (processes, where there is much to do)
 
-Everything flows in batches of bounded size, so memory does not grow with the input; only
-`drop_duplicates` keeps eight bytes of each game. Order is that of the files whatever the number of
-processes.
+Everything flows in batches of bounded size, so memory does not grow with the input. Order is that of
+the files whatever the number of processes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import signal
 import time
@@ -45,7 +43,8 @@ MakeResolver = Callable[[], Resolver]
 class GameSink(Protocol):
     """What games are added to: a store's writer."""
 
-    def add(self, record: GameRecord) -> None: ...
+    def add(self, record: GameRecord) -> bool | None:
+        """False: the same game was there, and is not taken twice."""
 
 
 @dataclass
@@ -88,8 +87,6 @@ class Importer:
     make_resolver: MakeResolver
     """Makes a resolver, in each process anew; picklable where `workers` is above 1."""
     conditions: GameFilter = field(default_factory=GameFilter)
-    drop_duplicates: bool = False
-    """Of games with the same start and moves keep the first."""
     workers: int = 1
     on_skip: OnSkip = lambda skip: None
     on_bytes: Callable[[int], None] = lambda size: None
@@ -103,7 +100,6 @@ class Importer:
         for a full disk; bad input is skipped and reported, never raised."""
         report = ImportReport()
         started = time.monotonic()
-        seen: set[bytes] = set()
 
         def skip(what: Skip) -> None:
             report.skipped[what.reason] += 1
@@ -115,13 +111,13 @@ class Importer:
                     skip(game)
                     continue
                 reason = self.conditions.reason(game)
-                if reason is None and self.drop_duplicates:
-                    reason = _duplicate(game, seen)
                 if reason is not None:
                     report.dropped[reason] += 1
                     continue
                 try:
-                    sink.add(game)
+                    if sink.add(game) is False:
+                        report.dropped["duplicate"] += 1
+                        continue
                 except MoveError as error:
                     where = (game.source, game.number)
                     skip(Skip("does not fit the store", *where, detail=str(error)))
@@ -230,11 +226,3 @@ def _batches(raws: Iterator[RawGame]) -> Iterator[list[RawGame]]:
             batch, plies = [], 0
     if batch:
         yield batch
-
-
-def _duplicate(game: GameRecord, seen: set[bytes]) -> str | None:
-    key = hashlib.blake2b(repr((game.start_fen, game.moves)).encode(), digest_size=8).digest()
-    if key in seen:
-        return "duplicate"
-    seen.add(key)
-    return None

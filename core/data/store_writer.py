@@ -19,6 +19,7 @@ from variant_ai import __version__
 from variant_ai.core.data import store_format as form
 from variant_ai.core.data.blocks import pack, scan, write_lock
 from variant_ai.core.data.columns import encode_json
+from variant_ai.core.data.duplicates import Seen
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.moves import Codes, GameCodec, RulesCodec, codes_hash
 from variant_ai.core.data.record import GameRecord
@@ -55,10 +56,12 @@ class StoreWriter:
         parents: Sequence[Store] = (),
         codec: GameCodec | None = None,
         shard_games: int = SHARD_GAMES,
+        drop_duplicates: bool = False,
     ) -> None:
         """`new` refuses an existing store, `replace` takes its place when closed, `append` writes
         behind it (or makes it). `sources`, `conditions` and the stores that games are copied from
-        are kept for whoever asks later; sources of the parents are sources too.
+        are kept for whoever asks later; sources of the parents are sources too. `drop_duplicates`:
+        `add` does not take a game whose start and moves the store has already.
 
         Raises DataError: exists already, of another variant or rules, damaged, written by another
         process, or a folder that cannot be written to.
@@ -83,6 +86,7 @@ class StoreWriter:
         self._file: io.FileIO | None = None
         self._end = self._blocks = self._shards = 0
         self._games = self._plies = self._pending_plies = 0
+        self._seen = Seen() if drop_duplicates else None
         with self._undone_on_error():
             self._open()
             self._write_json(form.RUN, _run(sources, conditions, parents))
@@ -123,6 +127,8 @@ class StoreWriter:
         self._before = self._end
         self._shards = len(existing.shards)
         self._games_before, self._plies_before = len(existing), existing.plies
+        if self._seen is not None:
+            self._seen.new_of(existing)
 
     def _head(self) -> dict[str, Any]:
         return {
@@ -202,8 +208,8 @@ class StoreWriter:
 
     # --- adding games --------------------------------------------------------------------------
 
-    def add(self, record: GameRecord) -> None:
-        """Add a game. Raises DataError or MoveError, and adds nothing, where it does not fit:
+    def add(self, record: GameRecord) -> bool:
+        """Add a game; False where it is a duplicate, to be dropped. Raises DataError or MoveError, and adds nothing, where it does not fit:
         another variant, a move without a code, scores or visits for other plies than it has."""
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
@@ -211,7 +217,11 @@ class StoreWriter:
         check_visits(record)
         start = self._start(record)
         codes = self.codec.encode(start, record.moves)
-        self._add(record, codes, coded(self.codec, start, record))
+        visits = coded(self.codec, start, record)
+        if self._seen is not None and not self._seen.is_new(start, codes):
+            return False
+        self._add(record, codes, visits)
+        return True
 
     def _start(self, record: GameRecord) -> str | None:
         fen = record.start_fen

@@ -93,6 +93,20 @@ def test_the_account_as_json(tmp_path: Path, store: Path) -> None:
     assert said["store"] == str(store)
 
 
+def test_duplicates_are_those_of_the_store_too(tmp_path: Path, store: Path) -> None:
+    one, two = tmp_path / "a.pgn", tmp_path / "b.pgn"
+    one.write_text(_games(2))
+    other = GAME.format(number=5).replace("Ada", "Eve")
+    shorter = other.replace(" 3. P@e4 Qd8", "")
+    two.write_text(other + "\n" + shorter + "\n" + shorter)
+    assert _import(one, "-o", store, "--drop-duplicates").exit_code == 0
+    assert len(Store(store)) == 1
+    said = json.loads(_import(two, "-o", store, "--append", "--drop-duplicates", "--json").stdout)
+    assert (said["games"], said["dropped"]) == (1, {"duplicate": 2})
+    plies = [game.plies for game in map(Store(store).game, range(len(Store(store))))]
+    assert len(plies) == 2 and plies[1] < plies[0]
+
+
 def test_chinese_games(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_bytes(RED.encode("big5"))

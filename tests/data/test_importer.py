@@ -26,7 +26,7 @@ class Sink:
         self.games: list[GameRecord] = []
         self.refuse = refuse
 
-    def add(self, record: GameRecord) -> None:
+    def add(self, record: GameRecord) -> bool | None:
         self.refuse(record)
         self.games.append(record)
 
@@ -112,14 +112,18 @@ def test_time_forfeits_and_aborted_games(tmp_path: Path) -> None:
     assert report.dropped == {"ending: time": 1, "ending: aborted": 1}
 
 
-def test_duplicates(tmp_path: Path) -> None:
+def test_games_that_the_sink_has_are_counted_as_dropped(tmp_path: Path) -> None:
     path = tmp_path / "a.pgn"
-    other = HOUSE.replace(" 9. cxd3 P@h6", "")
-    path.write_text("\n".join((HOUSE, HOUSE.replace("Ada", "Eve"), other)))
-    assert _run([path])[1].games == 3
-    games, report, _ = _run([path], drop_duplicates=True)
-    assert [game.white for game in games] == ["Ada", "Ada"]
-    assert report.dropped == {"duplicate": 1}
+    path.write_text("\n".join((HOUSE, HOUSE.replace("Ada", "Eve"))))
+
+    class OfAda(Sink):
+        def add(self, record: GameRecord) -> bool | None:
+            return super().add(record) if record.white == "Ada" else False
+
+    sink = OfAda()
+    report = _importer().run([path], sink)
+    assert [game.white for game in sink.games] == ["Ada"]
+    assert (report.games, report.dropped) == (1, {"duplicate": 1})
 
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
