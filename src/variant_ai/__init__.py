@@ -6,6 +6,7 @@ Names are imported when they are first used: `import variant_ai` costs nothing.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from variant_ai.specs.schema import VariantSpec
 
 __version__ = "0.1.0"
+
+# The onnxruntime packages for Linux and macOS report models and sessions to their maker, from the
+# moment they are loaded, unless they are told not to. Nothing here reports to anybody.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {
     "Analysis": "api",

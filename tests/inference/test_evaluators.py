@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ from variant_ai.specs import (
 
 SPEC = load_spec(builtin_specs()["xiangqi"])
 SHAPE = (28, 10, 9)
+CI_VARIABLES = ("CI", "TF_BUILD", "GITHUB_ACTIONS")
+"""Where one of them is set onnxruntime reports nothing anyway."""
 
 
 def write_model(path: Path, metadata: dict[str, str], outputs: tuple[str, str]) -> Path:
@@ -119,3 +122,28 @@ def test_openvino_is_imported_without_its_converter() -> None:
     )
     assert said.returncode == 0, said.stderr
     assert said.stdout.strip() == "[]"
+
+
+def test_nothing_is_reported_to_the_makers_of_onnxruntime(tmp_path: Path) -> None:
+    """Where it reports, it keeps an identifier of the machine in the user's cache."""
+    program = "import variant_ai, onnxruntime, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("ORT_DISABLE_TELEMETRY", *CI_VARIABLES)
+    }
+    environment |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+
+    def run(**more: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert run() == "1"
+    assert list(tmp_path.rglob("*")) == []
+    assert run(ORT_DISABLE_TELEMETRY="0") == "0"  # whoever wants to report may
