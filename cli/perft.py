@@ -48,14 +48,12 @@ class _Count:
 @click.option(
     "--engine",
     metavar="kernel|fairy|both|NAME",
-    default="kernel",
-    show_default=True,
     help="Rules engine, or one that a plugin adds; `both` compares kernel and fairy and fails at a "
-    "difference.",
+    "difference.  [default: the spec's]",
 )
 @json_option
 def command(
-    variant: str, fen: str | None, depth: int, divided: bool, engine: str, as_json: bool
+    variant: str, fen: str | None, depth: int, divided: bool, engine: str | None, as_json: bool
 ) -> None:
     """Count the sequences of legal moves of a given length.
 
@@ -67,6 +65,7 @@ def command(
     from variant_ai.specs.errors import UnknownNameError
 
     spec = load_variant(variant)
+    engine = engine or spec.rules.engine
     known = [*OWN_ENGINES, "both", *registry().rules_engines]
     if engine not in known:
         raise UnknownNameError("rules engine", engine, known)

@@ -49,6 +49,8 @@ def check(spec: VariantSpec) -> list[Issue]:
     for stage in (
         _check_pieces,
         _check_rules,
+        _check_passant,
+        _check_promotion_zones,
         _win_issues,
         check_home,
         _check_input,
@@ -119,10 +121,16 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
             yield from _betza_issues(spec, (*path, "from", zone), moves)
         yield from _zone_issues(spec, (*path, "within"), piece.within)
         yield from _zone_issues(spec, (*path, "drop"), piece.drop)
-        if piece.faces is not None and piece.faces not in spec.pieces:
-            message = unknown("piece", piece.faces, list(spec.pieces))
+        if piece.faces is not None and (piece.faces != symbol or not piece.royal):
+            message = (
+                f"{piece.faces!r}; accepted: {symbol}, on a royal piece: the two may not face each "
+                "other on an open file"
+            )
             yield Issue((*path, "faces"), message)
         if (promotes := piece.promotes) is not None:
+            if piece.royal:
+                message = f"{symbol} is royal, and a player without it has none; accepted: no word"
+                yield Issue((*path, "promotes"), message)
             yield from _zone_issues(spec, (*path, "promotes", "at"), promotes.at)
             if promotes.must not in ("where stuck", True, False):
                 yield from _zone_issues(spec, (*path, "promotes", "must"), promotes.must)
@@ -132,7 +140,7 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
 
 
 def _promotion_issues(spec: VariantSpec, symbol: str, to: tuple[str, ...]) -> Iterator[Issue]:
-    """Choices that are none: the piece itself, a second king, the same again."""
+    """Choices that are none: the piece itself, a second king, the same again, a second `+`."""
     path: Path = ("pieces", symbol, "promotes", "to")
     if not to:
         message = "an empty list leaves nothing to promote to; accepted: pieces, `captured pieces`"
@@ -142,6 +150,9 @@ def _promotion_issues(spec: VariantSpec, symbol: str, to: tuple[str, ...]) -> It
             yield Issue((*path, i), f"{letter} would promote to itself; accepted: another piece")
         elif letter in to[:i]:
             yield Issue((*path, i), f"{letter} is listed already; accepted: each piece once")
+        elif letter.startswith("+") and any(other.startswith("+") for other in to[:i]):
+            message = f"{letter} is a second choice with `+`, and a move says `+` for either"
+            yield Issue((*path, i), f"{message}; accepted: one, the others by a letter")
         elif letter in spec.pieces and spec.pieces[letter].royal:
             message = f"{letter} is royal, and nobody has two royal pieces; accepted: another piece"
             yield Issue((*path, i), message)
@@ -199,10 +210,19 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
         elif returns is not None and returns[1] not in spec.pieces:
             message = unknown("piece", returns[1], list(spec.pieces))
             yield Issue(("hands", "promoted"), message)
+        elif spec.hands.promoted == "reverts":
+            yield from _revert_issues(spec)
     words = ["captures", "drops", *spec.pieces]
     for i, word in enumerate(spec.rules.no_progress.reset):
         if word not in words:
             yield Issue(("rules", "no_progress", "reset", i), unknown("event", word, words))
+        elif word in spec.rules.no_progress.reset[:i]:
+            message = f"{word} is listed already; accepted: each event once"
+            yield Issue(("rules", "no_progress", "reset", i), message)
+    if spec.rules.insufficient_material and (spec.hands is not None or spec.rules.wins):
+        also = "hands" if spec.hands is not None else "`wins`"
+        message = f"with {also} any material may win; accepted: false"
+        yield Issue(("rules", "insufficient_material"), message)
     for i, win in enumerate(spec.rules.wins):
         for key in ("piece", "extinct"):
             letter = getattr(win, key)
@@ -219,6 +239,86 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     low, high = training.momentum
     if not 0 <= low <= high < 1:
         yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
+
+
+def _revert_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """A captured piece must tell by its letter what it promoted from."""
+    path: Path = ("hands", "promoted")
+    assert spec.hands is not None
+    origins: dict[str, str] = {}
+    for symbol, piece in spec.pieces.items():
+        for choice in promotion_choices(spec, symbol) if piece.promotes else ():
+            if choice in spec.hands.order:
+                message = (
+                    f"`reverts`, and {symbol} promotes to {choice}, which is in `order` itself"
+                )
+                yield Issue(path, f"{message}; accepted: `returns as {symbol}`, `keeps`")
+            elif origins.setdefault(choice, symbol) != symbol:
+                both = f"{origins[choice]} and {symbol}"
+                message = f"`reverts`, and nobody sees of a {choice} which of {both} it was"
+                yield Issue(path, f"{message}; accepted: `returns as {symbol}`, `keeps`")
+
+
+def _double_steps(spec: VariantSpec, symbol: str) -> frozenset[int]:
+    """Squares, in the player's view, that double steps of a piece with `passant` jump over."""
+    piece, board = spec.pieces[symbol], spec.board
+    everywhere = frozenset(range(board.files * board.ranks))
+    jumped: set[int] = set()
+    for zone, word in ((None, piece.moves), *piece.from_.items()):
+        doubles = [m for m in parse_betza(word) if m.lame and m.quiet and (m.dx, m.dy) == (0, 2)]
+        if doubles:
+            origins = everywhere if zone is None else zone_squares(zone, board)
+            jumped |= {s + board.files for s in origins}
+    return frozenset(jumped) & everywhere
+
+
+def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
+    """Nothing is captured in passing but after a lame double step straight ahead, by a capture that
+    is no quiet move, and not while promoting."""
+    files, ranks = spec.board.files, spec.board.ranks
+    passers = [symbol for symbol, piece in spec.pieces.items() if piece.passant]
+    jumped = frozenset(s for symbol in passers for s in _double_steps(spec, symbol))
+    # as the other player sees them
+    onto = frozenset((ranks - 1 - s // files) * files + s % files for s in jumped)
+    if spec.board.sides == "rotate":
+        onto = frozenset(files * ranks - 1 - s for s in jumped)
+    for symbol in passers:
+        piece, path = spec.pieces[symbol], ("pieces", symbol, "passant")
+        moves = [m for word in (piece.moves, *piece.from_.values()) for m in parse_betza(word)]
+        if not jumped:
+            message = (
+                "no piece with `passant` has a lame double step straight ahead to be taken after"
+            )
+            yield Issue(
+                path, f"{message}; accepted: `from: {{rank 2: fmnD}}` beside it, or no word"
+            )
+            return
+        if any(m.lame and m.quiet and m.dx and m.dy for m in moves):
+            message = f"a lame step of {symbol} goes askew, and has no square to be taken on"
+            yield Issue(path, f"{message}; accepted: double steps straight ahead, or no word")
+        takes = {(m.dx, m.dy) for m in moves if m.capture and m.reach == 1}
+        if takes & {(m.dx, m.dy) for m in moves if m.quiet and m.reach == 1}:
+            message = f"{symbol} captures where it also moves without capturing"
+            yield Issue(path, f"{message}, which is all it then does; accepted: no word")
+        promotes = piece.promotes
+        if promotes is not None and zone_squares(promotes.at, spec.board) & onto:
+            message = f"{symbol} may promote where it captures in passing"
+            yield Issue(
+                ("pieces", symbol, "promotes", "at"),
+                f"{message}; accepted: a zone without these squares, or no `passant`",
+            )
+
+
+def _check_promotion_zones(spec: VariantSpec) -> Iterator[Issue]:
+    for symbol, piece in spec.pieces.items():
+        promotes = piece.promotes
+        if promotes is None or isinstance(promotes.must, bool) or promotes.must == "where stuck":
+            continue
+        if not zone_squares(promotes.must, spec.board) <= zone_squares(promotes.at, spec.board):
+            message = f"{promotes.must!r} has squares that are not in `at`, {promotes.at!r}"
+            yield Issue(
+                ("pieces", symbol, "promotes", "must"), f"{message}; accepted: a part of it"
+            )
 
 
 def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
@@ -358,3 +458,8 @@ def _check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
                 squares = zone_squares(zone, spec.board)
                 if squares != mirrored(squares):
                     yield Issue(("symmetry",), f"zone {zone!r} of {letter} is not symmetric")
+    for win in spec.rules.wins:
+        if win.reaches is not None:
+            squares = zone_squares(win.reaches, spec.board)
+            if squares != mirrored(squares):
+                yield Issue(("symmetry",), f"goal {win.reaches!r} of `wins` is not symmetric")

@@ -31,7 +31,7 @@ from variant_ai.core.inference.measure import random_planes
 from variant_ai.core.rules.cache import Number, Record, njit
 from variant_ai.core.rules.ends import end_of
 from variant_ai.core.rules.game import Game, load_judge
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel import KernelRules, is_compiled
 from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.play import play_into
 from variant_ai.core.rules.position import POSITION, Position
@@ -77,7 +77,7 @@ def part_costs(game: Game, seed: int = 0) -> PartCosts:
     """Measured on positions of random play from the game's last one; processor time. Nothing but
     zeros where the rules are not compiled."""
     rules, encoder = game.rules, Encoder(game.rules.spec)
-    if not isinstance(rules, KernelRules):
+    if not is_compiled(rules):
         return PartCosts(0.0, 0.0, 0.0)
     positions, played = _sample(rules, game, seed)
     lists, work, after = new_moves(2), new_work(), np.zeros(1, POSITION)

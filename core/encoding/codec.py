@@ -18,7 +18,7 @@ from variant_ai.core.encoding import kernels
 from variant_ai.core.encoding.policy import PolicyMap
 from variant_ai.core.encoding.records import Record
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.rules.position import (
     Position,
     move_argument,
@@ -66,7 +66,7 @@ class MoveCodec:
         """Codes of a whole game from its start position. Raises MoveError naming the ply."""
         codes = np.empty(len(moves), np.uint16)
         position, done = start.copy(), 0
-        if isinstance(rules, KernelRules):
+        if is_compiled(rules):
             listed = np.ascontiguousarray(moves, np.int32)
             done = kernels.encode_game_into(rules.tables, self.record, position, listed, codes)
         for ply in range(int(done), len(moves)):
@@ -81,7 +81,7 @@ class MoveCodec:
         """Moves of a whole game from its start position. Raises MoveError naming the ply."""
         moves = np.empty(len(codes), np.int32)
         position, done = start.copy(), 0
-        if isinstance(rules, KernelRules):
+        if is_compiled(rules):
             given = np.require(codes, np.uint16, ["C", "W", "A"])
             done = kernels.decode_game_into(rules.tables, self.record, position, given, moves)
         for ply in range(int(done), len(codes)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK, attacked
 from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
-from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES
+from variant_ai.core.rules.position import MAX_SQUARES
 from variant_ai.core.rules.tables import (
     COLOUR_BOUND,
     DRAWS_DEAD_POSITIONS,
@@ -52,11 +52,13 @@ def variant_winner(t: Record, p: Record) -> Number:
 @inlined
 def has_reached(t: Record, p: Record, colour: Number) -> Truth:
     """Whether a piece of the colour stands on its goal, unattacked if that is asked for."""
-    code = 1 + t["reach_type"] + COLOUR_STRIDE * colour
     for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
         if (
             t["reach"][colour * MAX_SQUARES + square]
-            and p["board"][square] == code
+            and piece >= 0
+            and piece >> COLOUR_BIT == colour
+            and (t["reach_types"] >> (piece & TYPE_MASK)) & 1
             and not (
                 t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, np.int64(square))
             )
@@ -67,15 +69,14 @@ def has_reached(t: Record, p: Record, colour: Number) -> Truth:
 
 @inlined
 def has_type(t: Record, p: Record, colour: Number) -> Truth:
-    """Whether the colour still has a piece of the type that must not die out (-1: any)."""
-    wanted = t["extinct_type"]
+    """Whether the colour still has a piece of those that must not die out, on the board or in hand."""
+    wanted = t["extinct_types"]
+    for hand in range(t["hand_kinds"]):
+        if p["hands"][colour, hand] > 0 and (wanted >> t["hand_type"][hand]) & 1:
+            return True
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
-        if (
-            piece >= 0
-            and piece >> COLOUR_BIT == colour
-            and (wanted < 0 or piece & TYPE_MASK == wanted)
-        ):
+        if piece >= 0 and piece >> COLOUR_BIT == colour and (wanted >> (piece & TYPE_MASK)) & 1:
             return True
     return False
 

@@ -59,6 +59,7 @@ _MOVE = re.compile(
     r"(?:(?P<drop>\+?[A-Z])@|(?P<origin>[a-l][0-9]{1,2}))(?P<target>[a-l][0-9]{1,2})"
     r"(?P<suffix>[a-z+]?)"
 )
+_CELLS = re.compile(r"[0-9]+|\+?[A-Za-z*]~?")
 
 
 class FairyRules(Rules):
@@ -79,6 +80,7 @@ class FairyRules(Rules):
             )
         # move counts are read from the record: a FEN alone does not know the checks given
         self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
+        _require_board(spec, self._fairy.start_fen())
         self._without_chase = FairyVariant(
             spec.fairy, spec_settings(spec, move_count=False, chase=False)
         )
@@ -309,6 +311,17 @@ class FairyRules(Rules):
                         return True
                     break
         return False
+
+
+def _require_board(spec: VariantSpec, fen: str) -> None:
+    """Raises SpecError where Fairy-Stockfish plays the variant on another board."""
+    rows = fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")
+    width = sum(int(cell) if cell.isdigit() else 1 for cell in _CELLS.findall(rows[0]))
+    if (width, len(rows)) != (spec.board.files, spec.board.ranks):
+        raise SpecError(
+            f"variant {spec.variant!r} has a board of {spec.board.files} x {spec.board.ranks}, and "
+            f"Fairy-Stockfish plays {spec.fairy!r} on one of {width} x {len(rows)}"
+        )
 
 
 def position_key(position: Position) -> np.uint64:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NoReturn
 
-from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import (
     Position,
     new_position,
@@ -40,6 +40,7 @@ MAX_LENGTH = 1000
 MAX_CLOCK = 30_000
 MAX_MOVE_NUMBER = 1_000_000_000
 
+_IN_HAND = re.compile(r"\+?[A-Za-z]|.", re.DOTALL)
 _CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z]~?)")
 _NUMBER = re.compile(r"[0-9]{1,12}\Z")
 _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
@@ -73,6 +74,19 @@ def shorten(text: str, length: int = 120) -> str:
 @functools.lru_cache(maxsize=128)
 def _codec(types: PieceTypes) -> _Codec:
     return _Codec(types)
+
+
+def _becomes(types: PieceTypes, kind: PieceType) -> set[str]:
+    """What a piece may have promoted to, step by step."""
+    met: set[str] = set()
+    ahead = [kind.piece]
+    while ahead:
+        promotes = ahead.pop().promotes
+        if promotes is not None and promotes.to != "captured pieces":
+            more = set(promotes.to) - met
+            met |= more
+            ahead += [types.by_symbol[symbol].piece for symbol in more]
+    return met
 
 
 class _Codec:
@@ -117,10 +131,9 @@ class _Codec:
         for kind in self.types.all:
             if kind.hand >= 0:
                 self.hand_limit[kind.hand] += counts[kind.index]
-            if kind.piece.promotes and kind.piece.promotes.to != "captured pieces":
-                for symbol in kind.piece.promotes.to:  # a FEN may have lost the promotion marks
-                    if symbol in self.hand_of:
-                        self.hand_limit[self.hand_of[symbol]] += counts[kind.index]
+            for symbol in _becomes(self.types, kind):  # a FEN may have lost the promotion marks
+                if symbol in self.hand_of:
+                    self.hand_limit[self.hand_of[symbol]] += counts[kind.index]
 
     def _forced_squares(self, colour: int) -> dict[int, frozenset[int]]:
         """Squares on which a type cannot stand, because it had to promote there."""
@@ -257,7 +270,7 @@ class _Codec:
 
     def _pocket(self, pocket: str, text: str) -> tuple[list[int], list[int]]:
         hands: tuple[list[int], list[int]] = ([], [])
-        for letter in "" if pocket == "-" else pocket:
+        for letter in _IN_HAND.findall("" if pocket == "-" else pocket):
             if letter.upper() not in self.hand_of:
                 known = " ".join(self.hand_of) or "none, the variant has no hands"
                 _refuse(text, f"{letter!r} cannot be in hand; pieces in hand are {known}")
@@ -343,12 +356,16 @@ class _Codec:
         """Squares of pieces that may capture en passant on `square`."""
         turn = 1 - 2 * side
         for kind in self.types.all:
-            if kind.piece.passant:
-                for move in parse_betza(kind.piece.moves):
+            if not kind.piece.passant:
+                continue
+            for zone, word in ((None, kind.piece.moves), *kind.piece.from_.items()):
+                for move in parse_betza(word):
                     origin = self._step(square, -move.dx * turn, -move.dy * turn)
-                    captures = move.capture and move.reach == 1 and origin is not None
-                    if captures and board[origin or 0] == piece_code(kind.index, side):
-                        yield origin or 0
+                    if origin is None or not (move.capture and move.reach == 1):
+                        continue
+                    own = zone is None or self._view(origin, side) in zone_squares(zone, self.board)
+                    if own and board[origin] == piece_code(kind.index, side):
+                        yield origin
 
     def _checks_field(self, text: str, rest: list[str], position: Position) -> list[str]:
         """Take the checks field, wherever it stands, out of the rest."""

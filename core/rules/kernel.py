@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import threading
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,12 @@ _REASONS = {
 }
 _MOST_MOVES = MAX_MOVES // 2
 """Positions with more legal moves are refused when read: play could outgrow the move list."""
+
+
+def is_compiled(rules: Rules) -> TypeGuard[KernelRules]:
+    """Whether compiled code may go by the tables instead of asking: an engine that was made out of
+    the kernel may answer otherwise."""
+    return type(rules) is KernelRules
 
 
 class _Scratch(threading.local):

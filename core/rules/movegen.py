@@ -35,6 +35,7 @@ from variant_ai.core.rules.position import (
     EN_PASSANT,
     MAX_HAND_KINDS,
     MAX_SQUARES,
+    NORMAL,
     PROMOTION,
 )
 from variant_ai.core.rules.programs import (
@@ -52,6 +53,7 @@ from variant_ai.core.rules.tables import (
     CAPTURED_CHOICES,
     DROP_MATE,
     MAX_CHOICES,
+    MAY_REPEAT,
     MOST_OF_A_PIECE,
     MUST_CAPTURE,
     PER_FILE,
@@ -164,9 +166,32 @@ def moves_of(t: Record, p: Record, us: Number, ep: Number, out: Record, work: Re
         check = scan_king(t, p, 1 - us, king, work)
     work["check"] = check
     n = board_moves(t, p, us, ep, king, check, out, work)
+    if t["features"] & MAY_REPEAT:
+        n = without_repeats(out, n)
     if t["hand_kinds"] > 0:
         n = drop_moves(t, p, us, king, check, out, n, work)
     return n
+
+
+@njit
+def without_repeats(out: Record, n: Number) -> Number:
+    """Strike moves that are listed already; of a step and a double step to one square the latter
+    stays."""
+    moves = out["move"]
+    kept = 0
+    for i in range(n):
+        move = moves[i]
+        steps = (move >> KIND) & 7 == NORMAL or (move >> KIND) & 7 == DOUBLE_STEP
+        found = False
+        for k in range(kept):
+            if moves[k] == move or (steps and moves[k] ^ move == DOUBLE_STEP << KIND):
+                moves[k] |= move  # NORMAL is 0
+                found = True
+                break
+        if not found:
+            moves[kept] = move
+            kept += 1
+    return kept
 
 
 @inlined
@@ -343,12 +368,33 @@ def castling_moves(t: Record, p: Record, us: Number, out: Record, n: Number) -> 
         while free and t["castle_safe"][right, i] >= 0:
             free = not attacked(t, p, 1 - us, np.int64(t["castle_safe"][right, i]))
             i += 1
-        if free:
-            origin = np.int64(t["castle_squares"][right, 0])
-            target = np.int64(t["castle_squares"][right, 1])
+        origin = np.int64(t["castle_squares"][right, 0])
+        target = np.int64(t["castle_squares"][right, 1])
+        if free and safe_castled(t, p, right, 1 - us):
             out["move"][n] = target | (origin << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
             n += 1
     return n
+
+
+@inlined
+def safe_castled(t: Record, p: Record, right: Number, them: Number) -> Truth:
+    """Whether the king stands safe when it has castled: a rook that did not stand at the edge may
+    have covered it."""
+    board = p["board"]
+    squares = t["castle_squares"]
+    king_from, king_to = np.int64(squares[right, 0]), np.int64(squares[right, 1])
+    rook_from, rook_to = np.int64(squares[right, 2]), np.int64(squares[right, 3])
+    king, rook = board[king_from], board[rook_from]
+    board[king_from] = 0
+    board[rook_from] = 0
+    board[king_to] = king
+    board[rook_to] = rook
+    safe = not attacked(t, p, them, king_to)
+    board[king_to] = 0
+    board[rook_to] = 0
+    board[king_from] = king
+    board[rook_from] = rook
+    return safe
 
 
 @njit

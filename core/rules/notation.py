@@ -277,8 +277,8 @@ class _Lexicon:
             rights = sorted(
                 (r for r in types.castling_rights if r.colour == colour), key=_rook_distance
             )
-            for right, text in zip(rights, ("O-O", "O-O-O"), strict=False):
-                self.castling[right.bit] = text
+            for number, right in enumerate(rights):
+                self.castling[right.bit] = "-".join("O" * (2 + number))
 
 
 def _rook_distance(right: CastlingRight) -> int:

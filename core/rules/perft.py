@@ -6,7 +6,7 @@ import numpy as np
 
 from variant_ai.core.rules.cache import Number, Record, njit
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.play import replay_into
@@ -51,7 +51,7 @@ def count_in_kernel(tables: Tables, position: Position, depth: int) -> int:
 
 def perft(rules: Rules, position: Position, depth: int) -> int:
     """Move sequences of the length from a position, by any engine; 1 for depth 0."""
-    if isinstance(rules, KernelRules) and depth <= COMPILED_DEPTH:
+    if is_compiled(rules) and depth <= COMPILED_DEPTH:
         return count_in_kernel(rules.tables, position, depth)
     if depth == 0:
         return 1

@@ -90,6 +90,10 @@ class PieceTypes:
         """Type index that a pawn promoting to `symbol` becomes: the twin where there is one."""
         return self.by_symbol.get(f"{symbol}~", self.by_symbol[symbol]).index
 
+    def mask(self, symbol: str) -> int:
+        """Bits of the types that are this piece, its promoted twin included."""
+        return sum(1 << t.index for t in self.all if t.base == symbol)
+
     @cached_property
     def royal(self) -> int:
         """Type index of the royal piece, -1 where the variant has none."""

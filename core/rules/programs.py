@@ -146,6 +146,8 @@ class Geometry:
     def paths(self, kind: PieceType, colour: int, origin: int) -> Iterator[Path]:
         """All that a piece may do from a square; castling is not among it."""
         piece = kind.piece
+        if piece.within is not None and origin not in self.zone(piece.within, colour):
+            return  # it never stands there
         movements = list(parse_betza(piece.moves))
         for zone, word in piece.from_.items():
             if origin in self.zone(zone, colour):
@@ -228,6 +230,24 @@ def _merged(paths: list[Path]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     for targets, listed in slides.items():
         for flags in listed:
             yield flags, NO_LEGS, targets
+
+
+def may_repeat(program: list[int]) -> bool:
+    """Whether a forward program may list a quiet move or a capture of a square twice: by a leap and
+    a slide, or by two of them."""
+    met: set[tuple[int, int]] = set()
+    at = 0
+    while program[at] != END:
+        flags, _, count = program[at : at + 3]
+        moves = flags & (QUIET | CAPTURE) | QUIET * bool(flags & HOP_QUIET)
+        for target in program[at + 3 : at + 3 + count]:
+            # a hop and a slide on one ray never come to the same square
+            for one in (QUIET, CAPTURE):
+                if moves & one and (target, one) in met:
+                    return True
+            met.update((target, one) for one in (QUIET, CAPTURE) if moves & one)
+        at += 3 + count
+    return False
 
 
 def _combined(listed: list[int]) -> list[int]:

@@ -26,12 +26,14 @@ from variant_ai.core.rules.programs import (
     Path,
     captures_of,
     forward_program,
+    may_repeat,
     reverse_program,
 )
 from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import SpecError
 from variant_ai.specs.planes import moves_seen
 from variant_ai.specs.schema import Promotes, VariantSpec
+from variant_ai.specs.zones import square_name
 
 Tables = NDArray[np.void]
 """Array of shape (1,), dtype `TABLES`."""
@@ -65,6 +67,8 @@ PER_FILE = 64
 DROP_MATE = 128
 REACHES_SAFELY = 256
 DRAWS_DEAD_POSITIONS = 1024
+MAY_REPEAT = 2048
+"""A piece may go to a square in two ways at once, as one that slides and leaps does."""
 COUNTS_PIECES = 512
 """Makruk's counting: a limit on the moves to mate in, by what is left on the board."""
 
@@ -120,10 +124,10 @@ TABLES = np.dtype(
         ("resets", "i4"),  # types whose move resets the clock, CAPTURES_RESET, DROPS_RESET
         ("checks_to_win", "i4"),
         ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
-        ("reach_type", "i4"),
-        ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where the type wins by standing there
+        ("reach_types", "i4"),
+        ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, as counting knows them
-        ("extinct_type", "i4"),  # a side without it has lost; -1: without any piece
+        ("extinct_types", "i4"),  # a side without any of them has lost
         ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
     ],
     align=True,
@@ -208,6 +212,8 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
                 )
             row = piece_code(kind.index, colour) * MAX_SQUARES
             for square, (paths, program) in enumerate(alike[moves]):
+                if may_repeat(program):
+                    table["features"] |= MAY_REPEAT
                 if program != [END]:
                     starts[row + square] = len(forward)
                     forward += program
@@ -260,6 +266,14 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
             code = piece_code(kind.index, colour)
             zone = geometry.zone(promotes.at, colour)
             forced = _forced(table, promotes, code, zone, geometry, colour)
+            if kind.piece.within is not None:
+                forced &= geometry.zone(kind.piece.within, colour)
+            if stuck := sorted(forced - zone):
+                name = square_name(stuck[0], geometry.files)
+                raise SpecError(
+                    f"variant {spec.variant!r}: {kind.symbol!r} must promote on {name}, which is not "
+                    "in its `at`; accepted: an `at` with all squares of `must`"
+                )
             for square in range(geometry.squares):
                 table["promotion"][code * MAX_SQUARES + square] = (
                     PROMOTES_TO * (square in zone)
@@ -314,6 +328,8 @@ def _fill_hands(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
                 allowed = frozenset(range(geometry.squares))
             elif piece.drop is not False:
                 allowed = geometry.zone(piece.drop, colour)
+            if piece.within is not None:
+                allowed &= geometry.zone(piece.within, colour)
             for square in allowed:
                 table["drop"][(colour * MAX_HAND_KINDS + hand) * MAX_SQUARES + square] = 1
 
@@ -364,22 +380,23 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
     if rules.counting != "none":
         table["features"] |= COUNTS_PIECES
         table["count_types"] = _counted_types(types)
-    table["resets"] = sum(_reset_bits(count.reset, types))
-    table["reach_type"] = table["extinct_type"] = -1
+    for bits in _reset_bits(count.reset, types):
+        table["resets"] |= bits
     for win in rules.wins:
         if win.checks is not None:
             table["features"] |= WINS_BY_CHECKS
             table["checks_to_win"] = win.checks
         if win.piece is not None and win.reaches is not None:
             table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
-            table["reach_type"] = types.by_symbol[win.piece].index
+            table["reach_types"] = types.mask(win.piece)
             for colour in (0, 1):
                 for square in geometry.zone(win.reaches, colour):
                     table["reach"][colour * MAX_SQUARES + square] = 1
         if win.extinct is not None:
             table["features"] |= WINS_BY_EXTINCTION
-            if win.extinct != "all pieces":
-                table["extinct_type"] = types.by_symbol[win.extinct].index
+            every = (1 << len(types)) - 1
+            one = win.extinct
+            table["extinct_types"] = every if one == "all pieces" else types.mask(one)
 
 
 def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:

@@ -20,7 +20,7 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.search.answer import check_answer, check_shape
 from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.descend import FULL, STUCK
@@ -353,7 +353,7 @@ class Search:
     def _uniform_step(self) -> Callable[[int, int, float | None], str]:
         """A slice of search without an evaluator, all compiled."""
         # A position may take ten milliseconds where the rules are not compiled.
-        least = 64 if isinstance(self.rules, KernelRules) else 1
+        least = 64 if is_compiled(self.rules) else 1
         enough = 4 * least
         batch = self._batches[0]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.tree import Tree
 from variant_ai.specs.schema import VariantSpec
@@ -20,7 +20,7 @@ def rules_for(spec: VariantSpec) -> Rules:
 
 def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
     """A tree for the rules engine."""
-    if isinstance(rules, KernelRules):
+    if is_compiled(rules):
         return Tree(encoder, rules, params)
     from variant_ai.core.search.slow_tree import SlowTree
 

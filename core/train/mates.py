@@ -25,7 +25,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.cache import Number, Record, Truth, njit
 from variant_ai.core.rules.ends import end_of
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.rules.movegen import VARIANT_ENDS, legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.play import is_in_check, play_into
@@ -158,7 +158,7 @@ class _Finder:
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        if isinstance(rules, KernelRules):
+        if is_compiled(rules):
             self._moves, self._replies, self._work = new_moves(2), new_moves(2), new_work()
             self._after, self._here = new_position(), new_position()
             ends_otherwise = int(rules.tables["features"][0]) & VARIANT_ENDS
@@ -170,7 +170,7 @@ class _Finder:
         A position whose only winning move gives stalemate (rare, and dear to look for) is passed
         over where there is a king to be mated. On `fairy` all positions are candidates.
         """
-        if not isinstance(self.rules, KernelRules):
+        if not is_compiled(self.rules):
             yield from range(len(positions))
             return
         at = 0
@@ -188,7 +188,7 @@ class _Finder:
 
     def __call__(self, position: Position) -> tuple[tuple[int, ...], int]:
         """All moves that win at once, ascending, and the number of legal moves."""
-        if isinstance(self.rules, KernelRules):
+        if is_compiled(self.rules):
             tables = self.rules.tables
             self._here[0] = position[0]
             n = int(legal_moves_into(tables, self._here, 0, self._moves, self._work))

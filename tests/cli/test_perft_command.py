@@ -89,7 +89,7 @@ def test_depth_zero_is_one_sequence() -> None:
             ("--variant", "xiangqi", "--depth", "1", "--engine", "kernal"),
             "unknown rules engine 'kernal'; did you mean 'kernel'? accepted: both, fairy, kernel",
         ),
-        (("--variant", "atomic", "--depth", "1"), "`explodes: true`"),
+        (("--variant", "atomic", "--depth", "1", "--engine", "kernel"), "`explodes: true`"),
     ],
 )
 def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> None:
@@ -97,3 +97,11 @@ def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> N
     assert result.exit_code in (1, 2)
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+def test_the_engine_is_the_specs_unless_one_is_named() -> None:
+    pytest.importorskip("pyffish")
+    result = CliRunner().invoke(cli, ["perft", "-V", "atomic", "--depth", "1", "--json"])
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert (said["engine"], said["nodes"]) == ("fairy", 20)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.inference import RandomEvaluator
+from variant_ai.core.inference import RandomEvaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.perft import perft
+from variant_ai.core.rules.position import Position, move_target
 from variant_ai.core.rules.workers import workers_of
 from variant_ai.core.search.batch import new_batch
 from variant_ai.core.search.limits import Limits
@@ -99,6 +101,28 @@ def test_workers_change_nothing_but_the_time(make_search: Callable[..., Search],
         assert flights == 0
         search.close()
     assert found[0] == found[1]
+
+
+def test_an_engine_made_out_of_the_kernel_is_asked(rules_of: Callable[[str], Rules]) -> None:
+    """Compiled code would go by the kernel's tables."""
+
+    class Passive(KernelRules):
+        def legal_moves(self, position: Position) -> np.ndarray:
+            met = position["board"][0]
+            listed = [m for m in super().legal_moves(position) if met[move_target(int(m))] == 0]
+            return np.array(listed, np.int32)
+
+    rules = Passive(rules_of("crazyhouse").spec)
+    encoder = Encoder(rules.spec)
+    params = SearchParams.of(rules.spec, memory_mb=16)
+    net = UniformEvaluator(encoder.shape, encoder.actions)
+    fen = "k2q4/8/1K6/8/8/8/8/3R4[] w - - 0 1"  # taking the queen mates
+    with Search(rules.spec, net, params, rules=rules) as search:
+        search.set_game(Game(rules, fen))
+        report = search.run(Limits(simulations=50), multipv=99)
+    listed = rules.legal_moves(rules.position(fen)).tolist()
+    assert sorted(line.move for line in report.lines) == sorted(listed)
+    assert perft(rules, rules.position(fen), 1) == len(listed)
 
 
 @pytest.mark.parametrize("net", ["random", "uniform"])

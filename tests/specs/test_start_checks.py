@@ -93,7 +93,7 @@ def test_a_walk_that_the_king_has_anyway() -> None:
 
 
 def test_castling_needs_a_king() -> None:
-    wins = ("  stalemate: draw", "  wins: [{extinct: K}]\n  stalemate: draw")
+    wins = ("  insufficient_material: true", "  wins: [{extinct: K}]")
     message = refusal("chess", ("K, royal: true", "K"), wins)
     assert "my.yaml:15:1: castling: castling needs a king" in message
     # Fairy-Stockfish knows who is king in atomic chess, where no piece is royal
