@@ -126,7 +126,7 @@ def command(
     chosen = load_notation(spec, notation)
     params = search_params(spec, net)
     from_file = len(what) == 1 and is_file(what[0])
-    _check_usage(from_file, moves, svg or png, number, output, replace)
+    _check_usage(what, from_file, moves, svg or png, number, output, replace)
     rules = registry().rules(spec)
     game = None
     if not from_file:
@@ -154,6 +154,7 @@ def command(
 
 
 def _check_usage(
+    what: tuple[str, ...],
     from_file: bool,
     moves: str,
     picture: Path | None,
@@ -167,8 +168,11 @@ def _check_usage(
         raise click.UsageError("--game and --output belong to a file of games, which FEN is not")
     if picture is not None and not picture.absolute().parent.is_dir():
         fail(f"{picture}: there is no folder {picture.parent}")
-    if output is not None and output.exists() and not replace:
-        fail(f"{output} exists already; --replace takes its place")
+    if output is not None and output.exists():
+        if not replace:
+            fail(f"{output} exists already; --replace takes its place")
+        if what and is_file(what[0]) and what[0] != "-" and output.samefile(what[0]):
+            fail(f"{output} is the file that is read; give the annotated games another name")
 
 
 # --- a position --------------------------------------------------------------------------------

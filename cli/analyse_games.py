@@ -82,16 +82,26 @@ class Games:
             on_skip=lambda skip: note(f"not read: {skip.detail or skip.reason}"),
             stop=lambda: self.interrupt() or self._has_all(),
         )
-        opened = contextlib.nullcontext() if output is None else text_file(output)
+        # An older file of the name goes when all of the new one is there.
+        written = output
+        if output is not None and output.exists():
+            written = output.with_name(f"unfinished-{output.name}")
+        opened = contextlib.nullcontext() if written is None else text_file(written)
         with opened as self.file, progress(quiet=as_json) as self.bar:
             self.task = self.bar.add_task("positions", total=None)
             report = importer.run([path], self)
-        if not self.done:
+            if not self.done:  # raised within: no file is left
+                if self.interrupt():
+                    raise click.exceptions.Exit(EXIT_INTERRUPTED)
+                which = f"game {self.number} is not among those read"
+                which = which if self.number and self.seen else "no game was read"
+                fail(f"{path}: {which} ({self.seen} games, {report.skipped.total()} skipped)")
+        if output is not None and written is not None and written != output:
             if self.interrupt():
-                return EXIT_INTERRUPTED
-            which = f"game {self.number} is not among those read"
-            which = which if self.number and self.seen else "no game was read"
-            fail(f"{path}: {which} ({self.seen} games, {report.skipped.total()} skipped)")
+                note(f"{output} is as it was")
+                output = written
+            else:
+                written.replace(output)
         if as_json:
             print_json([self._json(analysis) for analysis in self.done])
         else:

@@ -9,6 +9,7 @@ import click
 
 from variant_ai.cli.common import (
     EXIT_INTERRUPTED,
+    FiniteRange,
     examples,
     json_option,
     load_variant,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=15.0,
     show_default=True,
     help="Time for the search, without --simulations.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +39,18 @@ def examples(*lines: str) -> str:
     `#` is a remark on the line below it.
     """
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class FiniteRange(click.FloatRange):
+    """A number of a range; `inf` and `nan` are none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
 
 
 def variant_option(

@@ -118,7 +118,8 @@ def lichess(
 
     spec = load_variant(variant)
     entry = registry().entry_of(spec)
-    name = site_name or (entry.name_at(SITE) if entry else spec.variant)
+    own = spec.names.get(SITE, (spec.variant,))[0]
+    name = site_name or (entry.names.get(SITE, own) if entry else own)
     archive = Archive(name, url or BASE)
     begin, end = (None if text is None else Month.parse(text) for text in (first, last))
     not_endings = options.pop("not_endings", ())

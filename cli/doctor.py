@@ -14,7 +14,7 @@ from typing import Literal
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common import EXIT_ERROR, examples, json_option, note, print_json
+from variant_ai.cli.common import EXIT_ERROR, FiniteRange, examples, json_option, note, print_json
 
 DISTRIBUTION = "variant-ai"
 MIN_FREE = 500 * 2**20
@@ -49,7 +49,7 @@ class Check:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=2.0,
     show_default=True,
     help="Time for the self-test of all variants together; 0: none.",

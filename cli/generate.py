@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common import (
+    FiniteRange,
     examples,
     fail,
     json_option,
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--node-jitter",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=FiniteRange(0, 1, max_open=True),
     default=0.0,
     show_default=True,
     help="Share by which the nodes of each move vary; 0.1 is ± 10 %.",
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--random-share",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.0,
     show_default=True,
     help="Share of the later plies that are drawn among the legal moves too.",
@@ -179,7 +179,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=30.0,
     show_default=True,
     help="Seconds for one move; a program that needs longer is restarted and its game dropped.",
@@ -289,8 +289,7 @@ def command(
         if mode == "new" and output.exists():
             mode = "replace"  # what an interrupted run of this command put there
         _write(journal, output, spec, mode, sources, report)
-        # Games appended to a store are in it for good; those of a new one are written again.
-        if append or not (report.interrupted or report.failure) or not report.games:
+        if not (report.interrupted or report.failure) or not report.games:
             journal.remove()
     _print(report, output, as_json)
     if report.interrupted:
@@ -424,26 +423,23 @@ def _write(
     sources: list[str],
     report: _Report,
 ) -> None:
-    """Put the journal's games into the store, counting them; without a game nothing is written."""
-    from variant_ai.core.arena.generate import Dropped
-    from variant_ai.core.data.store import Store
+    """Put the journal's games into the store, counting them; without a game nothing is written.
+
+    Games that the store has are not appended again, whether an interrupted run put them there or
+    another command with the same seed.
+    """
+    from variant_ai.core.arena.generate import DUPLICATE, Dropped, number_of
     from variant_ai.core.data.store_writer import StoreWriter
 
-    for game in journal.unlike():
-        report.count(game)
-    if not report.games:
+    if all(isinstance(game, Dropped) for game in journal.games()):
+        for game in journal.games():
+            report.count(game)
         return
-    there = 0
-    if mode == "append" and output.exists():
-        games = len(Store(output, spec))
-        if journal.appended_to is None:
-            journal.appending(games)
-        else:
-            there = games - journal.appended_to  # put there before a kill
-    with StoreWriter(output, spec, mode=mode, sources=sources) as writer:
-        kept = (game for game in journal.unlike() if not isinstance(game, Dropped))
-        for game in itertools.islice(kept, there, None):
-            writer.add(game)
+    append = mode == "append"
+    with StoreWriter(output, spec, mode=mode, sources=sources, drop_duplicates=append) as writer:
+        for game in journal.unlike():
+            is_new = isinstance(game, Dropped) or writer.add(game)
+            report.count(game if is_new else Dropped(number_of(game), DUPLICATE))
         writer.close(dropped=report.dropped)
 
 

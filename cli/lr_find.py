@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from variant_ai.cli.common import (
+    FiniteRange,
     examples,
     fail,
     json_option,
@@ -32,7 +33,7 @@ from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
 @click.option(
     "--lr-from",
     "low",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=1e-4,
     show_default=True,
     help="Learning rate of the first step.",
@@ -40,7 +41,7 @@ from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
 @click.option(
     "--lr-to",
     "high",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=10.0,
     show_default=True,
     help="Learning rate of the last step, if the loss does not rise before.",

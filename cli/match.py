@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common import console, examples, json_option, note, print_json, variant_option
+from variant_ai.cli.common import (
+    FiniteRange,
+    console,
+    examples,
+    json_option,
+    note,
+    print_json,
+    variant_option,
+)
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.journal import GameEntry
@@ -44,9 +52,7 @@ if TYPE_CHECKING:
 )
 @click.option("--games", type=click.IntRange(min=1), help="Games of each pair of players. [2]")
 @click.option("--clock", metavar="TEXT", help="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5.")
-@click.option(
-    "--movetime", type=click.FloatRange(min=0, min_open=True), help="Seconds for each move."
-)
+@click.option("--movetime", type=FiniteRange(min=0, min_open=True), help="Seconds for each move.")
 @click.option("--nodes", type=click.IntRange(min=1), help="Nodes or simulations for each move.")
 @click.option("--depth", type=click.IntRange(min=1), help="Plies of each search.")
 @click.option(
@@ -72,11 +78,11 @@ if TYPE_CHECKING:
 @click.option("--random-order", is_flag=True, help="Take the openings in random order.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time. [1]")
 @click.option(
-    "--margin", type=click.FloatRange(min=0), help="Seconds a move may be over its time. [0.05]"
+    "--margin", type=FiniteRange(min=0), help="Seconds a move may be over its time. [0.05]"
 )
 @click.option(
     "--think",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     help="Seconds for a move without a time limit, then the player counts as hung. [60]",
 )
 @click.option(

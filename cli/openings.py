@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai.cli.common import (
+    FiniteRange,
     examples,
     json_option,
     load_variant,
@@ -61,7 +62,7 @@ COUNT = 1000
 )
 @click.option(
     "--plies",
-    type=(click.FloatRange(min=1), click.FloatRange(min=0)),
+    type=(FiniteRange(min=1), FiniteRange(min=0)),
     default=(5.84, 2.77),
     show_default=True,
     metavar="MEAN DEVIATION",
@@ -69,7 +70,7 @@ COUNT = 1000
 )
 @click.option(
     "--temperature",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="Above 1 unlikely moves of a network are drawn more often.",

@@ -122,7 +122,8 @@ def file_openings(
     if path.suffix.lower() == BOOK_SUFFIX:
         return book_lines(path, rules, plies, count=count, seed=seed)
     spec = rules.spec
-    return read_lines(path, plies, list(readers(spec).values()), lambda: make_resolver(spec))
+    every = list(readers(spec).values())
+    return read_lines(path, plies, every, lambda: make_resolver(spec), note)
 
 
 def beside(name: str, folder: Path | None) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from variant_ai.cli.common import fail, load_variant, note, seed_option, variant_option
+from variant_ai.cli.common import FiniteRange, fail, load_variant, note, seed_option, variant_option
 from variant_ai.cli.networks import device_option, net_size, size_options
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ _OPTIONS = (
     click.option(
         "--forget",
         "forget_move_number",
-        type=click.FloatRange(0, 1),
+        type=FiniteRange(0, 1),
         metavar="SHARE",
         help="Share of the samples whose move number restarts at 1, as in positions that graphical "
         "interfaces send; 0.1 where the encoding shows it.",
@@ -120,18 +120,16 @@ _OPTIONS = (
     ),
     click.option(
         "--momentum",
-        type=(click.FloatRange(0, 1), click.FloatRange(0, 1)),
+        type=(FiniteRange(0, 1), FiniteRange(0, 1)),
         metavar="LEAST GREATEST",
         help="Momentum at the greatest and at the least learning rate.",
     ),
-    click.option("--weight-decay", type=click.FloatRange(0), help="Weight decay."),
-    click.option("--value-weight", type=click.FloatRange(0), help="Weight α of the value loss."),
+    click.option("--weight-decay", type=FiniteRange(0), help="Weight decay."),
+    click.option("--value-weight", type=FiniteRange(0), help="Weight α of the value loss."),
     click.option(
-        "--plies-weight", type=click.FloatRange(0), help="Weight of the loss of the plies left."
+        "--plies-weight", type=FiniteRange(0), help="Weight of the loss of the plies left."
     ),
-    click.option(
-        "--clip", type=click.FloatRange(0, min_open=True), help="Greatest norm of a gradient."
-    ),
+    click.option("--clip", type=FiniteRange(0, min_open=True), help="Greatest norm of a gradient."),
     device_option,
     click.option(
         "--precision",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from variant_ai.cli.common import fail, load_variant, note
+from variant_ai.cli.common import FiniteRange, fail, load_variant, note
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -191,7 +191,7 @@ def limits_option(simulations: int) -> Callable[[F], F]:
             click.option(
                 "-t",
                 "--movetime",
-                type=click.FloatRange(min=0, min_open=True),
+                type=FiniteRange(min=0, min_open=True),
                 metavar="S",
                 help="Seconds for each position.",
             ),

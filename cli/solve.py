@@ -9,6 +9,7 @@ import click
 
 from variant_ai.cli.common import (
     EXIT_INTERRUPTED,
+    FiniteRange,
     examples,
     json_option,
     load_variant,
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     multiple=True,
     help="Nodes or simulations for each puzzle; given several times, a line of the table each.",
 )
-@click.option("--movetime", type=click.FloatRange(min=0, min_open=True), help="Seconds for each.")
+@click.option("--movetime", type=FiniteRange(min=0, min_open=True), help="Seconds for each.")
 @click.option("--depth", type=click.IntRange(min=1), help="Plies of each search.")
 @click.option("--limit", type=click.IntRange(min=1), help="Take so many puzzles.")
 @click.option(
     "--wait",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=120.0,
     show_default=True,
     help="Seconds for a puzzle, then the player counts as hung.",

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from variant_ai.cli.common import (
     EXIT_INTERRUPTED,
+    FiniteRange,
     examples,
     json_option,
     load_variant,
@@ -60,35 +61,35 @@ KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
     )
 )
 @recipe_options
-@click.option("--epochs", type=click.FloatRange(0, min_open=True), help="Passes over the data.")
+@click.option("--epochs", type=FiniteRange(0, min_open=True), help="Passes over the data.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of the optimiser.")
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Plan as many steps as this time allows for the whole command, by measuring this machine. "
     "Together with --epochs or --steps, the least counts.",
 )
 @click.option(
     "--lr",
     "lr_max",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Greatest learning rate; by default of SGD the spec's, scaled to the batch.",
 )
-@click.option("--lr-min", type=click.FloatRange(0), help="Least learning rate.")
+@click.option("--lr-min", type=FiniteRange(0), help="Least learning rate.")
 @click.option(
     "--warmup",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
     help="Share of the steps in which the learning rate climbs.",
 )
 @click.option(
     "--spike",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     help="A loss above this multiple of the usual one (plus 1) sends the training back to its last "
     "checkpoint; 2 by default, 0 never.",
 )
 @click.option(
     "--ema",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=FiniteRange(0, 1, max_open=True),
     default=0.0,
     metavar="DECAY",
     help="Validate and keep the running mean of the weights, e.g. 0.999.",

@@ -26,6 +26,7 @@ def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
     # nor does how it is drawn or who is called what, and no net or store depends on it
     data.pop("drawing", None)
     data.pop("players", None)
+    data.pop("names", None)
     # JSON objects are unordered once sorted; the order of pieces and castling sides is meaning.
     data["pieces"] = list(data["pieces"].items())
     data["castling"] = list(data.get("castling", {}).items())

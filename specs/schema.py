@@ -404,6 +404,11 @@ class VariantSpec(Model):
     fairy: str | None = Field(
         default=None, description="Fairy-Stockfish's name of the variant: the judge of its rules"
     )
+    names: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="what sites of games call it where that is not its own name: site -> names, the "
+        "first that of its files",
+    )
     players: tuple[Literal["White", "Red"], Literal["Black"]] = Field(
         default=("White", "Black"), description="the first and the second, as headers of games say"
     )

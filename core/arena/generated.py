@@ -3,8 +3,7 @@
 The first line says what is generated; only the same command goes on with it. Every finished or
 dropped game is a line, written when it has ended, whatever its number, so a kill loses the games in
 progress and no other. When the run ends the games are put into the store in the order of their
-numbers, those that were played before left out, and the journal is removed. Before games are
-appended to a store, a line says how many it had: after a kill none of them is appended again.
+numbers, those that were played before or that the store has left out, and the journal is removed.
 """
 
 from __future__ import annotations
@@ -48,10 +47,6 @@ class GeneratedGames:
         self.done = {int(line["number"]) for line in lines[1:] if "number" in line}
         """Numbers of the games that have ended, from 0."""
         self.resumed = len(self.done)
-        self.appended_to: int | None = max(
-            (int(line["appended_to"]) for line in lines[1:] if "appended_to" in line), default=None
-        )
-        """Games of the store when an earlier run began to append to it; None: none did."""
 
     def __enter__(self) -> Self:
         return self
@@ -76,10 +71,6 @@ class GeneratedGames:
                 line["visits"] = game.visits
         self._journal.append(line)
         self.done.add(line["number"])
-
-    def appending(self, games: int) -> None:
-        """Say that the games are about to be appended to a store that has so many."""
-        self._journal.append({"appended_to": games})
 
     def games(self) -> Iterator[Ended]:
         """What has ended so far, in the order of numbers."""

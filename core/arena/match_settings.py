@@ -58,7 +58,9 @@ class MatchSettings(Limits):
     ponder: bool = Field(
         default=False, description="programs think while the other side does; nets do not"
     )
-    margin: float = Field(default=0.05, ge=0, description="seconds a move may be over its time")
+    margin: float = Field(
+        default=0.05, ge=0, allow_inf_nan=False, description="seconds a move may be over its time"
+    )
     think: float = Field(default=60.0, gt=0, description="seconds for a move without a time limit")
     max_plies: int = Field(default=600, ge=1)
     resign: str | None = Field(default=None, description="MOVES:CENTIPAWNS, or with `:both`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,9 +55,14 @@ def read_positions(path: Path, rules: Rules) -> tuple[Opening, ...]:
 
 
 def read_lines(
-    path: Path, plies: int, readers: Sequence[GameReader], make_resolver: MakeResolver
+    path: Path,
+    plies: int,
+    readers: Sequence[GameReader],
+    make_resolver: MakeResolver,
+    say: Callable[[str], None] = lambda text: None,
 ) -> tuple[Opening, ...]:
     """The first plies of each game of a file (PGN, or whatever the readers read), each line once.
+    `say` is told how many could not be read.
 
     Raises DataError where no game can be read, with the first reason.
     """
@@ -72,6 +77,8 @@ def read_lines(
         readers, make_resolver, on_skip=lambda skip: reasons.append(f"{skip.reason}: {skip.detail}")
     )
     importer.run([path], Lines())
+    if reasons and lines:
+        say(f"{path}: {len(reasons)} of the openings could not be read; {reasons[0]}")
     return _some(list(lines), path, reasons[0] if reasons else "")
 
 

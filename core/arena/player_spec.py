@@ -34,7 +34,9 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     clock: str | None = Field(default=None, description="[MOVES/]BASE[+INCREMENT], seconds")
-    movetime: float | None = Field(default=None, gt=0, description="seconds for each move")
+    movetime: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="seconds for each move"
+    )
     nodes: int | None = Field(default=None, ge=1, description="nodes, or simulations")
     depth: int | None = Field(default=None, ge=1)
 

@@ -44,7 +44,8 @@ def policy_lines(
         game = Game(rules)
         for _ in range(max(1, round(chance.gauss(*plies)))):
             moves = priors(game)
-            weights = [probability ** (1 / temperature) for _, probability in moves]
+            most = max(probability for _, probability in moves)  # by which no power vanishes
+            weights = [(probability / most) ** (1 / temperature) for _, probability in moves]
             game.push(chance.choices([move for move, _ in moves], weights)[0])
             if game.outcome() is not None:
                 break

@@ -66,6 +66,8 @@ class Sprt:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (self.elo0, self.elo1))):
+            raise SettingError(f"sprt: {self.elo0:g} and {self.elo1:g} are not both finite")
         if not self.elo0 < self.elo1:
             raise SettingError(f"sprt: elo0 {self.elo0:g} must be less than elo1 {self.elo1:g}")
         if not (self.alpha > 0 and self.beta > 0 and self.alpha + self.beta < 1):

@@ -100,6 +100,15 @@ def _from_json(line: str, rules: Rules, notations: Sequence[Notation]) -> Puzzle
     said = json.loads(line)
     mate_in = said.get("mate_in")
     words = said.get("bm") or str(said.get("pv", "")).split()[:1]
+    words = words.split() if isinstance(words, str) else words
+    if not isinstance(said.get("fen"), str):
+        raise ValueError("there is no `fen`, a text")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"bm {words!r}: accepted: moves, in a text or a list")
+    if mate_in is not None and (type(mate_in) is not int or mate_in < 1):
+        raise ValueError(f"mate_in {mate_in!r}: accepted: a number from 1")
+    if not words and mate_in is None:
+        raise ValueError("neither bm (best moves), pv (a line) nor mate_in is there")
     return _puzzle(
         rules,
         notations,

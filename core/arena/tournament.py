@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ class Tournament:
         self.allowances = tuple(
             own if (own := player.allowance()).given else shared for player in settings.players
         )
+        self._names: tuple[str, ...] = ()
         self._stopped = threading.Event()
         self._local = threading.local()
         self._alive: list[Player] = []
@@ -125,12 +127,12 @@ class Tournament:
         Raises EngineError where a player cannot be started or cannot play these games,
         SettingError or DataError where the folder holds another match.
         """
-        names = self._check_players()
+        names = self._names = self._check_players()
         load_judge(self.rules)  # on nobody's clock
         self.folder.mkdir(parents=True, exist_ok=True)
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(names, journal)
-            state = MatchState(names, [GameEntry(**line) for line in journal.lines])
+            state = MatchState(names, self._entries(journal))
             schedule = self._schedule()
             state.wanted = len(schedule)
             state.sprt = self._sprt(state, schedule)
@@ -166,6 +168,16 @@ class Tournament:
         ):
             (self.folder / f"table.{suffix}").write_text(content, "utf-8")
 
+    def _entries(self, journal: Journal) -> list[GameEntry]:
+        """Raises DataError naming a line that is no game."""
+        entries = []
+        for number, line in enumerate(journal.lines, start=1):
+            try:
+                entries.append(GameEntry(**line))
+            except TypeError as error:
+                raise DataError(f"{self.folder / JOURNAL}:{number}: no game: {error}") from error
+        return entries
+
     # --- before the first game -----------------------------------------------------------------
 
     def _check_players(self) -> tuple[str, ...]:
@@ -182,10 +194,14 @@ class Tournament:
             finally:
                 player.close()
             names.append(name)
-        return tuple(
-            name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
-            for i, name in enumerate(names)
+        return _distinct(names)
+
+    def _time_control(self, entry: GameEntry) -> str:
+        """Of both players, `?` where they have clocks of their own."""
+        first, second = (
+            self.allowances[self._names.index(name)].pgn for name in (entry.first, entry.second)
         )
+        return first if first == second else "?"
 
     def _check_folder(self, names: tuple[str, ...], journal: Journal) -> None:
         """Take up the match that is in the folder, or begin one."""
@@ -193,6 +209,7 @@ class Tournament:
             "settings": self.settings.decisive(),
             "names": list(names),
             "openings": len(self.openings),
+            "openings_digest": blake2b(repr(self.openings).encode(), digest_size=8).hexdigest(),
         }
         path = self.folder / SETTINGS
         if not path.exists():
@@ -232,7 +249,7 @@ class Tournament:
             self.notation,
             entry,
             event=self.settings.title or "match",
-            time_control=self.settings.allowance().pgn,
+            time_control=self._time_control(entry),
         )
 
     # --- playing -------------------------------------------------------------------------------
@@ -347,3 +364,16 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     if keys:
         return "settings that differ: " + ", ".join(keys)
     return f"its players were {', '.join(before.get('names', []))}"
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that occur once as they are, the others with numbers that no other name has."""
+    told: list[str] = []
+    for name in names:
+        number = 1
+        own = name if names.count(name) == 1 else f"{name} (1)"
+        while own in told or (own != name and own in names):
+            number += 1
+            own = f"{name} ({number})"
+        told.append(own)
+    return tuple(told)

@@ -199,11 +199,20 @@ class UciClient(EngineProcess):
                     claim=claim,
                     expected="" if expected in NO_MOVES else expected,
                 )
-            if text.startswith("info ") and " pv " in text:
+            if text.startswith("info ") and (" pv " in text or " score " in text):
                 rank = _number(text.split(), "multipv", 1)
                 # A bound is a score only where the search was cut off before any exact one.
                 if rank not in ranks or not _is_bound(text) or _is_bound(ranks[rank]):
-                    ranks[rank] = text
+                    ranks[rank] = _completed(text, ranks.get(rank, ""))
+
+
+def _completed(text: str, before: str) -> str:
+    """An `info` line with the score or the line of play of the one before, where it has none."""
+    if " pv " not in text and " pv " in before:
+        return f"{text} pv {before.split(' pv ', 1)[1]}"
+    if " score " not in text and " score " in before:
+        return f"{before.split(' pv ', 1)[0]} pv {text.split(' pv ', 1)[1]}"
+    return text
 
 
 def parse_option(line: str) -> UciOption | None:

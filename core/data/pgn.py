@@ -35,15 +35,16 @@ _SIGNS = frozenset(
 )
 """Judgements and remarks of annotators that are no moves."""
 
-_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*)"\s*\]\s*')
-_ONE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
-_LOOSE_HEADER = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s+"(.*?)"?\s*\]?\s*')
+_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"(.*)"\s*\]\s*')
+_ONE_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_LOOSE_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"(.*?)"?\s*\]?\s*')
+_BRACKETS = re.compile(r"\s*\[[^%][^\]]*\]\s*")
 _QUOTED = re.compile(r'["\\]')
 _ESCAPED = re.compile(r'\\(["\\])')
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _SPECIAL = re.compile(r"[{}();$]")
 _NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
-_SNIFF = re.compile(r'^\s*\[\s*[A-Za-z]\w*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
+_SNIFF = re.compile(r'^\s*\[\s*\w[\w+#=:.-]*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
 
 
 class PgnReader(GameReader):
@@ -92,7 +93,7 @@ class _Scanner:
 
     def line(self, number: int, line: str) -> Iterator[RawGame]:
         """Take the next line; the games that it ends."""
-        if line.startswith("%"):
+        if line.startswith("%") and self.comment is None:
             return
         if "[" in line and (header := self._headers(line)):
             if (self.comment is None and not self.depth) or self._starts_game(header[0][0]):
@@ -102,6 +103,8 @@ class _Scanner:
                 return
         elif not line or line.isspace():
             self.blank = True
+            return
+        elif self._is_among_headers(line):
             return
         if self.comment is None and not self.depth and not _SPECIAL.search(line):
             for token in line.split():
@@ -143,6 +146,11 @@ class _Scanner:
         # Quotes inside the value, or no closing quote or bracket.
         loose = whole or _LOOSE_HEADER.fullmatch(line)
         return [(loose[1], _ESCAPED.sub(r"\1", loose[2]))] if loose else []
+
+    def _is_among_headers(self, line: str) -> bool:
+        """Whether a line that is no header stands among them, as `[WhiteTeam]` may."""
+        inside = self.in_moves or self.comment is not None or self.depth
+        return self.game is not None and not inside and _BRACKETS.fullmatch(line) is not None
 
     def _starts_game(self, name: str) -> bool:
         first = next(iter(self.game.headers), "Event") if self.game else "Event"

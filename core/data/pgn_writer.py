@@ -20,7 +20,8 @@ from variant_ai.core.rules.position import Position
 WIDTH = 80
 _MATES = 1000
 """Scores this close to MATE are mates."""
-_NAME = re.compile(r"[A-Za-z]\w*")
+_NAME = re.compile(r"\w[\w+#=:.-]*")
+_LIKE_HEADER = re.compile(r"\[\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,9 @@ def _wrapped(words: Iterator[str]) -> str:
     line: list[str] = []
     width = 0
     for word in words:
-        if line and width + 1 + len(word) > WIDTH:
+        # A line that begins with % is none, and one that begins as a header does is taken for one.
+        breaks = not word.startswith("%") and not _LIKE_HEADER.match(word)
+        if line and width + 1 + len(word) > WIDTH and breaks:
             lines.append(" ".join(line))
             line, width = [], 0
         width += len(word) + bool(line)

@@ -194,6 +194,7 @@ def opening_group(record: GameRecord) -> str:
 def variant_names(spec: VariantSpec) -> frozenset[str]:
     """Names, letters and digits only, that a header may call the variant by."""
     texts = [spec.variant, spec.fairy or "", spec.title, *re.split(r"[(),/]", spec.title)]
+    texts += [name for names in spec.names.values() for name in names]
     return frozenset(filter(None, map(_plain, texts)))
 
 

@@ -80,7 +80,7 @@ def test_a_player_that_fails_has_not_solved(rules: Rules, tmp_path: Path) -> Non
         ("not a position at all bm e4;", r"s.epd:1: "),
         (f"\n{BACK_RANK} bm e1e9;", r"s.epd:2: .*e1e9"),
         (f"{BACK_RANK} id x;", "neither bm"),
-        ('{"mate_in": 1}', "s.epd:1: 'fen'"),
+        ('{"mate_in": 1}', "s.epd:1: there is no `fen`"),
         ("{", "s.epd:1"),
     ],
 )

@@ -16,6 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
+from variant_ai.core.arena.generate import Dropped, Ended, GameGenerator
+from variant_ai.core.arena.generated import GeneratedGames
 from variant_ai.core.data.store import Store
 
 FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
@@ -203,7 +205,8 @@ def test_games_appended_before_a_kill_are_not_appended_again(
     with monkeypatch.context() as patch:
         patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
         told(generate(store, *words))
-    assert told(generate(store, *words))["games"] == 3
+    again = told(generate(store, *words))
+    assert (again["games"], again["dropped"]) == (0, {"duplicate": 3})
     assert len(Store(store)) == 4
     assert not (tmp_path / "games.store.journal").exists()
 
@@ -222,3 +225,39 @@ def test_filters_are_counted(tmp_path: Path) -> None:
     assert both.exit_code == 2 and "exclude each other" in both.stderr
     wrong = generate(store, "--resign", "x", "--replace")
     assert wrong.exit_code == 1 and "MOVES:CENTIPAWNS" in wrong.stderr
+
+
+def test_an_interrupted_run_that_appends_goes_on_and_repeats_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "games.store"
+    told(generate(store, "--games", "1", "--json"))
+    words = ("--append", "--seed", "1", "--workers", "1", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr("variant_ai.cli.generate._play", _interrupted_after_two)
+        stopped = generate(store, "--games", "4", *words)
+    assert stopped.exit_code == 130
+    assert len(Store(store)) == 3
+    again = generate(store, "--games", "4", *words)
+    assert "going on after 2 games" in again.stderr
+    assert told(again)["games"] == 2
+    assert len(Store(store)) == 5
+    assert not (tmp_path / "games.store.journal").exists()
+    repeated = told(generate(store, "--games", "4", *words))
+    assert (repeated["games"], repeated["dropped"]) == (0, {"duplicate": 4})
+    assert len(Store(store)) == 5
+
+
+def _interrupted_after_two(
+    generator: GameGenerator, journal: GeneratedGames, wanted: int, report: Any
+) -> None:
+    """As the command's own loop when Ctrl-C comes."""
+
+    def keep(game: Ended) -> None:
+        if not isinstance(game, Dropped):
+            journal.add(game)
+
+    with contextlib.closing(generator.games({}, keep)) as games:
+        next(games)
+        next(games)
+    report.interrupted = True
