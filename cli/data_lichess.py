@@ -41,7 +41,7 @@ BASE_VARIABLE = "VARIANT_AI_LICHESS"
         "# the same command again goes on where it was stopped; a later --to adds months",
         "variant-ai data fetch lichess -V NAME --from 2024-01 -o recent.store",
         "# a variant that the site calls by another name",
-        "variant-ai data fetch lichess -V three-check --site-name threeCheck -o checks.store",
+        "variant-ai data fetch lichess -V mine.yaml --site-name racingKings -o races.store",
     )
 )
 @variant_option()
@@ -114,12 +114,9 @@ def lichess(
     from variant_ai.core.data.importer import Importer
     from variant_ai.core.data.lichess import BASE, SITE, Archive, Month
     from variant_ai.core.processors import processors
-    from variant_ai.plugins import registry
 
     spec = load_variant(variant)
-    entry = registry().entry_of(spec)
-    own = spec.names.get(SITE, (spec.variant,))[0]
-    name = site_name or (entry.names.get(SITE, own) if entry else own)
+    name = site_name or spec.names.get(SITE, (spec.variant,))[0]
     archive = Archive(name, url or BASE)
     begin, end = (None if text is None else Month.parse(text) for text in (first, last))
     not_endings = options.pop("not_endings", ())

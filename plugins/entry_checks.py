@@ -7,7 +7,6 @@ opens it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +24,6 @@ def checked(entry: E) -> E:
         changes["path"] = _path("path", entry.path)
         if entry.sample is not None:
             changes["sample"] = _path("sample", entry.sample)
-        _texts_by_text("names", entry.names)
     if isinstance(entry, LazyEntry):
         _target(entry.target)
         if not isinstance(entry.summary, str):
@@ -61,13 +59,6 @@ def _names(field: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, (tuple, list)) or not all(isinstance(name, str) for name in value):
         raise _wrong(field, value, "a tuple of names of variants")
     return tuple(value)
-
-
-def _texts_by_text(field: str, value: object) -> None:
-    if not isinstance(value, Mapping) or not all(
-        isinstance(text, str) for pair in value.items() for text in pair
-    ):
-        raise _wrong(field, value, "a mapping of sites to names, as {'lichess': 'threeCheck'}")
 
 
 __all__ = ["checked"]

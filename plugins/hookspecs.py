@@ -19,7 +19,7 @@ is given as a target, `"package.module:object"`, which is imported when it is us
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,12 +63,6 @@ class VariantEntry(Entry):
 
     path: Path
     sample: Path | None = field(default=None, kw_only=True)
-    names: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
-    """What sites of games call it where that is not its own name: site -> name there."""
-
-    def name_at(self, site: str) -> str:
-        """What a site (`lichess`) calls the variant."""
-        return self.names.get(site, self.name)
 
 
 @dataclass(frozen=True)

@@ -363,6 +363,8 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
     if keys:
         return "settings that differ: " + ", ".join(keys)
+    if before.get("names") == now["names"]:
+        return "its openings were others"
     return f"its players were {', '.join(before.get('names', []))}"
 
 

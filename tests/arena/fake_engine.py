@@ -189,6 +189,12 @@ def uci_answer(game: Game, depth: int = 1) -> None:
         say("info depth 3 multipv 1 score cp 99 lowerbound nodes 30 pv a2a3")
         say("bestmove e2e4 ponder e7e5")
         return
+    if mode == "parts":
+        say("info depth 5 score cp -900 nodes 77")
+        say("info depth 5 multipv 1 pv e2e4 e7e5")
+        say("info depth 6 score cp -910 nodes 99")
+        say("bestmove e2e4")
+        return
     legal = game.legal()
     if mode == "lies":
         say(f"info depth 1 score mate 1 nodes 1 pv {legal[0]}")

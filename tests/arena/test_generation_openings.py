@@ -76,6 +76,20 @@ def test_lines_of_games_are_openings(one_rules: Rules, tmp_path: Path) -> None:
         assert record.tags["RandomPlies"] in ("1", "2")
 
 
+def test_openings_that_cannot_be_read_are_told(one_rules: Rules, tmp_path: Path) -> None:
+    file = tmp_path / "lines.txt"
+    first = Game(one_rules)
+    first.push(int(first.legal_moves()[0]))
+    (move,) = first.uci_moves()
+    file.write_text(f"{move}\nz9z9\n")
+    said: list[str] = []
+    found = read_lines(
+        file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations()), said.append
+    )
+    assert len(found) == 1
+    assert len(said) == 1 and "1 of the openings could not be read; " in said[0]
+
+
 def test_a_file_without_games_says_why(one_rules: Rules, tmp_path: Path) -> None:
     file = tmp_path / "lines.pgn"
     file.write_text("e2e4 z9z9\n")

@@ -81,6 +81,9 @@ def test_a_player_that_fails_has_not_solved(rules: Rules, tmp_path: Path) -> Non
         (f"\n{BACK_RANK} bm e1e9;", r"s.epd:2: .*e1e9"),
         (f"{BACK_RANK} id x;", "neither bm"),
         ('{"mate_in": 1}', "s.epd:1: there is no `fen`"),
+        ('{"fen": "8/8", "mate_in": "1"}', "s.epd:1: mate_in '1': accepted: a number"),
+        ('{"fen": "8/8", "bm": 5}', "s.epd:1: bm 5: accepted: moves"),
+        ('{"fen": "8/8"}', "neither bm"),
         ("{", "s.epd:1"),
     ],
 )

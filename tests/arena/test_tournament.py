@@ -282,6 +282,13 @@ def test_another_match_is_not_mixed_in(rules: Rules, tmp_path: Path) -> None:
         Match(rules, tmp_path / "m", toys("a", "b"), nodes=2).run()
     with pytest.raises(SettingError, match="players"):
         Match(rules, tmp_path / "m", toys("a", "c")).run()
+    other = (Opening(moves=(int(rules.legal_moves(rules.position())[0]),)),)
+    with pytest.raises(SettingError, match="openings"):
+        Match(rules, tmp_path / "m", toys("a", "b"), other).run()
+    with (tmp_path / "m" / "games.jsonl").open("a") as journal:
+        journal.write('{"a": 1}\n')
+    with pytest.raises(DataError, match=r"games.jsonl:\d+: no game: .*'a'"):
+        Match(rules, tmp_path / "m", toys("a", "b")).run()
     (tmp_path / "m" / "match.json").unlink()
     with pytest.raises(DataError, match=r"no match.json"):
         Match(rules, tmp_path / "m", toys("a", "b")).run()
@@ -289,6 +296,9 @@ def test_another_match_is_not_mixed_in(rules: Rules, tmp_path: Path) -> None:
 
 def test_players_of_one_name_are_told_apart(rules: Rules, tmp_path: Path) -> None:
     assert Match(rules, tmp_path / "m", toys("a", "a")).run().names == ("a (1)", "a (2)")
+    others = Match(rules, tmp_path / "n", toys("a", "a", "a (2)")).run()
+    assert others.names == ("a (1)", "a (3)", "a (2)")
+    assert len(others.table().lines) == 3
 
 
 def test_an_erring_player_loses_and_the_match_goes_on(rules: Rules, tmp_path: Path) -> None:
@@ -339,6 +349,24 @@ def test_limits_of_a_players_own(rules: Rules, tmp_path: Path) -> None:
     )
     assert {(t.allowance.nodes, t.allowance.depth) for t in a.turns} == {(1, None)}
     assert {(t.allowance.nodes, t.allowance.depth) for t in b.turns} == {(None, 3)}
+
+
+@pytest.mark.parametrize(
+    ("clocks", "written"), [(("5+1", "5+1"), "5+1"), (("5+1", "10"), "?"), (("", ""), "-")]
+)
+def test_the_time_control_is_that_of_both(
+    rules: Rules, tmp_path: Path, clocks: tuple[str, str], written: str
+) -> None:
+    players = [ToyPlayer("a"), ToyPlayer("b")]
+    match = Match(rules, tmp_path / "m", players)
+    said = [f"{n};clock={c}" if c else n for n, c in zip("ab", clocks, strict=True)]
+    made = settings_of({**match.tournament.settings.model_dump(), "players": said}, "match")
+    own = Tournament(made, rules, lambda i: players[i], [Opening()], tmp_path / "m", SanNotation())
+    own.run(lambda state, entry: None)
+    headers = (tmp_path / "m" / "games.pgn").read_text().splitlines()
+    assert {line for line in headers if line.startswith("[TimeControl")} == {
+        f'[TimeControl "{written}"]'
+    }
 
 
 # --- openings of games ---------------------------------------------------------------------------

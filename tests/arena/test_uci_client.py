@@ -76,6 +76,13 @@ def test_a_search_gives_move_score_and_line() -> None:
     assert [line.split()[4] for line in answer.info] == ["1", "2"]
 
 
+def test_score_and_line_may_come_apart() -> None:
+    with fake("parts") as engine:
+        answer = engine.go(FEN, limits=GO, timeout=10)
+    assert (answer.score, answer.depth, answer.nodes) == (-910, 6, 99)
+    assert answer.pv == ("e2e4", "e7e5")
+
+
 def test_moves_reach_the_engine() -> None:
     with fake("echo") as engine:
         assert engine.go(FEN, ["e2e4", "e7e5"], limits=GO, timeout=10).move == "2"

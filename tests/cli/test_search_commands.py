@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from variant_ai.cli.analyse_games import Games
 from variant_ai.cli.main import cli
 from variant_ai.core.analysis.move_curve import POSITION, SETTINGS
+from variant_ai.core.data.record import GameRecord
 from variant_ai.specs import builtin_specs, load_spec
 
 PGN = """[White "A"]
@@ -83,6 +85,49 @@ def test_games_become_an_annotated_pgn(games: Path, tmp_path: Path) -> None:
     assert [move["text"] for move in game["moves"]] == ["f3", "e5", "g4", "Qh4#"]
     assert game["marks"]["white"]["??"] == 1
     assert game["accuracy"]["black"] > game["accuracy"]["white"]
+
+
+def test_games_are_not_lost_to_their_annotation(
+    games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = games.read_text()
+    refused = analyse(str(games), "-o", str(games), "--replace", ok=False)
+    assert "is the file that is read" in refused.output
+    output = tmp_path / "annotated.pgn"
+    output.write_text("an older one")
+    empty = tmp_path / "empty.pgn"
+    empty.write_text("")
+    analyse(str(empty), "-n", "5", "-o", str(output), "--replace", ok=False)
+    assert output.read_text() == "an older one"
+    analyse(str(games), "--game", "9", "-n", "5", "-o", str(tmp_path / "new.pgn"), ok=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "annotated.pgn", "empty.pgn", "games.pgn",
+    ]  # fmt: skip
+
+    add = Games.add
+
+    def interrupted(self: Games, record: GameRecord) -> None:
+        add(self, record)
+        self.interrupt.asked = True
+
+    monkeypatch.setattr(Games, "add", interrupted)
+    stopped = analyse(str(games), "-n", "5", "-o", str(output), "--replace", ok=False)
+    assert stopped.exit_code == 130
+    assert output.read_text() == "an older one"
+    assert (tmp_path / "unfinished-annotated.pgn").read_text().count("[Annotator") == 1
+    monkeypatch.undo()
+    analyse(str(games), "-n", "5", "-o", str(output), "--replace")
+    assert output.read_text().count("[Annotator") == 2
+    assert games.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("solve", "x.epd", "-V", "chess", "--movetime", "inf"), ("match", "--movetime", "nan")],
+)
+def test_numbers_are_finite(words: tuple[str, ...]) -> None:
+    result = run(*words, ok=False)
+    assert result.exit_code == 2 and "is not a finite number" in result.output
 
 
 def test_a_game_is_named_by_its_place_in_the_file(tmp_path: Path) -> None:

@@ -175,3 +175,21 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         assert len(game.lines) == len(game.moves)
         assert all(not re.search(r"[\s{}();]", move) for move in game.moves)
         assert all(-1 <= ply < len(game.moves) for ply in game.comments)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['[White-Title "GM"]', '[2ndRound "x"]', "[WhiteTeam]", '[Zug+x "1"]', "[no header at all]"],
+)
+def test_odd_headers_lose_nothing_else(line: str) -> None:
+    text = f'[Event "t"]\n[White "A"]\n{line}\n[Black "B"]\n[Result "1-0"]\n\n1. e4 e5 1-0\n'
+    (game,) = _read(text)
+    assert [game.headers[name] for name in ("Event", "White", "Black", "Result")] == [
+        "t", "A", "B", "1-0",
+    ]  # fmt: skip
+    assert (game.moves, game.problem) == (["e4", "e5"], "")
+
+
+def test_a_percent_sign_begins_a_remark_outside_of_comments_only() -> None:
+    (game,) = _read("% a remark\n1. e4 {sixty\n% of the games} e5 *\n")
+    assert (game.moves, game.comments) == (["e4", "e5"], {0: "sixty % of the games"})

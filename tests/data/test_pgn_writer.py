@@ -124,6 +124,17 @@ def test_a_game_with_another_start_and_awkward_words() -> None:
     assert back.comments == {-1: "before", 0: "a (brace) here"}
 
 
+@pytest.mark.parametrize("words", ["60 % of the games", '[Event "x"] was it', "%", "a [White] b"])
+@pytest.mark.parametrize("before", range(55, 80, 3))
+def test_a_comment_never_begins_a_line_as_something_else(words: str, before: int) -> None:
+    game = one("crazyhouse", "pgn", HOUSE)
+    game.comments[0] = f"{'x' * before} {words}"
+    text = pgn_text(rules("crazyhouse"), notation("crazyhouse", "san"), game)
+    (back,) = resolved("crazyhouse", "pgn", text)
+    assert isinstance(back, GameRecord)
+    assert (back.moves, back.comments[0]) == (game.moves, game.comments[0])
+
+
 def test_the_sides_are_called_as_the_spec_calls_them() -> None:
     game = replace(one("xiangqi", "moves", RED_UCI), white="Hu", black="Xu", white_elo=2680)
     text = pgn_text(rules("xiangqi"), notation("xiangqi", "wxf"), game)

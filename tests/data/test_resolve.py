@@ -7,6 +7,7 @@ from importing import HOUSE, RED, RED_UCCI, RED_UCI, moves, one, one_skip, resol
 
 from variant_ai.core.data.reader import RawGame
 from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.skips import Skip
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,14 @@ def test_games_that_share_their_opening_share_their_group() -> None:
     other = one("xiangqi", "moves", RED_UCI.removesuffix(" g7g6"))
     assert one_game.group == same.group != other.group
     assert len(one_game.group) == 12
+
+
+@pytest.mark.parametrize("said", ["Standard", "From Position", "chess"])
+def test_sites_call_a_variant_by_other_names(said: str) -> None:
+    (game,) = resolved("chess", "pgn", f'[Variant "{said}"]\n\n1. e4 e5 *\n')
+    assert isinstance(game, GameRecord) and game.plies == 2
+
+
+def test_other_variants_are_not_taken_for_it() -> None:
+    (skip,) = resolved("chess", "pgn", '[Variant "King of the Hill"]\n\n1. e4 e5 *\n')
+    assert isinstance(skip, Skip) and skip.reason == "another variant"

@@ -330,7 +330,6 @@ def test_half_a_broken_plugin_still_serves(tmp_path: Path) -> None:
         (VariantEntry(7, Path("x.yaml")), "variants 7 was left out: name = 7"),  # type: ignore[arg-type]
         (VariantEntry("", Path("x.yaml")), "name = ''; accepted: a text that is not empty"),
         (VariantEntry("bad", Path("x.yaml"), sample=3), "sample = 3"),  # type: ignore[arg-type]
-        (VariantEntry("bad", Path("x.yaml"), names={"lichess": 1}), "names = {'lichess': 1}"),  # type: ignore[dict-item]
     ],
 )
 def test_an_entry_with_a_wrong_field_is_named_and_left_out(

@@ -16,7 +16,7 @@ variant_ai_version = __version__
 def register_variants() -> list[VariantEntry]:
     sample = Path(__file__).with_name("sample.store")
     spec = builtin_specs()["crazyhouse"]
-    return [VariantEntry("crazyhouse", spec, sample=sample, names={"lichess": "crazyhouse"})]
+    return [VariantEntry("crazyhouse", spec, sample=sample)]
 
 
 @hookimpl
