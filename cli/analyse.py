@@ -20,6 +20,7 @@ from variant_ai.cli.common import (
     print_json,
     print_table,
     progress,
+    require_folder,
     variant_option,
 )
 from variant_ai.cli.notations import load_notation, notation_option
@@ -165,14 +166,20 @@ def _check_usage(
     if from_file and (moves or picture):
         raise click.UsageError("--moves, --svg and --png belong to a position, not to a file")
     if not from_file and (number or output):
+        _require_no_file_name(" ".join(what))
         raise click.UsageError("--game and --output belong to a file of games, which FEN is not")
-    if picture is not None and not picture.absolute().parent.is_dir():
-        fail(f"{picture}: there is no folder {picture.parent}")
+    if picture is not None:
+        require_folder(picture)
     if output is not None and output.exists():
         if not replace:
             fail(f"{output} exists already; --replace takes its place")
         if what and is_file(what[0]) and what[0] != "-" and output.samefile(what[0]):
             fail(f"{output} is the file that is read; give the annotated games another name")
+
+
+def _require_no_file_name(fen: str) -> None:
+    if len(fen.split()) == 1 and Path(fen).suffix:
+        fail(f"{fen}: there is no such file, and it is no FEN")
 
 
 # --- a position --------------------------------------------------------------------------------
@@ -182,8 +189,7 @@ def _game(rules: Rules, fen: str, moves: str) -> Game:
     """The game to look at. Fails where it is over."""
     from variant_ai.core.rules.game import Game
 
-    if "/" not in fen and Path(fen).suffix:
-        fail(f"{fen}: there is no such file, and it is no FEN")
+    _require_no_file_name(fen)
     game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
     fail_if_over(game)
     return game

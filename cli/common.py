@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.progress import Progress
 
@@ -39,6 +41,12 @@ def examples(*lines: str) -> str:
     `#` is a remark on the line below it.
     """
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def require_folder(file: Path) -> None:
+    """Fails where the file to be written has no folder to lie in: before the work, not after."""
+    if not file.absolute().parent.is_dir():
+        fail(f"{file}: there is no folder {file.parent}")
 
 
 class FiniteRange(click.FloatRange):

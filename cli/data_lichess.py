@@ -119,6 +119,8 @@ def lichess(
     name = site_name or spec.names.get(SITE, (spec.variant,))[0]
     archive = Archive(name, url or BASE)
     begin, end = (None if text is None else Month.parse(text) for text in (first, last))
+    if begin is not None and end is not None and end < begin:
+        raise click.UsageError(f"--from {first} is after --to {last}")
     not_endings = options.pop("not_endings", ())
     not_endings += (() if keep_aborted else ("aborted",)) + (("time",) if no_time_forfeits else ())
     conditions = game_filter({**options, "not_endings": not_endings})

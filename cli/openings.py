@@ -12,6 +12,7 @@ import click
 from variant_ai.cli.common import (
     FiniteRange,
     examples,
+    fail,
     json_option,
     load_variant,
     print_facts,
@@ -90,6 +91,7 @@ COUNT = 1000
     metavar="FILE",
     help="A line of UCI moves for each opening.",
 )
+@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
 @seed_option()
 @json_option
 def command(
@@ -101,6 +103,7 @@ def command(
     temperature: float,
     depth: int,
     output: Path,
+    replace: bool,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -110,6 +113,8 @@ def command(
     """
     if (model is None) == (book is None):
         raise click.UsageError("give either --from-model or --from-book")
+    if output.exists() and not replace:
+        fail(f"{output} exists already; --replace takes its place")
 
     from variant_ai.core.arena.policy_lines import policy_lines
     from variant_ai.core.arena.polyglot import book_lines

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from variant_ai.cli.common import examples, load_variant, note, variant_option
+from variant_ai.cli.common import examples, load_variant, note, require_folder, variant_option
 from variant_ai.cli.notations import load_notation, notation_option
 from variant_ai.cli.searching import (
     NetChoice,
@@ -93,6 +93,8 @@ def command(
     from variant_ai.core.search.search import Search
     from variant_ai.plugins import registry
 
+    if save is not None:
+        require_folder(save)
     spec = load_variant(variant)
     rules = registry().rules(spec)
     game = Game(rules, fen)

@@ -36,6 +36,7 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 _CUT_HEAD = 1 << 10
 """A head this long is the beginning of a longer file."""
 _HIGH_BYTES = bytes(range(0x80, 0x100))
+_TWO_LETTERS = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff]{2}(?=[a-z])")
 _LONE_BYTE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
@@ -79,8 +80,10 @@ def detect(data: bytes, expect: str = "") -> str:
 
 
 def _looks_western(data: bytes) -> bool:
-    """Letters of Western names stand alone among ASCII; half of the bytes of Big5 do so too."""
-    return len(_LONE_BYTE.findall(data)) > 0.9 * len(_HIGH_BYTE.findall(data))
+    """Letters of Western names stand alone among ASCII, or two together within a word; half of the
+    bytes of Big5 stand alone too."""
+    alone = len(_LONE_BYTE.findall(data)) + 2 * len(_TWO_LETTERS.findall(data))
+    return alone > 0.9 * len(_HIGH_BYTE.findall(data))
 
 
 @lru_cache(maxsize=16)

@@ -222,3 +222,13 @@ def test_n_e6_of_another_variant_needs_a_position_and_a_move() -> None:
     assert "give --move MOVE" in run(*args, "--fen", fen, ok=False).output
     said = json.loads(run(*args, "--fen", fen, "--move", "h3e3", "--json").stdout)
     assert said["move"] == "h3e3"
+
+
+def test_what_cannot_be_written_or_read_is_told_before_the_work(tmp_path: Path) -> None:
+    missing = analyse("nosuch.pgn", "-o", str(tmp_path / "a.pgn"), ok=False)
+    assert "nosuch.pgn: there is no such file" in missing.output
+    unsaved = run("play", "-V", "crazyhouse", "--save", str(tmp_path / "x" / "a.pgn"), ok=False)
+    assert "there is no folder" in unsaved.output
+    words = ("data", "fetch", "lichess", "-V", "crazyhouse", "-o", str(tmp_path / "a.store"))
+    turned = run(*words, "--from", "2018-06", "--to", "2018-01", ok=False)
+    assert "--from 2018-06 is after --to 2018-01" in turned.output

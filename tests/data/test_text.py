@@ -41,7 +41,9 @@ def test_a_few_characters_are_enough(text: str, codec: str) -> None:
     assert _lines(text.encode(codec), EXPECT) == [text]
 
 
-@pytest.mark.parametrize("name", ("Müller", "Sørensen", "Peña", "Łukasz", "José María"))
+@pytest.mark.parametrize(
+    "name", ("Gößl, Hans", "Søørensen", "Müller", "Sørensen", "Peña", "Łukasz", "José María")
+)
 def test_western_names_are_not_taken_for_chinese(name: str) -> None:
     line = f'[White "{name}, A."]'
     assert _lines(line.encode()) == [line]
