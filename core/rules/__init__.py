@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from variant_ai.specs.errors import PluginError, UnknownNameError
+from variant_ai.specs.errors import FenError, PluginError, SpecError, UnknownNameError
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
@@ -36,7 +36,7 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
     """Rules of the spec, played by the named engine (None: the spec's choice).
 
     Raises UnknownNameError for an engine that does not exist, SpecError where the engine cannot
-    play the spec.
+    play the spec, its start position too.
     """
     name = spec.rules.engine if engine is None else engine
     if name not in _engines:
@@ -45,7 +45,12 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
         factory = getattr(importlib.import_module(module), attribute)
-    return factory(spec)
+    try:
+        rules = factory(spec)
+        rules.position()
+    except FenError as error:
+        raise SpecError(f"variant {spec.variant!r}: rules.start: {error}") from error
+    return rules
 
 
 def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | str) -> None:

@@ -144,3 +144,16 @@ def test_a_board_that_fairy_stockfish_has_not_is_refused() -> None:
     spec = parse_spec(text.replace("fairy: minixiangqi", "fairy: xiangqi"), "my.yaml")
     with pytest.raises(SpecError, match="a board of 7 x 7, and Fairy-Stockfish plays 'xiangqi' on"):
         make_rules(spec, "fairy")
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR x KQkq - 0 1", "side to move 'x'"),
+        ("rnbqkbnr/pppp1ppp/8/8/8/8/PPPPRPPP/RNBQKBN1 w Qkq - 0 1", "is in check"),
+    ],
+)
+def test_a_start_that_cannot_be_played_is_refused_with_the_rules(start: str, said: str) -> None:
+    before = "start: rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+    with pytest.raises(SpecError, match=f"variant 'chess': rules.start: .*{said}"):
+        rules_of("chess", (before, f"start: {start}"))
