@@ -1,7 +1,8 @@
 """Puzzle suites: positions with the move to find, and how many a player finds.
 
-A suite is a file of JSON lines, `{"fen": …, "mate_in": 2, "pv": "e8e9 …"}`, or EPD, whose operations
-`bm` (best moves), `dm` (mate in so many moves) and `id` are read.
+A suite is a file of JSON lines, `{"fen": …, "mate_in": 2, "pv": "e8e9 …"}`, a set of mates in one as
+`variant-ai store mates` writes it, or EPD, whose operations `bm` (best moves), `dm` (mate in so many
+moves) and `id` are read.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ def read_suite(path: Path, rules: Rules, notations: Sequence[Notation]) -> tuple
         if not line.strip() or line.startswith("#"):
             continue
         try:
+            if _is_head(line, rules):
+                continue
             read = _from_json if line.lstrip().startswith("{") else _from_epd
             puzzles.append(read(line, rules, notations))
         except (ValueError, KeyError, FenError, MoveError) as error:
@@ -96,8 +99,21 @@ def solve(
         yield Attempt(puzzle, game.uci_moves()[-1], solved, reply.seconds, reply.nodes)
 
 
+def _is_head(line: str, rules: Rules) -> bool:
+    """Whether the line says what a set of mates in one is of (`variant-ai store mates`). Raises
+    ValueError where that is another variant."""
+    said = json.loads(line) if line.lstrip().startswith("{") else {}
+    if not isinstance(said, dict) or "format" not in said or "fen" in said:
+        return False
+    if said.get("variant") != rules.spec.variant:
+        raise ValueError(f"positions of {said.get('variant')!r}, not of {rules.spec.variant}")
+    return True
+
+
 def _from_json(line: str, rules: Rules, notations: Sequence[Notation]) -> Puzzle:
     said = json.loads(line)
+    if "mates" in said:  # of a set of mates in one
+        said |= {"bm": said["mates"], "mate_in": 1}
     mate_in = said.get("mate_in")
     words = said.get("bm") or str(said.get("pv", "")).split()[:1]
     words = words.split() if isinstance(words, str) else words

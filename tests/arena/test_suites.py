@@ -73,6 +73,17 @@ def test_a_player_that_fails_has_not_solved(rules: Rules, tmp_path: Path) -> Non
     assert [(a.solved, a.fault) for a in done] == [(False, "bad hangs")] * 3
 
 
+def test_sets_of_mates_in_one_are_read(rules: Rules, tmp_path: Path) -> None:
+    suite = tmp_path / "mates.jsonl"
+    head = f'{{"format": 1, "variant": "{rules.spec.variant}", "positions": 1}}'
+    suite.write_text(f'{head}\n{{"fen": "{BACK_RANK}", "mates": ["e1e7"], "legal": 20}}\n')
+    (puzzle,) = read_suite(suite, rules, core_notations())
+    assert puzzle.mate_in == 1 and len(puzzle.best) == 1
+    suite.write_text(suite.read_text().replace(rules.spec.variant, "shogi", 1))
+    with pytest.raises(DataError, match=r"mates.jsonl:1: positions of 'shogi', not of"):
+        read_suite(suite, rules, core_notations())
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
