@@ -53,7 +53,8 @@ def test_a_file_that_cannot_be_written_does_not_end_the_game(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     assert "No such file or directory; the game was not saved" in done.output
     assert "You resign: 0-1." in done.output
-    lost = play("e4\nresign\n", "--save", str(nowhere))
+    too_long = tmp_path / f"{'x' * 300}.pgn"
+    lost = play("e4\nresign\n", "--save", str(too_long))
     assert lost.exit_code == 1
     assert '[Result "0-1"]' in lost.output and "1. e4 " in lost.output
 
