@@ -289,7 +289,8 @@ def command(
         if mode == "new" and output.exists():
             mode = "replace"  # what an interrupted run of this command put there
         _write(journal, output, spec, mode, sources, report)
-        if not (report.interrupted or report.failure) or not report.games:
+        ended_early = report.interrupted or report.failure
+        if not (ended_early and journal.has_games()):
             journal.remove()
     _print(report, output, as_json)
     if report.interrupted:
@@ -431,7 +432,7 @@ def _write(
     from variant_ai.core.arena.generate import DUPLICATE, Dropped, number_of
     from variant_ai.core.data.store_writer import StoreWriter
 
-    if all(isinstance(game, Dropped) for game in journal.games()):
+    if not journal.has_games():
         for game in journal.games():
             report.count(game)
         return
@@ -450,7 +451,7 @@ def _print(report: _Report, output: Path, as_json: bool) -> None:
     for reason, count in report.dropped.most_common():
         note(f"dropped {count}: {reason}")
     if not report.games:
-        note("no game was finished; nothing was written")
+        note("no new game was finished; nothing was written")
         return
     print_facts(
         [

@@ -211,7 +211,7 @@ def measure(
     rules = game.rules
     # the first batches of a search are smaller; what is asked is how fast whole ones are
     params = params.replace(batch_growth=0.0)
-    load_judge(rules)  # a quarter of a second that an engine spends before it plays
+    load_judge(rules)  # engines and matches do so on nobody's clock
     search = Search(rules.spec, evaluator, params, rules=rules)
     speed, phases = Speed(), Phases()
     alone, alone_processor, asked = 0.0, 0.0, 0

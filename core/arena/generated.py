@@ -87,6 +87,10 @@ class GeneratedGames:
             record.comments = {int(ply): words for ply, words in line["comments"].items()}
             yield record
 
+    def has_games(self) -> bool:
+        """Whether a game has ended that was not dropped."""
+        return not all(isinstance(game, Dropped) for game in self.games())
+
     def unlike(self) -> Iterator[Ended]:
         """The same, games that were played before as dropped ones."""
         return map(Unlike(), self.games())

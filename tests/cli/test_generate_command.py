@@ -238,6 +238,9 @@ def test_an_interrupted_run_that_appends_goes_on_and_repeats_nothing(
         stopped = generate(store, "--games", "4", *words)
     assert stopped.exit_code == 130
     assert len(Store(store)) == 3
+    with monkeypatch.context() as patch:  # again, before any game that is new
+        patch.setattr("variant_ai.cli.generate._play", _interrupted_at_once)
+        assert generate(store, "--games", "4", *words).exit_code == 130
     again = generate(store, "--games", "4", *words)
     assert "going on after 2 games" in again.stderr
     assert told(again)["games"] == 2
@@ -260,4 +263,10 @@ def _interrupted_after_two(
     with contextlib.closing(generator.games({}, keep)) as games:
         next(games)
         next(games)
+    report.interrupted = True
+
+
+def _interrupted_at_once(
+    generator: GameGenerator, journal: GeneratedGames, wanted: int, report: Any
+) -> None:
     report.interrupted = True

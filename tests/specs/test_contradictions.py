@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from refused import refusal
 
-from variant_ai.specs import SpecError, builtin_specs, parse_spec
+from variant_ai.specs import builtin_specs
 
 AT = "at: rank 8"
 TO = "to: [N, B, R, Q]"
 PAWN = "moves: fmWfcF, from: {rank 2: fmnD}, passant: true"
 LAST = "  insufficient_material: true"
-
-
-def refusal(name: str, *changes: tuple[str, str]) -> str:
-    text = builtin_specs()[name].read_text(encoding="utf-8")
-    for old, new in changes:
-        assert old in text, f"the spec no longer says {old!r}"
-        text = text.replace(old, new, 1)
-    with pytest.raises(SpecError) as caught:
-        parse_spec(text, "my.yaml")
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(

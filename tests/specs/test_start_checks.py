@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from refused import refusal
 
-from variant_ai.specs import SpecError, builtin_specs, parse_spec
+from variant_ai.specs import builtin_specs, parse_spec
 
 CASTLING = "castling: {K: {king: e1-g1, rook: h1-f1}, Q: {king: e1-c1, rook: a1-d1}}"
-
-
-def refusal(name: str, *changes: tuple[str, str]) -> str:
-    """What is said of a built-in spec after some changes, each of which must be one."""
-    text = builtin_specs()[name].read_text(encoding="utf-8")
-    for old, new in changes:
-        assert old in text, f"the spec no longer says {old!r}"
-        text = text.replace(old, new, 1)
-    with pytest.raises(SpecError) as caught:
-        parse_spec(text, "my.yaml")
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
