@@ -334,7 +334,7 @@ def _program(
 def _net(
     text: str, rules: Rules, kept_moves: int | None, hash_mb: int | None, options: tuple[str, ...]
 ) -> _Player:
-    from variant_ai.cli.players import NO_NET, make_search
+    from variant_ai.cli.players import NO_NET, make_search, net_digest
     from variant_ai.core.arena.player_spec import parse_player
     from variant_ai.core.arena.self_play import KEPT_MOVES, NetSelfPlayer
 
@@ -349,17 +349,13 @@ def _net(
     # The same seed is to give the same games, unless somebody wants it otherwise.
     spec = said.model_copy(update={"search": {"deterministic": True, **said.search}})
     kept = KEPT_MOVES if kept_moves is None else kept_moves
-    digest = ""
-    if spec.net != NO_NET:
-        path = Path(spec.net)
-        if not path.is_file():
-            raise click.BadParameter(f"there is no net {path}", param_hint="--engine")
-        digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+    if spec.net != NO_NET and not Path(spec.net).is_file():
+        raise click.BadParameter(f"there is no net {spec.net}", param_hint="--engine")
 
     def made() -> SelfPlayer:
         return NetSelfPlayer(lambda: make_search(spec, rules), spec.label, kept)
 
-    return _Player(made, {"command": [text], "net": digest, "visits": kept})
+    return _Player(made, {"command": [text], "net": net_digest(spec.net), "visits": kept})
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
     if spec.random:
         return RandomPlayer(spec.label, seed)
     if spec.net:
-        return NetPlayer(lambda: make_search(spec, rules), spec.label)
+        return NetPlayer(lambda: make_search(spec, rules), spec.label, net_digest(spec.net))
     return external_player(
         rules,
         spec.protocol,
@@ -45,6 +46,12 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
         ponder=spec.ponder,
         timeout=spec.timeout,
     )
+
+
+def net_digest(net: str) -> str:
+    """Of the file that a player's net is, 16 hex digits; empty where it is none, or not there."""
+    path = Path(net)
+    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() if path.is_file() else ""
 
 
 def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:

@@ -63,10 +63,12 @@ class SearchHolder:
 class NetPlayer(SearchHolder, Player):
     """Searches with a network. On a clock it takes the usual time of the move (`TimeManager`)."""
 
-    def __init__(self, make_search: Callable[[], Searcher], name: str) -> None:
-        """make_search: loads the network and makes the search, when the player starts."""
+    def __init__(self, make_search: Callable[[], Searcher], name: str, digest: str = "") -> None:
+        """make_search: loads the network and makes the search, when the player starts. `digest`: of
+        the network's file."""
         super().__init__(make_search)
         self.name = name
+        self.digest = digest
         self._times = TimeManager()
 
     def new_game(self, game: Game, number: int = 0) -> None:

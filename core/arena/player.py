@@ -53,6 +53,8 @@ class Player(ABC):
     """One player of a match. Used by one thread; `kill` may come from another."""
 
     name: str
+    digest: str = ""
+    """Of the file that decides its play, where there is one: a match goes on only with the same."""
 
     @abstractmethod
     def start(self) -> None:

@@ -127,11 +127,12 @@ class Tournament:
         Raises EngineError where a player cannot be started or cannot play these games,
         SettingError or DataError where the folder holds another match.
         """
-        names = self._names = self._check_players()
+        names, nets = self._check_players()
+        self._names = names
         load_judge(self.rules)  # on nobody's clock
         self.folder.mkdir(parents=True, exist_ok=True)
         with Journal(self.folder / JOURNAL) as journal:
-            self._check_folder(names, journal)
+            self._check_folder(names, nets, journal)
             state = MatchState(names, self._entries(journal))
             schedule = self._schedule()
             state.wanted = len(schedule)
@@ -180,9 +181,10 @@ class Tournament:
 
     # --- before the first game -----------------------------------------------------------------
 
-    def _check_players(self) -> tuple[str, ...]:
-        """Start every player once; their names, each once."""
+    def _check_players(self) -> tuple[tuple[str, ...], list[str]]:
+        """Start every player once; their names, each once, and the digests of their files."""
         names: list[str] = []
+        digests: list[str] = []
         for index, spec in enumerate(self.settings.players):
             player = self._make_player(index)
             refused = player.refuse(self.allowances[index])
@@ -194,7 +196,8 @@ class Tournament:
             finally:
                 player.close()
             names.append(name)
-        return _distinct(names)
+            digests.append(player.digest)
+        return _distinct(names), digests
 
     def _time_control(self, entry: GameEntry) -> str:
         """Of both players, `?` where they have clocks of their own."""
@@ -203,11 +206,12 @@ class Tournament:
         )
         return first if first == second else "?"
 
-    def _check_folder(self, names: tuple[str, ...], journal: Journal) -> None:
+    def _check_folder(self, names: tuple[str, ...], nets: Sequence[str], journal: Journal) -> None:
         """Take up the match that is in the folder, or begin one."""
         said: dict[str, Any] = {
             "settings": self.settings.decisive(),
             "names": list(names),
+            "nets": list(nets),
             "openings": len(self.openings),
             "openings_digest": blake2b(repr(self.openings).encode(), digest_size=8).hexdigest(),
         }
@@ -363,9 +367,15 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
     if keys:
         return "settings that differ: " + ", ".join(keys)
-    if before.get("names") == now["names"]:
-        return "its openings were others"
-    return f"its players were {', '.join(before.get('names', []))}"
+    if before.get("names") != now["names"]:
+        return f"its players were {', '.join(before.get('names', []))}"
+    nets = before.get("nets", [])
+    changed = [
+        name
+        for name, *both in zip(now["names"], nets, now["nets"], strict=False)
+        if both[0] != both[1]
+    ]
+    return f"the net of {', '.join(changed)} was another" if changed else "its openings were others"
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

@@ -285,6 +285,10 @@ def test_another_match_is_not_mixed_in(rules: Rules, tmp_path: Path) -> None:
     other = (Opening(moves=(int(rules.legal_moves(rules.position())[0]),)),)
     with pytest.raises(SettingError, match="openings"):
         Match(rules, tmp_path / "m", toys("a", "b"), other).run()
+    trained_on = toys("a", "b")
+    trained_on[1].digest = "5eed"
+    with pytest.raises(SettingError, match="the net of b was another"):
+        Match(rules, tmp_path / "m", trained_on).run()
     with (tmp_path / "m" / "games.jsonl").open("a") as journal:
         journal.write('{"a": 1}\n')
     with pytest.raises(DataError, match=r"games.jsonl:\d+: no game: .*'a'"):

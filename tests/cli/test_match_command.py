@@ -178,3 +178,15 @@ def test_real_programs(tmp_path: Path, variant: str, program: str, player: str) 
     assert done.exit_code == 0, done.stderr
     reasons = json.loads(done.stdout)["reasons"]
     assert set(reasons) <= {"adjudicated: move limit", "checkmate"}
+
+
+def test_a_net_that_was_exported_anew_is_another_player(tmp_path: Path) -> None:
+    net = tmp_path / "net.onnx"
+    shutil.copy(Path(__file__).parents[2] / "variants" / "xiangqi" / "model.onnx", net)
+    players = (f"net:{net};name=mine;evaluator=onnx", "random", "--games", "2")
+    assert match(tmp_path / "m", *players).exit_code == 0
+    assert match(tmp_path / "m", *players).exit_code == 0
+    with net.open("ab") as file:
+        file.write(b"\x72\x00")  # an empty metadata entry: the same net in another file
+    refused = match(tmp_path / "m", *players)
+    assert refused.exit_code == 1 and "the net of mine was another" in refused.stderr
