@@ -119,7 +119,8 @@ def command(
 
     Games give each move's evaluation, better lines for inaccuracies (?!), mistakes (?) and blunders
     (??), and the accuracy of both players. FILE is anything that `variant-ai import` reads, - is
-    standard input. Ctrl-C keeps what is done.
+    standard input. Annotated games keep its headers and comments, not its variations and glyphs.
+    Ctrl-C keeps what is done.
     """
     from variant_ai.plugins import registry
 
