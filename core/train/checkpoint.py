@@ -60,6 +60,8 @@ class TrainState:
     """Running mean of the loss, by which spikes are told."""
     usual_steps: int = 0
     """Steps that mean has seen."""
+    returned_to: int = -1
+    """Step of the checkpoint that the last recovery went to; -1: there was none."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +144,7 @@ def save_checkpoint(
         shutil.rmtree(part, ignore_errors=True)
         raise
     for outdated in list_checkpoints(folder)[:-keep]:
-        # Renamed first: what has a checkpoint's name is whole even while it is being deleted.
-        gone = outdated.path.with_name(f"{outdated.path.name}.gone")
-        outdated.path.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        _delete(outdated)
     return Checkpoint(target)
 
 
@@ -167,6 +166,21 @@ def list_checkpoints(folder: Path) -> list[Checkpoint]:
         return []
     found = [(int(m[1]), p) for p in folder.iterdir() if (m := _NAME.match(p.name))]
     return [Checkpoint(path) for _, path in sorted(found)]
+
+
+def without_newest(folder: Path) -> Checkpoint:
+    """Deletes the newest checkpoint where there is an older one; the newest that is left."""
+    found = list_checkpoints(folder)
+    if len(found) > 1:
+        _delete(found.pop())
+    return found[-1]
+
+
+def _delete(checkpoint: Checkpoint) -> None:
+    """Renamed first: what has a checkpoint's name is whole even while it is being deleted."""
+    gone = checkpoint.path.with_name(f"{checkpoint.path.name}.gone")
+    checkpoint.path.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def find_checkpoint(path: Path) -> Checkpoint:

@@ -99,7 +99,7 @@ class Scores:
     log_probability: NDArray[np.float32]
     """[N] of the move played, among all actions; with the labels `visits`, Σ π · log p."""
     rank: NDArray[np.int64]
-    """[N] how many actions have a greater logit than the move played (or visited most): 0 is a
+    """[N] how many actions come before the move played (or visited most) by their logits: 0 is a
     hit."""
     value: NDArray[np.float32]
     """[N] v, the net's value."""
@@ -184,11 +184,17 @@ def losses(
 
 
 def rank_of(logits: Tensor, action: Tensor) -> Tensor:
-    """How many actions have a greater logit than `action`, int64 [B]; A where that one is NaN."""
+    """How many actions come before `action`, int64 [B]; A where its logit is NaN.
+
+    Before it are greater logits, and equal ones of lower index, as argmax has it: of a net that says
+    the same of every move, each would be a hit otherwise.
+    """
     with torch.no_grad():
         played = logits.gather(1, action[:, None])
+        lower = torch.arange(logits.shape[1], device=logits.device) < action[:, None]
+        before = torch.where(lower, logits >= played, logits > played)
         # A NaN is greater than nothing and would count as a hit.
-        return torch.where(played[:, 0].isnan(), logits.shape[1], (logits > played).sum(1))
+        return torch.where(played[:, 0].isnan(), logits.shape[1], before.sum(1))
 
 
 def score(

@@ -44,6 +44,7 @@ from variant_ai.core.train.checkpoint import (
     momenta,
     momentum_rooms,
     save_checkpoint,
+    without_newest,
 )
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.device import choose_device
@@ -240,6 +241,9 @@ class Trainer:
             if step % check_every == 0 or any(due.values()):
                 wrong = self._guard.objects(self._worst.item())
                 self._worst.zero_()
+            # The loss tells nothing of what the step after it did.
+            if due["save"] and not wrong:
+                wrong = not all(bool(w.isfinite().all()) for w in self.net.parameters())
             wrong, stopped = self.workers.any(wrong, stop() and step < config.steps)
             if wrong:
                 raise FloatingPointError
@@ -262,7 +266,7 @@ class Trainer:
         return False
 
     def _train_mode(self) -> None:
-        """Norms use the batch and follow it, but for those of frozen layers."""
+        """Norms follow the batch, but for those of frozen layers."""
         self.net.train()
         for layer in self.frozen:
             layer.eval()
@@ -466,7 +470,8 @@ class Trainer:
 
     def _recover(self) -> None:
         """Goes back to the last checkpoint, buffers included (one NaN in a batch stays in the
-        running statistics for ever), past the batch at fault, with half the learning rate."""
+        running statistics for ever), past the batch at fault, with half the learning rate. One that
+        was gone back to in vain has ruined weights itself: then to the one before it."""
         failed, before = self.state.step, self.state
         if before.recoveries >= MAX_RECOVERIES:
             raise DivergedError(
@@ -475,18 +480,17 @@ class Trainer:
                 f"rate than {self.config.lr_max}"
             )
         past = failed + before.data_shift
+        if self._checkpoint.path.name == checkpoint_name(before.returned_to):
+            if self.workers.first:
+                self._checkpoint = without_newest(self.folder / CHECKPOINTS)
+            self._checkpoint = self.workers.share(self._checkpoint)
         self._load(self._checkpoint)
-        self.state.recoveries = before.recoveries + 1
-        self.state.data_shift = past - self.state.step
-        self.state.lr_scale = before.lr_scale * RECOVERY_CUT
-        self.state.seconds = before.seconds
-        self._write(
-            "recovery",
-            {
-                "failed_step": failed,
-                "recoveries": self.state.recoveries,
-                "lr_scale": self.state.lr_scale,
-            },
-        )
+        state = self.state
+        state.returned_to, state.data_shift = state.step, past - state.step
+        state.recoveries = before.recoveries + 1
+        state.lr_scale = before.lr_scale * RECOVERY_CUT
+        state.seconds = before.seconds
+        said = {"recoveries": state.recoveries, "lr_scale": state.lr_scale}
+        self._write("recovery", {"failed_step": failed, **said})
         # At once: a training killed after this must not meet the same batch again.
         self._checkpoint = self._save()

@@ -168,6 +168,7 @@ class TestSpikes:
         guard = Guard(2.0)
         assert not guard.objects(3.0)
         assert not guard.objects(30.0)
+        assert guard.objects(1e4)  # whatever comes after it, this is no beginning
 
     def test_zero_lets_every_number_pass(self) -> None:
         guard = Guard(0.0, usual=1.0, steps=50)

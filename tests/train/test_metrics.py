@@ -27,6 +27,12 @@ def test_rank() -> None:
     assert scored().rank.tolist() == [0, 1, 5, 8]
 
 
+def test_of_equal_logits_only_the_first_is_a_hit() -> None:
+    action = torch.arange(8)
+    none = torch.zeros(8)
+    assert score(none, torch.full((8, 8), 0.5), action, none).rank.tolist() == list(range(8))
+
+
 def test_metrics_by_hand() -> None:
     three = scored().select(np.array([True, True, True, False]))
     metrics = three.metrics(0.01)

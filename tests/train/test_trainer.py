@@ -15,9 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
 
 from variant_ai.core.train.checkpoint import find_checkpoint, list_checkpoints
+from variant_ai.core.train.observer import Silent
 from variant_ai.core.train.record import read_metrics
 from variant_ai.core.train.trainer import DivergedError, Trainer
 from variant_ai.specs.errors import DataError
@@ -32,6 +34,10 @@ def trained(folder: Path, source: SyntheticSource | None = None, resume: bool = 
         tensorboard=False,
     )
     return trainer.run(resume=resume)
+
+
+def recoveries(folder: Path) -> list[dict]:
+    return [event for event in read_metrics(folder) if event["kind"] == "recovery"]
 
 
 def numbers(folder: Path) -> list[dict]:
@@ -253,14 +259,53 @@ def test_a_poisoned_batch_is_stepped_past(tmp_path: Path) -> None:
     # Step 24 fails after checkpoint 20, which goes on with batch 25.
     assert source.served == [*range(25), *range(25, 45)]
     assert all(torch.isfinite(v).all() for v in weights(result.checkpoint.path).values())
-    recovery = [e for e in read_metrics(tmp_path) if e["kind"] == "recovery"]
-    assert [(e["step"], e["failed_step"]) for e in recovery] == [(20, 25)]
+    assert [(e["step"], e["failed_step"]) for e in recoveries(tmp_path)] == [(20, 25)]
 
 
 def test_it_gives_up_after_three_recoveries(tmp_path: Path) -> None:
     with pytest.raises(DivergedError, match="after 3 returns"):
         trained(tmp_path, SyntheticSource(poisoned=tuple(range(12, 30))))
-    assert find_checkpoint(tmp_path).path.name == "step-00000010"
+    # Where a return did not help, the checkpoint itself may be at fault.
+    assert [e["step"] for e in recoveries(tmp_path)] == [10, 0, 0]
+
+
+def test_a_ruined_checkpoint_is_gone_behind(tmp_path: Path) -> None:
+    class Ruining(Silent):
+        def stepped(self, step: int) -> None:
+            if step == 30 and not ruined:
+                path = find_checkpoint(tmp_path).path / "model.safetensors"
+                save_file({name: 1e4 * w for name, w in load_file(path).items()}, path)
+                ruined.append(step)
+
+    ruined: list[int] = []
+    source = SyntheticSource(poisoned=(31,))
+    result = Trainer(
+        tiny_config(), source, SyntheticSource(seed=9), tmp_path, observer=Ruining(),
+        tensorboard=False,
+    ).run()  # fmt: skip
+    assert ruined == [30]
+    assert [e["step"] for e in recoveries(tmp_path)] == [30, 20]
+    assert result.state.step == 40 and result.validation is not None
+    assert result.validation.policy_loss < 10
+
+
+def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path) -> None:
+    trainer = Trainer(
+        tiny_config(), SyntheticSource(), SyntheticSource(seed=9), tmp_path, tensorboard=False
+    )
+    step, taken = trainer.optimiser.step, []
+
+    def ruining() -> None:
+        step()
+        taken.append(None)
+        if len(taken) == 20:
+            with torch.no_grad():
+                next(trainer.net.parameters()).fill_(float("nan"))
+
+    trainer.optimiser.step = ruining
+    result = trainer.run()
+    assert [e["step"] for e in recoveries(tmp_path)] == [10]
+    assert result.state.step == 40
 
 
 def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
