@@ -120,7 +120,7 @@ def command(
     chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
-    with SkipList(listing, skipped is None, append) as skips, _stop_on_interrupt() as interrupted:
+    with _stop_on_interrupt() as interrupted:
         writer = StoreWriter(
             output,
             spec,
@@ -129,7 +129,9 @@ def command(
             conditions=conditions,
             drop_duplicates=drop_duplicates,
         )
-        with writer, progress(quiet=as_json) as bar:
+        # Once the store is open: a refused import leaves the list of another as it is.
+        skips = SkipList(listing, skipped is None, append)
+        with writer, skips, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
             importer = Importer(
                 readers=chosen,
@@ -142,8 +144,10 @@ def command(
                 stop=interrupted,
             )
             report = importer.run(files, writer)
-            if report.games or append:
-                writer.close(dropped=report.skipped + report.dropped)
+            if report.games:
+                writer.close(
+                    dropped=report.skipped + report.dropped, interrupted=report.interrupted
+                )
             else:
                 writer.abort()
         for said in writer.notes:
@@ -151,7 +155,7 @@ def command(
     if as_json:
         print_json(
             {
-                "store": output if report.games or append else None,
+                "store": output if report.games else None,
                 "variant": spec.variant,
                 **report.as_json(),
                 "skipped_list": listing if report.skipped else None,
@@ -160,7 +164,8 @@ def command(
     elif report.games:
         _print(report, output, listing)
     if report.interrupted:
-        note(f"Interrupted; {report.games:,} games are in {output}.")
+        kept = f"{report.games:,} games are in {output}" if report.games else "nothing was imported"
+        note(f"Interrupted; {kept}.")
         return EXIT_INTERRUPTED
     if not report.games:
         fail(_nothing(report, listing))

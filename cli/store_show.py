@@ -125,6 +125,8 @@ def _choice(run: Run) -> list[tuple[str, object]]:
     if run.conditions:
         facts.append(("  chosen by", _in_words(run.conditions)))
     facts += [("  dropped", f"{count:,} {why}") for why, count in run.dropped.items()]
+    if run.interrupted:
+        facts.append(("  ended", "by an interruption, before the end of its sources"))
     return facts
 
 

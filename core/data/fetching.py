@@ -3,8 +3,8 @@
     server ─ RemoteFile (checksum) ─ unpacking ─ reader ─ conditions ─ store
                                                        one writing (RUN … END) a month
 
-A month is in the store whole or not at all: its writing is closed once the checksum of all its
-bytes is right, and undone otherwise. A store says by its sources which months it has, so a second
+A month is in the store whole or not at all: its writing is closed once all of it could be unpacked
+and the checksum of its bytes is right, and undone otherwise. A store says by its sources which months it has, so a second
 run goes on behind them; what a killed process left of a month is cut off first.
 """
 
@@ -23,6 +23,7 @@ from variant_ai.core.data.importer import Importer, ImportReport
 from variant_ai.core.data.lichess import MonthlyFile
 from variant_ai.core.data.moves import GameCodec, RulesCodec
 from variant_ai.core.data.remote import RemoteFile
+from variant_ai.core.data.skips import Skip
 from variant_ai.core.data.sources import NamedStream
 from variant_ai.core.data.store import Store
 from variant_ai.core.data.store_writer import Mode, StoreWriter
@@ -31,6 +32,8 @@ from variant_ai.specs.schema import VariantSpec
 
 MONTH_ATTEMPTS = 2
 """Times a month is read from its beginning before a wrong checksum is believed."""
+UNREAD = ("damaged file", "not a game file", "archive not read", "archives too deep")
+"""Skips of whole files: there are games behind them."""
 
 OpenRemote = Callable[[str], RemoteFile]
 
@@ -71,7 +74,7 @@ class Fetcher:
     def missing(self, files: Sequence[MonthlyFile]) -> list[MonthlyFile]:
         """The files whose games the store does not have yet; cuts off the rest of a killed month.
 
-        Raises DataError where the store has months chosen by other conditions.
+        Raises DataError where the store has months chosen by other conditions, or a part of one.
         """
         if not self.store.exists():
             return list(files)
@@ -87,6 +90,11 @@ class Fetcher:
                 raise DataError(
                     f"{self.store} has {had} chosen by other conditions "
                     f"({_told(run.conditions)}, now {_told(wanted)}); fetch into another store"
+                )
+            if had is not None and (run.interrupted or any(map(run.dropped.get, UNREAD))):
+                raise DataError(
+                    f"{self.store} has a part of {had}, by an import that was interrupted or met "
+                    "damage; fetch into another store"
                 )
         done = names & set(info.sources)
         return [file for file in files if file.name not in done]
@@ -104,6 +112,7 @@ class Fetcher:
 
     def _month(self, file: MonthlyFile) -> MonthReport:
         problem = ""
+        unread: list[Skip] = []
         for _ in range(MONTH_ATTEMPTS):
             mode: Mode = "append" if self.store.exists() else "new"
             writer = StoreWriter(
@@ -116,11 +125,17 @@ class Fetcher:
             )
             try:
                 with self.open_remote(file.url) as remote:
-                    report = self.make_importer().run([NamedStream(file.name, remote)], writer)
+                    importer = self.make_importer()
+                    unread = _unread(importer)
+                    report = importer.run([NamedStream(file.name, remote)], writer)
                     if remote.failure is not None:  # swallowed where the stream is unpacked
                         raise remote.failure
                     remote.drain()
                     problem = _wrong(file, remote)
+                    if unread and not problem:
+                        problem = f"{file.url}: {unread[0].reason}: {unread[0].detail}"
+                        if file.sha256:
+                            raise DataError(f"{problem}; it has its checksum, so its form is new")
                     if not problem:
                         writer.close(dropped=report.skipped + report.dropped)
                         return MonthReport(file, report, remote.received, remote.resumed)
@@ -128,6 +143,20 @@ class Fetcher:
                 writer.abort()  # nothing happens once it is closed
             self.on_note(f"{problem}; reading it again.")
         raise DataError(f"{problem}, {MONTH_ATTEMPTS} times; its games were not kept")
+
+
+def _unread(importer: Importer) -> list[Skip]:
+    """Where the importer will put the whole files that it cannot read, beside telling of them."""
+    found: list[Skip] = []
+    tell = importer.on_skip
+
+    def keep(skip: Skip) -> None:
+        if skip.reason in UNREAD:
+            found.append(skip)
+        tell(skip)
+
+    importer.on_skip = keep
+    return found
 
 
 def _wrong(file: MonthlyFile, remote: RemoteFile) -> str:

@@ -259,6 +259,9 @@ def _kind(head: bytes) -> str:
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             return kind
+    # A frame to be skipped, which pzstd writes before each frame (RFC 8878, section 3.1.2).
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
+        return "zst"
     if head[257:262] == b"ustar":
         return "tar"
     return ""

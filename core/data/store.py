@@ -151,9 +151,10 @@ class Store:
             if block.kind == form.RUN:
                 runs.append(Run.from_dict(self._read_json(block)))
             elif block.kind == form.END:
-                dropped = self._read_json(block).get("dropped", {})
-                if runs and dropped:
-                    runs[-1] = replace(runs[-1], dropped=dropped)
+                said = self._read_json(block)
+                if runs:
+                    ended = {k: said[k] for k in ("dropped", "interrupted") if k in said}
+                    runs[-1] = replace(runs[-1], **ended)
             else:
                 raise DataError(
                     f"{self.path}: {block.place}: unknown kind of block; made by a later version?"

@@ -42,6 +42,8 @@ class Run:
     """Stores the games were copied from, where they were."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Games of the sources that were left out, by reason; from the END block, if it came to it."""
+    interrupted: bool = False
+    """Whether it was ended before the sources were; from the END block too."""
 
     @staticmethod
     def from_dict(said: Mapping[str, Any]) -> Run:
@@ -59,6 +61,7 @@ class Run:
             said.get("conditions", {}),
             parents,
             said.get("dropped", {}),
+            said.get("interrupted", False),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,6 +71,7 @@ class Run:
             "conditions": self.conditions,
             "parents": [parent.as_dict() for parent in self.parents],
             "dropped": self.dropped,
+            "interrupted": self.interrupted,
         }
         return {"tool": self.tool} | {name: value for name, value in said.items() if value}
 

@@ -155,8 +155,9 @@ class StoreWriter:
         else:
             self.abort()
 
-    def close(self, dropped: Mapping[str, int] | None = None) -> None:
+    def close(self, dropped: Mapping[str, int] | None = None, *, interrupted: bool = False) -> None:
         """Write what is pending and finish the store. `dropped`: games left out, by reason.
+        `interrupted`: the sources have more.
 
         Closing twice does nothing.
         """
@@ -170,6 +171,8 @@ class StoreWriter:
             }
             if dropped:
                 said["dropped"] = dict(dropped)
+            if interrupted:
+                said["interrupted"] = True
             self._write_json(form.END, said)
             self._stack.close()  # before the rename, which Windows refuses for open files
             if not self._appending:

@@ -114,6 +114,29 @@ def test_chinese_games(tmp_path: Path, store: Path) -> None:
     assert Store(store).game(0).plies == 4
 
 
+def test_a_refused_import_leaves_the_list_of_skips(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text("1. e4 e5 1-0\n\n1. e4 Ke5 1-0\n")
+    listing = Path(f"{store}.skipped.jsonl")
+    assert _import(path, "-o", store).exit_code == 0
+    before = listing.read_text()
+    path.write_text("1. e4 e5 1-0\n")
+    assert _import(path, "-o", store).exit_code == 1
+    assert listing.read_text() == before
+
+
+def test_appending_nothing_changes_nothing(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text("1. e4 e5 1-0\n")
+    assert _import(path, "-o", store).exit_code == 0
+    before = store.read_bytes()
+    path.write_text("1. e4 Ke5 1-0\n")
+    assert _import(path, "-o", store, "--append").exit_code == 1
+    assert store.read_bytes() == before
+    assert _import(path, "-o", tmp_path / "new.store", "--append").exit_code == 1
+    assert not (tmp_path / "new.store").exists()
+
+
 def test_a_store_is_appended_to_or_replaced_only_where_asked(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(2))

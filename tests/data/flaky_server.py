@@ -13,6 +13,18 @@ from typing import Any
 import zstandard
 
 
+def pzstd(data: bytes) -> bytes:
+    """As the site packs its files: frames of parts, and before each a frame to be skipped that tells
+    the next one's size."""
+    half = len(data) // 2
+    packed = b""
+    for part in (data[:half], data[half:]):
+        frame = zstandard.ZstdCompressor(level=3).compress(part)
+        packed += b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little")
+        packed += len(frame).to_bytes(4, "little") + frame
+    return packed
+
+
 @dataclass
 class FlakyServer:
     """Files by path (`/folder/name`), and what goes wrong with the next requests for them."""
@@ -28,7 +40,7 @@ class FlakyServer:
 
     def add_month(self, variant: str, month: str, pgn: str, *, listed: str | None = None) -> str:
         """A month of games, and its line in the list of checksums (`listed`: a wrong one)."""
-        data = zstandard.ZstdCompressor(level=3).compress(pgn.encode())
+        data = pzstd(pgn.encode())
         name = f"lichess_db_{variant}_rated_{month}.pgn.zst"
         self.files[f"/{variant}/{name}"] = data
         line = f"{listed or hashlib.sha256(data).hexdigest()}  {name}\n"

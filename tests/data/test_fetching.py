@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -198,6 +199,45 @@ def test_without_checksums(server: FlakyServer, store: Path) -> None:
     result = fetch(server, store, "--no-checksums", "--from", "2016-01", "--to", "2016-03")
     assert result.exit_code == 0, result.output
     assert sites(store) == expected(*MONTHS)
+
+
+@pytest.mark.parametrize("listed", (True, False))
+def test_a_month_that_cannot_be_read_is_not_done(
+    server: FlakyServer, store: Path, listed: bool
+) -> None:
+    whole = server.files[path_of("2016-02")]
+    login = b"<html><body>Please log in</body></html>"
+    words = [] if listed else ["--no-checksums", "--from", "2016-01", "--to", "2016-03"]
+    for bad, said in ((login, "not a game file"), (whole[:-30], "damaged file")):
+        server.files[path_of("2016-02")] = bad
+        if listed:
+            sums = f"{hashlib.sha256(bad).hexdigest()}  {path_of('2016-02').rpartition('/')[2]}\n"
+            kept = server.files["/crazyhouse/sha256sums.txt"].decode().splitlines(keepends=True)
+            kept = [line for line in kept if "2016-02" not in line] + [sums]
+            server.files["/crazyhouse/sha256sums.txt"] = "".join(sorted(kept, key=_name)).encode()
+        result = fetch(server, store, *words)
+        assert result.exit_code == 1
+        assert said in result.stderr and "2016-02" in result.stderr
+        assert sites(store) == expected("2016-01")
+
+
+def _name(line: str) -> str:
+    return line.split()[1]
+
+
+def test_a_month_imported_in_part_is_refused(server: FlakyServer, store: Path) -> None:
+    file = store.parent / path_of("2016-01").rpartition("/")[2]
+    file.write_bytes(server.files[path_of("2016-01")][:-30])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(store.parent)
+        done = CliRunner().invoke(
+            cli,
+            ["import", file.name, "-V", "crazyhouse", "-o", str(store), "--min-rating", "2000"],
+        )
+    assert done.exit_code == 0, done.output
+    result = fetch(server, store)
+    assert result.exit_code == 1
+    assert "has a part of" in result.stderr
 
 
 def test_other_conditions_are_refused(server: FlakyServer, store: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from flaky_server import pzstd
 
 from variant_ai.core.data.skips import Skip
 from variant_ai.core.data.sources import MAX_DEPTH, XZ_MEMORY, open_sources, total_bytes
@@ -72,6 +73,13 @@ def test_several_compressed_streams_in_a_row_are_one_file(tmp_path: Path, packin
     path = tmp_path / "games"
     path.write_bytes(PACKINGS[packing](TEXT) + PACKINGS[packing](b"more"))
     assert _read(path) == ({str(path): TEXT + b"more"}, [])
+
+
+def test_frames_to_be_skipped_are(tmp_path: Path) -> None:
+    """pzstd, which packs the monthly files of lichess, begins with one."""
+    path = tmp_path / "games"
+    path.write_bytes(pzstd(TEXT))
+    assert _read(path) == ({str(path): TEXT}, [])
 
 
 def test_zip_and_archives_in_archives(tmp_path: Path) -> None:
