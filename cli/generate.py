@@ -280,14 +280,17 @@ def command(
         if said is not None:
             deciding[rule] = dataclasses.asdict(said)
     output.parent.mkdir(parents=True, exist_ok=True)
+    sources = [f"self-play of {name}, {nodes} nodes a move, seed {seed}"]
+    if mode == "new":
+        _require_own(output, spec, sources)
     with GeneratedGames(output, spec.variant, deciding) as journal:
         if journal.resumed:
             note(f"going on after {journal.resumed} games of {journal.path}")
         report = _Report()
         _play(generator, journal, games, report)
-        sources = [f"self-play of {name}, {nodes} nodes a move, seed {seed}"]
         if mode == "new" and output.exists():
-            mode = "replace"  # what an interrupted run of this command put there
+            _require_own(output, spec, sources)
+            mode = "replace"
         _write(journal, output, spec, mode, sources, report)
         ended_early = report.interrupted or report.failure
         if not (ended_early and journal.has_games()):
@@ -297,6 +300,20 @@ def command(
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)
+
+
+def _require_own(output: Path, spec: VariantSpec, sources: list[str]) -> None:
+    """Raises DataError where the store holds other games than an interrupted run of this command put
+    there: they would be replaced."""
+    from variant_ai.core.data.store import Store
+
+    if output.exists():
+        runs = Store(output, spec).info.runs
+        if [list(run.sources) for run in runs] != [sources]:
+            raise DataError(
+                f"{output} holds games of other commands too, which would be replaced; move it away, "
+                "and the same command goes on"
+            )
 
 
 NET = "net:"

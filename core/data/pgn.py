@@ -35,16 +35,25 @@ _SIGNS = frozenset(
 )
 """Judgements and remarks of annotators that are no moves."""
 
-_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"(.*)"\s*\]\s*')
+_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"')
+"""Its beginning; where its value ends is found from behind, in a time that grows with its length."""
 _ONE_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
-_LOOSE_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"(.*?)"?\s*\]?\s*')
 _BRACKETS = re.compile(r"\s*\[[^%][^\]]*\]\s*")
 _QUOTED = re.compile(r'["\\]')
 _ESCAPED = re.compile(r'\\(["\\])')
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _SPECIAL = re.compile(r"[{}();$]")
 _NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
+_TANDEM = re.compile(r"[1-5][1-9]\.[1-9]")
 _SNIFF = re.compile(r'^\s*\[\s*\w[\w+#=:.-]*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
+
+
+def without_number(word: str) -> str:
+    """A word of moves without the move number stuck to it. `15.6`, a soldier's move in WXF, has
+    none."""
+    while not _TANDEM.fullmatch(word) and (match := _NUMBER.match(word)) is not None:
+        word = word[match.end() :]
+    return word
 
 
 class PgnReader(GameReader):
@@ -95,12 +104,16 @@ class _Scanner:
         """Take the next line; the games that it ends."""
         if line.startswith("%") and self.comment is None:
             return
-        if "[" in line and (header := self._headers(line)):
+        rest = ""
+        if "[" in line and (found := self._headers(line))[0]:
+            header, rest = found
             if (self.comment is None and not self.depth) or self._starts_game(header[0][0]):
                 if self.comment is not None or self.depth:
                     yield from self._close("cut off", "a comment or variation has no end")
                 yield from self._take_headers(number, header)
-                return
+                if not rest:
+                    return
+                line = rest
         elif not line or line.isspace():
             self.blank = True
             return
@@ -130,22 +143,29 @@ class _Scanner:
     # --- headers -------------------------------------------------------------------------------
 
     @staticmethod
-    def _headers(line: str) -> list[tuple[str, str]]:
-        """Headers on the line; empty where the line is none."""
-        if not line.lstrip().startswith("["):
-            return []
-        whole = _HEADER.fullmatch(line)
-        if whole is not None and not _QUOTED.search(whole[2]):
-            return [(whole[1], whole[2])]
+    def _headers(line: str) -> tuple[list[tuple[str, str]], str]:
+        """Headers on the line, and the moves behind them; none where the line is no header."""
+        begun = _HEADER.match(line)
+        if begun is None:
+            return [], ""
+        inside = line[begun.end() :].rstrip()
+        bracket = inside.endswith("]")
+        inside = inside[:-1].rstrip() if bracket else inside
+        quote = inside.endswith('"')
+        value = inside[:-1] if quote else inside
+        if bracket and quote and not _QUOTED.search(value):
+            return [(begun[1], value)], ""
         found, at = [], 0
         while match := _ONE_HEADER.match(line, at):
             found.append((match[1], _ESCAPED.sub(r"\1", match[2])))
             at = match.end()
-        if found and not line[at:].strip():
-            return found
+        rest = line[at:].strip()
+        if found and not (bracket or '"' in rest):
+            return found, rest
+        if found and not rest:
+            return found, ""
         # Quotes inside the value, or no closing quote or bracket.
-        loose = whole or _LOOSE_HEADER.fullmatch(line)
-        return [(loose[1], _ESCAPED.sub(r"\1", loose[2]))] if loose else []
+        return [(begun[1], _ESCAPED.sub(r"\1", value))], ""
 
     def _is_among_headers(self, line: str) -> bool:
         """Whether a line that is no header stands among them, as `[WhiteTeam]` may."""
@@ -204,9 +224,7 @@ class _Scanner:
     def _word(self, number: int, token: str) -> Sequence[RawGame]:
         result = RESULTS.get(token)
         if result is None:
-            while (match := _NUMBER.match(token)) is not None:
-                token = token[match.end() :]
-            token = token.rstrip("!?")
+            token = without_number(token).rstrip("!?")
             if not token or token in _SIGNS:
                 return ()
             result = RESULTS.get(token)

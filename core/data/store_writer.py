@@ -82,6 +82,13 @@ class StoreWriter:
         if self.path.is_dir():
             raise DataError(f"{self.path} is a folder, not a game store")
         self._target = self.path if self._appending else form.partial_path(self.path)
+        if not self._appending and self._target.exists():
+            for parent in parents:
+                if parent.path.samefile(self._target):
+                    raise DataError(
+                        f"{parent.path} is where {self.path} is written until it is whole, and "
+                        "would be lost; rename it first, or write to another name"
+                    )
         self._stack = contextlib.ExitStack()
         self._file: io.FileIO | None = None
         self._end = self._blocks = self._shards = 0

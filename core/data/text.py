@@ -149,8 +149,6 @@ class TextLines:
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         head = self.stream.peek(1024)
-        if head.startswith(_UTF8_BOM):
-            self.stream.read(len(_UTF8_BOM))
         codec = (
             detect(head[:1024]) if b"\x00" in head or head[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
         )
@@ -180,8 +178,11 @@ class TextLines:
         return self._ahead.popleft() if self._ahead else self._read()
 
     def _read(self) -> bytes:
-        line = self._carried + self.stream.readline(MAX_LINE)
-        self._carried = b""
+        line = self.stream.readline(MAX_LINE)
+        if self._carried:
+            line, self._carried = self._carried + line, b""
+        elif line.startswith(_UTF8_BOM):  # files put one behind another keep theirs
+            line = line[len(_UTF8_BOM) :] or self.stream.readline(MAX_LINE)
         if len(line) >= MAX_LINE and not line.endswith(b"\n"):
             cut = _last_boundary(line)
             line, self._carried = line[:cut], line[cut:]
@@ -190,13 +191,13 @@ class TextLines:
     def _decode(self, line: bytes) -> str:
         # UTF-8 first: what fits it at length is it, and what does not fails within a few bytes.
         try:
-            text = line.decode("utf-8")
+            utf8 = line.decode("utf-8")
         except UnicodeDecodeError:
-            pass
+            utf8 = None
         else:
             if self.encoding == "utf-8" or len(_HIGH_BYTE.findall(line)) >= _SURE_OF_UTF8:
                 self.encoding = "utf-8"
-                return text
+                return utf8
         if self.encoding in _CHINESE:
             try:
                 text = line.decode(self.encoding)
@@ -205,9 +206,11 @@ class TextLines:
             else:
                 if self.encoding != "gb18030" or not self._doubtful(text):
                     return text
-        elif self.encoding == _WESTERN and _looks_western(line):
-            return line.decode(_WESTERN, "replace")
+        elif self.encoding == _WESTERN and (utf8 is not None or _looks_western(line)):
+            return utf8 or line.decode(_WESTERN, "replace")
         self.encoding = self._decide(line)
+        if self.encoding == _WESTERN and utf8 is not None:  # names of both kinds in one file
+            return utf8
         return line.decode(self.encoding, "replace")
 
     def _doubtful(self, text: str) -> bool:
@@ -227,6 +230,10 @@ class TextLines:
             self._ahead.append(ahead)
             window.append(ahead)
             size += len(ahead)
+        # Lines that are UTF-8 by themselves say nothing of the others, if those are Western names.
+        other = [line for line in window if not line.isascii() and not _decodes(line, "utf-8")]
+        if other and detect(b"".join(other), self.expect) == _WESTERN:
+            return _WESTERN
         for lines in (window, window[:8], window[:1]):
             data = b"".join(lines)
             codec = detect(data, self.expect)

@@ -211,6 +211,21 @@ def test_games_appended_before_a_kill_are_not_appended_again(
     assert not (tmp_path / "games.store.journal").exists()
 
 
+def test_a_store_of_other_games_is_not_replaced_by_going_on(tmp_path: Path) -> None:
+    """The journal of a killed run does not make the store's games its own."""
+    store, other = tmp_path / "games.store", tmp_path / "other.store"
+    told(generate(other, "--games", "1", "--seed", "9", "--json"))
+    with GeneratedGames(store, VARIANT, {}) as journal:
+        begun = journal.path
+    begun.write_text("")  # killed before its first line
+    store.write_bytes(other.read_bytes())
+    refused = generate(store, "--games", "2")
+    assert refused.exit_code == 1 and "holds games of other commands" in refused.stderr
+    assert store.read_bytes() == other.read_bytes()
+    store.unlink()
+    assert told(generate(store, "--games", "2", "--json"))["games"] == 2
+
+
 def test_filters_are_counted(tmp_path: Path) -> None:
     store = tmp_path / "games.store"
     # the engine's score is the ply, so that a move and its answer make 21 and less

@@ -274,6 +274,19 @@ def test_wrong_input_is_one_sentence(
     assert store.read_bytes() == before and not Path("x").exists()
 
 
+def test_what_a_killed_command_left_is_not_written_over_by_its_own_rescue(
+    run: Run, store: Path
+) -> None:
+    partial = Path("whole.store.partial")
+    partial.write_bytes(store.read_bytes()[:-100])
+    before = partial.read_bytes()
+    refused = run("store", "merge", partial, "-o", "whole.store", status=1)
+    assert "would be lost" in refused.stderr
+    assert partial.read_bytes() == before
+    run("store", "merge", partial, "-o", "saved.store")
+    assert moves_of("saved.store") == moves_of(store)[:10]
+
+
 def test_a_store_of_another_variant_is_not_merged(run: Run, store: Path) -> None:
     with StoreWriter("x.store", load_spec(builtin_specs()["xiangqi"])):
         pass

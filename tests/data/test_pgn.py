@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -83,12 +84,29 @@ def test_games_without_headers() -> None:
         ('[Event "no bracket"', {"Event": "no bracket"}),
         ('[Event ""]', {"Event": ""}),
         ('[Red "許銀川"]', {"Red": "許銀川"}),
+        ('[Event "a [b] c"]', {"Event": "a [b] c"}),
+        ('[Event "a"]  ', {"Event": "a"}),
     ],
 )
 def test_headers_as_they_are_found(line: str, headers: dict[str, str]) -> None:
     (game,) = _read(f"{line}\n\n1. e4 *\n")
     assert game.headers == headers
     assert game.moves == ["e4"]
+
+
+def test_moves_behind_headers_on_their_line() -> None:
+    first, second = _read(
+        '[White "A"] [Result "1-0"] 1. e4 {good} e5 2. Nf3 1-0\n[White "B"] 1. d4\n'
+    )
+    assert first.headers == {"White": "A", "Result": "1-0"}
+    assert (first.moves, first.result) == (["e4", "e5", "Nf3"], "1-0")
+    assert (second.headers, second.moves) == ({"White": "B"}, ["d4"])
+
+
+def test_files_put_one_behind_another() -> None:
+    """As `cat` does; each has the mark that its bytes are UTF-8."""
+    games = _read("".join(f'\ufeff[Event "{n}"]\n\n1. e4 *\n\n' for n in range(3)))
+    assert [game.headers for game in games] == [{"Event": str(n)} for n in range(3)]
 
 
 def test_chinese_moves_and_fullwidth_numbers() -> None:
@@ -100,6 +118,26 @@ def test_chinese_moves_and_fullwidth_numbers() -> None:
 def test_wxf_moves_that_begin_with_a_digit_are_no_numbers() -> None:
     (game,) = _read("1. C2=5 H8+7 2. 15+1 25=6 3. C2.5 R+-2 0-1")
     assert game.moves == ["C2=5", "H8+7", "15+1", "25=6", "C2.5", "R+-2"]
+    (game,) = _read("1. C2.5 15.6 2. 25.4 H8+7 3.15.6 12. 35.6 0-1")
+    assert game.moves == ["C2.5", "15.6", "25.4", "H8+7", "15.6", "35.6"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[Event "a' + " " * 20_000 + "x",
+        '[Event "a"]' + " " * 20_000 + "1. e4",
+        '[Event "' + '" ' * 10_000 + "x",
+        "[" + " " * 20_000 + "Event",
+        "[" + "a" * 20_000 + " ",
+    ],
+    ids=("open", "moves", "quotes", "blank", "name"),
+)
+def test_a_malformed_header_takes_no_time(line: str) -> None:
+    """Tens of minutes, where a regular expression tried every way to part it."""
+    started = time.perf_counter()
+    _read(f"{line}\n\n1. e4 *\n")
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

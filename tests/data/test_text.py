@@ -94,3 +94,12 @@ def test_head_of_a_file_is_cut_at_a_whole_character() -> None:
         assert REPLACEMENT not in head_text(data[:size], EXPECT)
     assert head_text(b"short") == "short"
     assert detect(b"only ASCII") == "utf-8"
+
+
+def test_western_names_in_two_encodings_are_no_chinese() -> None:
+    """Two collections in one file; GB18030 decodes nearly everything."""
+    names = ["Müller", "Gómez", "Façade", "Zürich, Café"]
+    data = b"".join(
+        f"{name}\n".encode("cp1252" if turn % 2 else "utf-8") for turn in range(4) for name in names
+    )
+    assert _lines(data) == names * 4
