@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import shlex
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import click
 
 from variant_ai.cli.common import (
     EXIT_INTERRUPTED,
+    CommandError,
     examples,
     fail,
     json_option,
@@ -124,7 +125,10 @@ def run(
             if stopped:
                 note(f"Stopped. The same command goes on in {target}.")
                 context.exit(EXIT_INTERRUPTED)
-        done = measure(experiment, done, places, target, lock)
+        try:
+            done = measure(experiment, done, places, target, lock)
+        except CommandError as error:  # the trainings are there to be told of
+            note(f"Not measured: {error.message}")
     table = _report(experiment, file, scale, done, target, publish)
     if as_json:
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
@@ -328,6 +332,9 @@ def _run_arm(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> tuple[
             if not run_missing:
                 continue
             note(f"{arm}: {folder.name}")
+            if (before := _start_of(words, folder.parent)) and not _is_finished(before):
+                failures.append(f"{before.name}, from whose net it goes on, is not finished")
+                continue
             given = ["train", "--resume", str(folder)] if _has_begun(folder) else words
             status, last = run_child(given, f"  {folder.name}", lock)
             if status == EXIT_INTERRUPTED:
@@ -338,6 +345,16 @@ def _run_arm(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> tuple[
         finished.append(folder)
     commands = tuple(shlex.join(("variant-ai", *words)) for _, words in runs)
     return ArmRuns(arm, tuple(finished), commands, tuple(failures)), False
+
+
+def _start_of(words: Sequence[str], target: Path) -> Path | None:
+    """The run of this experiment that a run goes on from."""
+    from variant_ai.core.train.experiment import START
+
+    for option, value in itertools.pairwise(words):
+        if option == f"--{START}" and Path(value).parent == target:
+            return Path(value)
+    return None
 
 
 def _time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRuns:
@@ -352,7 +369,10 @@ def _time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRu
         if not run_missing:
             return ArmRuns(arm, (), ())
         note(f"{arm}: {folder.name}")
-        (said,) = child_json([*words, "--json"], lock)
+        try:
+            (said,) = child_json([*words, "--json"], lock)
+        except CommandError as error:
+            return ArmRuns(arm, (), (), (error.message,))
         folder.mkdir(exist_ok=True)
         (folder / "environment.json").write_text(json.dumps(describe_environment()))
         results.write_text(json.dumps(said))
@@ -373,8 +393,9 @@ def _has_begun(folder: Path) -> bool:
     """Whether a run can be resumed; one that was killed before it could begins again."""
     if (folder / CONFIG).is_file():
         return True
-    if folder.is_dir():
-        shutil.rmtree(folder)
+    with contextlib.suppress(OSError):  # what is not a run's own stays, and `train` refuses it
+        (folder / f"{CONFIG}.part").unlink(missing_ok=True)
+        folder.rmdir()
     return False
 
 

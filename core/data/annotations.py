@@ -16,6 +16,9 @@ _EVAL = re.compile(r"(#?)([+-]?\d+(?:\.\d+)?)(?:,\d+)?\Z")
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\Z")
 _ENGINE = re.compile(r"\A\s*([+-]?)(M?)(\d+(?:\.\d+)?)/\d+\s+[\d.]+s\b,?")
 
+LONGEST_CLOCK = 10**12
+"""Milliseconds; more is no clock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
@@ -43,12 +46,14 @@ def annotation(comment: str, first_player: bool) -> Annotation:
             points = _centipawns(bool(said[1]), float(said[2]))
             score = points if first_player else -points
         elif command[1] == "clk" and (said := _CLOCK.match(value)):
-            hours, minutes, seconds = int(said[1] or 0), int(said[2]), float(said[3])
-            clock = round(((hours * 60 + minutes) * 60 + seconds) * 1000)
+            hours, minutes, seconds = (float(part or 0) for part in said.groups()[:3])
+            shown = ((hours * 60 + minutes) * 60 + seconds) * 1000
+            clock = round(shown) if shown <= LONGEST_CLOCK else None
     return Annotation(score, clock, " ".join(_COMMAND.sub(" ", comment).split()))
 
 
 def _centipawns(mate: bool, value: float) -> int:
+    value = max(-MATE, min(MATE, value))
     if not mate:
         return max(-MATE + 1000, min(MATE - 1000, round(value * 100)))
     return -(MATE + int(value)) if value < 0 else MATE - int(value)

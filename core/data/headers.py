@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from variant_ai.core.data.filters import ending
 from variant_ai.core.data.pgn import RESULTS
 from variant_ai.core.data.reader import RawGame
 from variant_ai.core.data.record import GameRecord, Result
@@ -37,9 +36,21 @@ _DATES = ("Date", "UTCDate")
 _SAID_ELSEWHERE = frozenset(
     ("Result", "FEN", "SetUp", "Variant", "Game", "Format", "PlyCount", "Year", *_DATES)
 )
-_TELLING = ("time", "aborted", "resignation", "checkmate", "stalemate", "disconnection", "rules")
+_SERVER_WORDS = re.compile(
+    r"(?:\S+ (?:resigns|resigned|forfeits (?:on time|by disconnection)|checkmated|"
+    r"ran out of time(?: and .*)?)"
+    r"|(?:white|black|red) (?:(?:wins|won|loses|lost) (?:on|by) .*|mates|is (?:check|stale)?mated|"
+    r"(?:abandons|abandoned) the game|disconnects|disconnected)"
+    r"|(?:game )?(?:was )?(?:aborted|abandoned|courtesyaborted|courtesyadjourned)(?: (?:on|by) .*)?"
+    r"|(?:game )?drawn? (?:by|because|as) .*|checkmate|stalemate|resignation|time forfeit)\.?",
+    re.IGNORECASE,
+)
+"""How FICS, lichess and the programs beside them say, behind the last move, why a game ended. What
+an annotator says there may have the same words: `White was in time trouble`."""
 
 _YEAR = r"(?P<year>1[5-9]\d\d|20\d\d)"
+_EVENT_YEAR = re.compile(r"(?<![0-9A-Za-z])(?:18[5-9]|19\d|20\d)\d(?![A-Za-z])")
+"""`U1800 Open` and `tournament a2017x` have none."""
 _SEPARATOR = r"\s*[^\d\s]{1,2}\s*|\s+"
 _DATE_FORMS = tuple(
     re.compile(form)
@@ -69,7 +80,7 @@ def fill(record: GameRecord, raw: RawGame) -> None:
     record.result = game_result(raw)
     if not record.termination:
         said = raw.comments.get(len(raw.moves) - 1, "")
-        if ending(said) in _TELLING:
+        if _SERVER_WORDS.fullmatch(said):
             record.termination = said
 
 
@@ -95,7 +106,10 @@ def game_date(headers: Mapping[str, str]) -> str:
     if not re.fullmatch(r"[12]\d{3}", known):
         known = ""
     for name in (*_DATES, "Event"):
-        date = normal_date(headers.get(name, ""))
+        said = headers.get(name, "")
+        if name == "Event" and not _EVENT_YEAR.search(said):
+            continue
+        date = normal_date(said)
         if date and (not known or date[:4] == known):
             return date
     return f"{known}.??.??" if known else ""

@@ -24,6 +24,10 @@ from variant_ai.core.data.reader import (
 from variant_ai.core.data.record import MOST_VISITS
 from variant_ai.core.data.text import TextLines, head_text
 
+MOST = 2**31 - 1
+"""Of a score or a clock."""
+LONGEST_LINE = 64 << 20
+"""Bytes: a long game with the visits of its searches takes megabytes."""
 _HEADERS = {
     "variant": "Variant",
     "white": "White",
@@ -63,7 +67,7 @@ class JsonlReader(GameReader):
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
         count = 0
-        for number, line in TextLines(stream):
+        for number, line in TextLines(stream, longest=LONGEST_LINE):
             if not line.strip():
                 continue
             count += 1
@@ -93,6 +97,9 @@ def _fill(game: RawGame, data: Any) -> None:
     game.comments = _comments(data.pop("comments", {}), len(moves))
     tags = data.pop("tags", {})
     year = data.pop("year", None)
+    if "notation" in data and type(data.get("plies")) is int:  # a line of `text_output.py`
+        del data["plies"]
+        data.pop("source", None)
     if isinstance(tags, dict):
         data = {**data, **tags}
     for key, value in data.items():
@@ -110,8 +117,12 @@ def _numbers(value: Any, size: int, name: str) -> list[int | None] | None:
     if value is None:
         return None
     whole = isinstance(value, list) and len(value) == size
-    if not whole or not all(number is None or type(number) is int for number in value):
-        raise ValueError(f'"{name}" must be a list of {size} whole numbers or nulls')
+    if not whole or not all(
+        number is None or (type(number) is int and abs(number) <= MOST) for number in value
+    ):
+        raise ValueError(
+            f'"{name}" must be a list of {size} nulls or whole numbers of at most {MOST:,}'
+        )
     return list(value)
 
 

@@ -21,6 +21,11 @@ _LINE = re.compile(
     rf"\s*(?:moves\s+)?{_MOVE}(?=[\s,;]|\Z)",
     re.IGNORECASE,
 )
+_SAID = re.compile(
+    r"\s*(?:position\s+)?(?:startpos|(?:fen\s+)?\S*/\S*(?:\s+(?!moves\b)\S+){0,6})\s+moves\s+\S",
+    re.IGNORECASE,
+)
+"""With the word `moves` the moves may be in any notation."""
 _MARK = re.compile(r"\A#|\s#")
 _SPACE = re.compile(r"[\s,;]+")
 
@@ -35,7 +40,7 @@ class MoveListReader(GameReader):
         for line in head_text(head).splitlines():
             text = _without_remark(line)
             if text:
-                return _LINE.match(text) is not None
+                return (_LINE.match(text) or _SAID.match(text)) is not None
         return False
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:

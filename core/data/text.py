@@ -137,8 +137,12 @@ class TextLines:
     Bytes that fit no encoding become U+FFFD, so that who reads the line can say where it broke.
     """
 
-    def __init__(self, stream: io.BufferedReader, expect: str = "") -> None:
+    def __init__(
+        self, stream: io.BufferedReader, expect: str = "", *, longest: int = MAX_LINE
+    ) -> None:
+        """`longest`: bytes of a line that are kept together."""
         self.stream = stream
+        self.longest = longest
         self.expect = expect
         self.encoding = "ascii"
         """What was found so far."""
@@ -165,7 +169,7 @@ class TextLines:
         self.encoding = codec
         text = io.TextIOWrapper(self.stream, codec, errors="replace", newline="\n")
         first = True
-        while line := text.readline(MAX_LINE):
+        while line := text.readline(self.longest):
             yield line.removeprefix("\ufeff") if first else line
             first = False
         text.detach()
@@ -178,12 +182,12 @@ class TextLines:
         return self._ahead.popleft() if self._ahead else self._read()
 
     def _read(self) -> bytes:
-        line = self.stream.readline(MAX_LINE)
+        line = self.stream.readline(self.longest)
         if self._carried:
             line, self._carried = self._carried + line, b""
         elif line.startswith(_UTF8_BOM):  # files put one behind another keep theirs
-            line = line[len(_UTF8_BOM) :] or self.stream.readline(MAX_LINE)
-        if len(line) >= MAX_LINE and not line.endswith(b"\n"):
+            line = line[len(_UTF8_BOM) :] or self.stream.readline(self.longest)
+        if len(line) >= self.longest and not line.endswith(b"\n"):
             cut = _last_boundary(line)
             line, self._carried = line[:cut], line[cut:]
         return line

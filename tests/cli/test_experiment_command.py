@@ -198,6 +198,41 @@ def test_finished_arms_are_not_run_again_and_failed_ones_are(
     assert [row["policy accuracy on all games"] for row in rows] == ["50.00 %", "50.00 %"]
 
 
+def test_an_arm_waits_for_the_net_it_goes_on_from(
+    home: Path, tmp_path: Path, quick: list[list[str]]
+) -> None:
+    text = TEXT.replace("heavy: {value-weight: 1, lr: 0.01}", "second: {from: light}")
+    text = text.replace("light: {value-weight: 0.01}", "light: {lr: 0.01}")
+    text = text.replace("arms: {heavy: {steps: 60}}", "arms: {}").replace("  blocks: 1\n", "")
+    text = text.replace("  channels: 8\n", "").replace("  size: [value_hidden=8]\n", "")
+    (home / "waits.yaml").write_text(text)
+    out = tmp_path / "out"
+    alone = call(home / "waits.yaml", "-o", out, "--arm", "second")
+    assert alone.exit_code == 1 and quick == []
+    assert "light, from whose net it goes on, is not finished" in alone.stderr
+    first = call(home / "waits.yaml", "-o", out)  # `light` fails at once
+    assert first.exit_code == 1 and "2 of the runs failed" in first.stderr
+    assert len(quick) == 1
+    again = call(home / "waits.yaml", "-o", out)
+    assert again.exit_code == 0, again.output
+    assert [Path(words[words.index("--run") + 1]).name for words in quick] == [
+        "light",
+        "light",
+        "second",
+    ]
+
+
+def test_a_folder_of_somebody_else_is_left_alone(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = tmp_path / "light" / "notes.txt"
+    notes.parent.mkdir()
+    notes.write_text("mine")
+    result = call(home / "weights.yaml", "-o", tmp_path, "--arm", "light")
+    assert result.exit_code == 1 and "is not empty" in result.stderr
+    assert notes.read_text() == "mine"
+
+
 def test_one_arm_alone(home: Path, tmp_path: Path, quick: list[list[str]]) -> None:
     result = call(home / "weights.yaml", "-o", tmp_path / "out", "--arm", "light")
     assert result.exit_code == 0, result.output

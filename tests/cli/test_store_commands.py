@@ -330,6 +330,19 @@ def test_exports_are_imported_again(run: Run, store: Path, name: str) -> None:
     assert Path(name).exists() and not list(Path().glob("*.partial"))
 
 
+@pytest.mark.parametrize(
+    ("name", "notation"), [("a.uci", "san"), ("a.jsonl", "san"), ("a.jsonl", "uci")]
+)
+def test_exports_in_other_notations_are_imported_again(
+    run: Run, store: Path, name: str, notation: str
+) -> None:
+    run("store", "export", store, "-o", name, "--notation", notation)
+    run("import", name, "-V", "crazyhouse", "-o", "back.store", "--workers", 1)
+    back = Store("back.store")
+    assert back.content_hash == Store(store).content_hash
+    assert not any({"plies", "source"} & record.tags.keys() for record in back.games())
+
+
 def test_exports_to_standard_output(run: Run, store: Path) -> None:
     lines = run("store", "export", store, "--format", "moves", "--games", "0-1").stdout.splitlines()
     assert len(lines) == 2 and lines[0].startswith("startpos moves ") and lines[0].endswith(" 1-0")

@@ -149,6 +149,15 @@ def test_json_lines() -> None:
     assert moves(one("xiangqi", "jsonl", json.dumps(listed))) == RED_UCI
 
 
+def test_a_json_line_of_megabytes() -> None:
+    """Of a long game with visits; a line of text is cut after one."""
+    said = {"moves": RED_UCI, "comments": {str(ply): "long " * 3900 for ply in range(8)}}
+    said["tags"] = {f"tag{n}": "x" * 10_000 for n in range(150)}
+    line = json.dumps(said)
+    assert len(line) > 1 << 20
+    assert moves(one("xiangqi", "jsonl", line)) == RED_UCI
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -158,6 +167,8 @@ def test_json_lines() -> None:
         '{"moves": 7}',
         '{"moves": [1, 2]}',
         '{"moves": "e2e4", "scores": [1, 2]}',
+        '{"moves": "e2e4", "scores": [1000000000000000000000]}',
+        '{"moves": "e2e4", "clocks": [100000000000000000000]}',
         '{"moves": "e2e4", "comments": {"7": "x"}}',
         "[" * 100_000,
     ],
@@ -171,6 +182,9 @@ def test_formats_are_recognised() -> None:
         (HOUSE, "pgn"),
         ('{"moves": "e2e4"}\n', "jsonl"),
         ("e2e4 e7e5\n", "moves"),
+        ("startpos moves e4 e5 1-0\n", "moves"),
+        ("fen 8/8/8/8/8/8/8/K1k5[] w - - 0 1 moves N@e4\n", "moves"),
+        ("position startpos moves 炮二平五\n", "moves"),
         ("P@e4\n", "moves"),
         ("Dear reader,\nthese are games.\n", None),
         ("\x00\x01\x02", None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from variant_ai.core.data.annotations import annotation
+from variant_ai.core.data.filters import ENDINGS, ending
 from variant_ai.core.data.headers import fill, game_date, game_result, normal_date, rating
 from variant_ai.core.data.reader import RawGame
 from variant_ai.core.data.record import MATE, GameRecord
@@ -49,6 +50,9 @@ def test_a_date_may_stand_in_the_name_of_the_event() -> None:
     assert game_date({"Date": "7.14", "Year": "2008"}) == "2008.??.??"
     assert game_date({"Date": "2007.7.14", "Year": "2008"}) == "2008.??.??"
     assert game_date({"Year": "?"}) == ""
+    assert game_date({"Event": "第20届2008年全国赛"}) == "2008.??.??"
+    for event in ("U1800 Open", "tournament a2017xyz", "Swiss 2150A", "round 1700"):
+        assert game_date({"Event": event}) == ""
     assert game_date({}) == ""
 
 
@@ -103,6 +107,54 @@ def test_fields_and_tags() -> None:
     assert (record.date, record.year, record.result) == ("1999.01.02", 1999, "0-1")
     assert record.termination == "White forfeits on time"
     assert record.tags == {"RedTeam": "廣東"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Black resigns",
+        "Ada resigns",
+        "White forfeits on time",
+        "Ada forfeits by disconnection",
+        "Bob checkmated",
+        "Game aborted on move 1",
+        "White wins on time.",
+        "White mates",
+        "Game drawn by repetition",
+        "Ada ran out of time and Bob has no material to mate",
+    ],
+)
+def test_a_server_says_in_the_end_why(said: str) -> None:
+    record = GameRecord("any", [1, 2])
+    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}))
+    assert record.termination == said
+    assert ending(said) in ENDINGS and ending(said) not in ("other", "unknown")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "and Black abandons the centre",
+        "White was in time trouble",
+        "a fine attack without a mate in the end",
+        "Black should resign here",
+        "White lost time with this move",
+        "time for a break",
+    ],
+)
+def test_an_annotator_says_nothing_of_the_ending(said: str) -> None:
+    record = GameRecord("any", [1, 2])
+    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}))
+    assert record.termination == ""
+
+
+def test_numbers_beyond_all_bounds_are_none() -> None:
+    assert annotation("[%clk 99999999999999:00:00]", True).clock is None
+    assert annotation(f"[%clk {'9' * 400}:00]", True).clock is None
+    for digits in (20, 400):
+        assert annotation(f"[%eval {'9' * digits}.0]", True).score == MATE - 1000
+        assert annotation(f"[%eval #-{'9' * digits}]", True).score is not None
+        assert annotation(f"+{'9' * digits}/12 1.2s", True).score == MATE - 1000
 
 
 @pytest.mark.parametrize(
