@@ -49,8 +49,10 @@ _SERVER_WORDS = re.compile(
 an annotator says there may have the same words: `White was in time trouble`."""
 
 _YEAR = r"(?P<year>1[5-9]\d\d|20\d\d)"
-_EVENT_YEAR = re.compile(r"(?<![0-9A-Za-z])(?:18[5-9]|19\d|20\d)\d(?![A-Za-z])")
-"""`U1800 Open` and `tournament a2017x` have none."""
+_EVENT_YEAR = re.compile(
+    r"(?<![0-9A-Za-z])(?:18[5-9]|19\d|20\d)\d(?![A-Za-z])|(?:19|20)\d\d(?=[^\x00-\x7f])"
+)
+"""`2001 Open` and `BGN2001世界賽` have one, `U1800 Open` and `tournament a2017x` none."""
 _SEPARATOR = r"\s*[^\d\s]{1,2}\s*|\s+"
 _DATE_FORMS = tuple(
     re.compile(form)
@@ -106,10 +108,10 @@ def game_date(headers: Mapping[str, str]) -> str:
     if not re.fullmatch(r"[12]\d{3}", known):
         known = ""
     for name in (*_DATES, "Event"):
-        said = headers.get(name, "")
-        if name == "Event" and not _EVENT_YEAR.search(said):
-            continue
+        said = unicodedata.normalize("NFKC", headers.get(name, ""))
         date = normal_date(said)
+        if name == "Event" and date.endswith(".??.??") and not _EVENT_YEAR.search(said):
+            continue  # a number of the name
         if date and (not known or date[:4] == known):
             return date
     return f"{known}.??.??" if known else ""

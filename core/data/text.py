@@ -7,6 +7,7 @@ and decide again where a later line does not fit.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections import deque
@@ -194,11 +195,9 @@ class TextLines:
 
     def _decode(self, line: bytes) -> str:
         # UTF-8 first: what fits it at length is it, and what does not fails within a few bytes.
-        try:
+        utf8: str | None = None
+        with contextlib.suppress(UnicodeDecodeError):
             utf8 = line.decode("utf-8")
-        except UnicodeDecodeError:
-            utf8 = None
-        else:
             if self.encoding == "utf-8" or len(_HIGH_BYTE.findall(line)) >= _SURE_OF_UTF8:
                 self.encoding = "utf-8"
                 return utf8
@@ -211,7 +210,7 @@ class TextLines:
                 if self.encoding != "gb18030" or not self._doubtful(text):
                     return text
         elif self.encoding == _WESTERN and (utf8 is not None or _looks_western(line)):
-            return utf8 or line.decode(_WESTERN, "replace")
+            return line.decode(_WESTERN, "replace") if utf8 is None else utf8
         self.encoding = self._decide(line)
         if self.encoding == _WESTERN and utf8 is not None:  # names of both kinds in one file
             return utf8
