@@ -263,6 +263,19 @@ def reported_errors() -> Iterator[None]:
         raise
     except OSError as error:
         raise CommandError(_os_message(error)) from error
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        raise CommandError(
+            "there is not enough memory for it; in a training a smaller --batch takes less, or the "
+            "same in parts (--accumulate)"
+        ) from error
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Numpy's and torch's ways to say so; torch is not imported for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"MemoryError", "OutOfMemoryError"}) or "allocate memory" in str(error)
 
 
 def run_script(main: Callable[[], int | None]) -> NoReturn:

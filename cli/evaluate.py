@@ -24,12 +24,15 @@ from variant_ai.cli.networks import calm_threads, device_option
 from variant_ai.cli.searching import spec_of_model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from variant_ai.core.data.record import Labels
     from variant_ai.core.data.sampler import Sampler
     from variant_ai.core.data.store import Store
+    from variant_ai.core.train.config import TrainConfig
     from variant_ai.core.train.evaluation import Evaluation, NetEvaluation
     from variant_ai.core.train.metrics import Metrics
     from variant_ai.core.train.models import Model
@@ -188,9 +191,10 @@ def _evaluate(
         for model in models
         if model.head != encoder.head
     }
-    source, seen, stores = _source(
+    source, seen, stores, games = _source(
         models[0], spec, encoder, rules, store, split, side, labels, batch, seed
     )
+    _tell_trained(models, stores, games)
     if source.labels == "visits" and not source.searched:
         fail("none of these positions has visits of a search; --labels move measures on the moves")
     total = source.positions if limit is None else min(limit, source.positions)
@@ -206,7 +210,7 @@ def _evaluate(
             seen=None if limit is not None else seen,
             places=places_of(source, stores, limit=limit),
             limit=limit,
-            value_weight=spec.training.value_weight,
+            value_weight=_value_weight(models, spec),
             advance=partial(bar.advance, bar.add_task("positions", total=total)),
         )
     if mates is not None:
@@ -229,9 +233,11 @@ def _source(
     labels: Labels | None,
     batch: int,
     seed: int,
-) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store]]:
+) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store], Sequence[NDArray[np.int64]]]:
     """The positions to measure on, which of them were seen in the training, where known, and the
-    stores they come from."""
+    stores and games they come from."""
+    import numpy as np
+
     from variant_ai.core.data.sampler import Sampler
     from variant_ai.core.data.split import split_games
     from variant_ai.core.data.store import Store
@@ -252,13 +258,13 @@ def _source(
         sampler = Sampler(
             stores, encoder, batch=batch, games=held, seed=seed, rules=rules, labels=own
         )
-        return sampler, prepared.seen, stores
+        return sampler, prepared.seen, stores, held
     labels = labels or "move"
     opened = Store(store, spec)
     plan = None if split is None else parse_split(split, seed)
     if plan is None:
         sampler = Sampler(opened, encoder, batch=batch, seed=seed, rules=rules, labels=labels)
-        return sampler, None, [opened]
+        return sampler, None, [opened], [np.arange(len(opened))]
     sides = split_games(opened, plan)
     games = getattr(sides, side)
     if not len(games):
@@ -267,7 +273,38 @@ def _source(
     sampler = Sampler(
         opened, encoder, batch=batch, games=games, seed=seed, rules=rules, labels=labels
     )
-    return sampler, seen, [opened]
+    return sampler, seen, [opened], [games]
+
+
+def _value_weight(models: list[Model], spec: VariantSpec) -> float:
+    """α of the combined loss: that of the first net whose training is known, or the spec's."""
+    known = (config for model in models if (config := _training_of(model)) is not None)
+    return next((config.value_weight for config in known), spec.training.value_weight)
+
+
+def _training_of(model: Model) -> TrainConfig | None:
+    """How a net was trained, where the folder it lies in says so."""
+    from variant_ai.core.train.session import run_config
+    from variant_ai.specs.errors import DataError
+
+    try:
+        return None if model.run is None else run_config(model.run)
+    except DataError:  # another program's config.json
+        return None
+
+
+def _tell_trained(
+    models: list[Model], stores: list[Store], games: Sequence[NDArray[np.int64]]
+) -> None:
+    """A note for each net that knows these games: its numbers are no measure of others."""
+    from variant_ai.core.train.stores import count_trained
+
+    total = sum(map(len, games))
+    for model in models:
+        config = _training_of(model)
+        count = 0 if config is None else count_trained(config.data, stores, games)
+        if count:
+            note(f"{model.path} was trained on {count:,} of these {total:,} games.")
 
 
 def _counts(

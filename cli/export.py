@@ -119,8 +119,9 @@ def command(
         if precision != "fp32":
             chosen = (store,) if store is not None else stores
             reduced = _reduce(
-                source, output, precision, spec, chosen, positions, calibrate, spare, seed
-            )
+                source, output, precision, spec, chosen, store is not None, positions, calibrate,
+                spare, seed,
+            )  # fmt: skip
             said |= {
                 "precision": precision,
                 "spared": reduced.spared,
@@ -190,16 +191,18 @@ def _reduce(
     precision: str,
     spec: VariantSpec,
     stores: tuple[Path, ...],
+    named: bool,
     positions: int,
     calibrate: int,
     spare: int | None,
     seed: int,
 ) -> Reduced:
+    """`named`: somebody asked for these stores; those of a training may be gone."""
     from variant_ai.core.train.reduce import write_fp16, write_int8
 
     present = [path for path in stores if path.is_file()]
-    if stores and not present:
-        fail(f"{stores[0]}: there is no such game store; name one with --store")
+    if named and not present:
+        fail(f"{stores[0]}: there is no such game store")
     if precision == "int8" and not present:
         fail("int8 is calibrated on real positions: name a game store with --store")
     calibration, check = _positions(source, spec, present, calibrate, positions, seed)

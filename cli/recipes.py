@@ -50,6 +50,13 @@ _OPTIONS = (
         "year:2008:2009-.",
     ),
     click.option(
+        "--split-seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Which games or groups a share of a split is; --seed does not change it.",
+    ),
+    click.option(
         "--mirror", is_flag=True, help="Also train on every position mirrored left-right."
     ),
     click.option(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from variant_ai.core.nets.interface import Head, NetShape, NetSize, NetworkBuilder
 
@@ -58,9 +58,18 @@ class RiseSize(HeadSize):
         "(None: channels / 4 of a pyramid, else 0)"
     )  # fmt: skip
     pyramid: bool = Field(default=True, description="whether operating channels grow")
-    kernel: int = Field(default=3, ge=1, description="side of the depthwise convolutions")
+    kernel: int = Field(
+        default=3, ge=1, le=19, description="side of the depthwise convolutions, an odd number"
+    )
     ratio: int = Field(default=2, ge=1, description="SE reduction r")
     pool: Literal["global", "window"] = Field(default="global", description="pooling of SE")
+
+    @field_validator("kernel")
+    @classmethod
+    def _odd(cls, kernel: int) -> int:
+        if kernel % 2 == 0:  # the board would grow by a file and a rank
+            raise ValueError("accepted is an odd number")
+        return kernel
 
     def widths(self) -> list[int]:
         """Operating channels of each block: 128 + 64 i at 256 channels (paper 000, section 6)."""

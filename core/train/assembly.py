@@ -70,7 +70,7 @@ def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer
         weights,
         lr=config.lr_max,
         momentum=config.momentum[1],
-        nesterov=True,
+        nesterov=config.momentum[1] > 0,  # torch refuses what makes no difference
         weight_decay=config.weight_decay,
     )
 

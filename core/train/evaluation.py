@@ -294,11 +294,13 @@ def over_plies(
     scores: Scores, ply: NDArray[np.int32], value_weight: float
 ) -> list[dict[str, float | int | None]]:
     """Metrics of every ten plies, as far as there are enough positions."""
-    points = []
+    points: list[dict[str, float | int | None]] = []
     for first in range(0, int(ply.max(initial=0)) + 1, CURVE_STEP):
         where = (ply >= first) & (ply < first + CURVE_STEP)
         if where.sum() < max(1, CURVE_SHARE * len(ply)):
-            break
+            if points:
+                break
+            continue  # games that begin behind an opening
         points.append({"first": first, **scores.metrics(value_weight, where).as_dict()})
     return points
 

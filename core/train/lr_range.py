@@ -116,6 +116,14 @@ def _around(losses: list[float], at: int, half: int) -> float:
     return sum(near) / len(near)
 
 
+def loss_limits(test: RangeTest) -> tuple[float, float]:
+    """Of the axis of losses. The test ends where the loss explodes: that it rises is to be seen, not
+    how far."""
+    top = min(1.2 * test.smoothed[0], 1.03 * max(test.smoothed))
+    low = min(*test.smoothed, *test.losses[WARM:])
+    return low - 0.05 * (top - low), top
+
+
 def draw_range(test: RangeTest, path: Path, title: str) -> None:
     """The test as a PNG: loss over the learning rate, and the rate suggested."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -126,9 +134,7 @@ def draw_range(test: RangeTest, path: Path, title: str) -> None:
     axes = figure.subplots()
     axes.plot(test.rates, test.losses, color="#0b5fa5", linewidth=0.7, alpha=0.35, label="batch")
     axes.plot(test.rates, test.smoothed, color="#0b5fa5", linewidth=1.8, label="mean around it")
-    top = max(test.smoothed[0], *test.smoothed) * 1.03
-    low = min(*test.smoothed, *test.losses[WARM:])
-    axes.set_ylim(low - 0.05 * (top - low), top)
+    axes.set_ylim(*loss_limits(test))
     for rate, label, colour in (
         (test.steepest, "falls fastest", "#777777"),
         (test.least, "least loss", "#777777"),

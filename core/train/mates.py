@@ -317,6 +317,9 @@ def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> No
         repeated = int(position[0]["repetitions"])
         if repeated:  # no FEN says so, and there may be a plane for it
             line["repetitions"] = repeated
+        last = np.trim_zeros(position[0]["last_moves"], "b").tolist()
+        if last:  # nor of these
+            line["last_moves"] = last
         lines.append(line)
     write_whole(Path(path), "".join(json.dumps(line) + "\n" for line in lines).encode())
 
@@ -351,9 +354,11 @@ def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
                 for move in rules.legal_moves(position).tolist()
             }
             mates.append(tuple(sorted(by_name[text] for text in line["mates"])))
-        except (KeyError, TypeError, VariantAIError) as error:
+            position[0]["repetitions"] = line.get("repetitions", 0)
+            last = line.get("last_moves", [])
+            position[0]["last_moves"][: len(last)] = last
+        except (KeyError, TypeError, ValueError, OverflowError, VariantAIError) as error:
             raise DataError(f"{path}, line {k + 2}: {error}") from None
-        position[0]["repetitions"] = line.get("repetitions", 0)
         positions[k] = position[0]
         legal[k] = len(by_name)
     if not mates or not all(mates):

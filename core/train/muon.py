@@ -47,7 +47,7 @@ class Muon(torch.optim.SGD):
             lr=lr,
             momentum=momentum,
             weight_decay=weight_decay,
-            nesterov=True,
+            nesterov=momentum > 0,
         )
         self._dtype = dtype
 

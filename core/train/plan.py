@@ -85,6 +85,9 @@ class TrainRequest:
     validation_stores: tuple[Path, ...] = ()
     """Validated on as a whole, instead of a split of `stores`."""
     split: str | None = None
+    split_seed: int = 0
+    """Of the shares of a split; another than the training's, so that runs of several seeds are
+    measured on the same games."""
     net: str | None = None
     head: str | None = None
     size: Mapping[str, Any] = field(default_factory=dict)
@@ -154,6 +157,19 @@ def prepare(
     batch = request.batch or (min(CPU_BATCH, recipe.batch) if on_cpu else recipe.batch)
     micro_batches = request.accumulate * workers.world
     _check(request, net, encoder, batch, micro_batches, workers, builders)
+    # The published rate belongs to the published batch; the step is the sum over a batch.
+    gentler = FINE_TUNE_RATE if start is not None else 1.0
+    rates = {
+        "nesterov": gentler * recipe.lr_max * batch / recipe.batch,
+        "adam": ADAM_RATE,
+        "muon": gentler * MUON_RATE,
+    }
+    lr_max = request.lr_max or rates[request.optimiser]
+    lr_min = min(recipe.lr_min, lr_max) if request.lr_min is None else request.lr_min
+    if lr_min > lr_max:
+        raise VariantAIError(
+            f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
+        )
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
     shows_number = any(plane.item == "move_number" for plane in encoder.input_planes)
     data = DataConfig(
@@ -161,7 +177,7 @@ def prepare(
         weights=request.weights,
         validation_stores=_paths(request.validation_stores),
         split=split,
-        seed=request.seed,
+        seed=request.split_seed,
         mirror=request.mirror,
         labels=request.labels,
         forget_move_number=_or(
@@ -178,14 +194,6 @@ def prepare(
         workers=workers,
     )
     train, validation = opened.train, opened.validation
-    # The published rate belongs to the published batch; the step is the sum over a batch.
-    gentler = FINE_TUNE_RATE if start is not None else 1.0
-    rates = {
-        "nesterov": gentler * recipe.lr_max * batch / recipe.batch,
-        "adam": ADAM_RATE,
-        "muon": gentler * MUON_RATE,
-    }
-    lr_max = request.lr_max or rates[request.optimiser]
     per_epoch = train.samples_per_epoch / batch
     epochs = request.epochs
     if epochs is None and request.steps is None and request.minutes is None:
@@ -205,7 +213,7 @@ def prepare(
         batch=batch,
         optimiser=request.optimiser,
         lr_max=lr_max,
-        lr_min=min(recipe.lr_min, lr_max) if request.lr_min is None else request.lr_min,
+        lr_min=lr_min,
         momentum=request.momentum or recipe.momentum,
         weight_decay=_or(request.weight_decay, recipe.weight_decay),
         value_weight=_or(request.value_weight, recipe.value_weight),
@@ -306,14 +314,6 @@ def _check(
         raise VariantAIError(
             "minutes are planned by measuring one process; give several of them --steps or --epochs"
         )
-    if (
-        request.lr_min is not None
-        and request.lr_max is not None
-        and request.lr_min > request.lr_max
-    ):
-        raise VariantAIError(
-            f"the least learning rate, {request.lr_min:g}, is above the greatest, {request.lr_max:g}"
-        )
     if request.momentum and request.momentum[0] > request.momentum[1]:
         least, greatest = request.momentum
         raise VariantAIError(f"the least momentum, {least:g}, is above the greatest, {greatest:g}")
@@ -330,7 +330,7 @@ def _check(
     for path in (*request.stores, *request.validation_stores):
         if not path.is_file():
             raise DataError(f"there is no game store {path}")
-    parse_split(request.split or DEFAULT_SPLIT, request.seed)
+    parse_split(request.split or DEFAULT_SPLIT, request.split_seed)
     with torch.device("meta"):  # shapes only: no weights are drawn
         frozen_layers(net.build(builders), request.freeze)
 

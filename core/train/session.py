@@ -91,14 +91,7 @@ def run_training(
     config = prepared.config
     if not resume:
         require_empty(folder)
-    workers.wait()  # every process has looked before the first one writes
-    if workers.first:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not resume:
-            write_whole(folder / CONFIG, config.model_dump_json(indent=2))
-        if not (folder / ENVIRONMENT).is_file():
-            said = {**describe_environment(), "processes": workers.world}
-            write_whole(folder / ENVIRONMENT, json.dumps(said, indent=2))
+    # Before anything is written: what cannot be built leaves no folder behind.
     trainer = Trainer(
         config,
         prepared.train,
@@ -108,6 +101,14 @@ def run_training(
         builders=builders,
         workers=workers,
     )
+    workers.wait()  # every process has looked before the first one writes
+    if workers.first:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not resume:
+            write_whole(folder / CONFIG, config.model_dump_json(indent=2))
+        if not (folder / ENVIRONMENT).is_file():
+            said = {**describe_environment(), "processes": workers.world}
+            write_whole(folder / ENVIRONMENT, json.dumps(said, indent=2))
     trained = trainer.run(resume=resume)
     if not workers.first:
         return RunReport(folder, _summary(config, trained), trained.stopped)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -149,15 +152,16 @@ def open_data(
     validation = None
     seen = None
     if any(map(len, chosen)):
-        validation = Sampler(
-            validating,
-            encoder,
-            batch=max(batch, 256),
-            seed=seed,
-            games=chosen,
-            rules=rules,
-            labels=data.labels,
-        )
+        with _said_of("to validate on", validating):
+            validation = Sampler(
+                validating,
+                encoder,
+                batch=max(batch, 256),
+                seed=seed,
+                games=chosen,
+                rules=rules,
+                labels=data.labels,
+            )
         if not others and len(stores) == 1:
             seen = seen_positions(stores[0], games[0], chosen[0])
     filled = data.model_copy(
@@ -172,6 +176,35 @@ def open_data(
         }
     )
     return OpenData(filled, train, validation, tuple(chosen), seen)
+
+
+def count_trained(
+    data: DataConfig, stores: Sequence[Store], games: Sequence[NDArray[np.int64]]
+) -> int:
+    """How many games of these stores, one array of indices each, a training had among its own. Stores
+    are known by their contents; 0 where one that the training split is nowhere to be found."""
+    here = {
+        store.content_hash: (store, chosen) for store, chosen in zip(stores, games, strict=True)
+    }
+    own: list[Store] = []
+    for path, content in zip(data.stores, data.hashes, strict=False):
+        if content in here:
+            own.append(here[content][0])
+        elif Path(path).is_file():
+            own.append(Store(path))
+        else:
+            return 0
+    plan = parse_split(data.split, data.seed)
+    if plan is None:
+        trained = [np.arange(len(store)) for store in own]
+    else:
+        trained = [split.train for split in split_stores(own, plan)]
+    known = zip(own, trained, strict=True)
+    return sum(
+        len(np.intersect1d(indices, here[store.content_hash][1]))
+        for store, indices in known
+        if store.content_hash in here
+    )
 
 
 def _digest(*sides: list[NDArray[np.int64]]) -> str:
@@ -204,12 +237,22 @@ def _train_source(
     }
     rank, world = workers.rank, workers.world
     if not data.weights:
-        return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
-    parts = [
-        Sampler(store, encoder, games=chosen, **options)
-        for store, chosen in zip(stores, games, strict=True)
-    ]
+        with _said_of("to train on", stores):
+            return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
+    parts = []
+    for store, chosen in zip(stores, games, strict=True):
+        with _said_of("to train on", [store]):
+            parts.append(Sampler(store, encoder, games=chosen, **options))
     return MixedSampler(parts, data.weights, batch=batch, rank=rank, world=world)
+
+
+@contextmanager
+def _said_of(what: str, stores: list[Store]) -> Iterator[None]:
+    """Errors name the side of the split and the stores."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{', '.join(str(s.path) for s in stores)}, {what}: {error}") from error
 
 
 def seen_positions(

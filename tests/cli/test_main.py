@@ -151,6 +151,25 @@ def test_an_error_of_the_system_is_one_sentence_too() -> None:
     assert result.stderr == "Error: /mnt/games.store: No space left on device\n"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 20.1 TiB"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory"
+        ),
+        type("OutOfMemoryError", (RuntimeError,), {})(
+            "CUDA out of memory. Tried to allocate 2 GiB"
+        ),
+    ],
+)
+def test_too_little_memory_is_one_sentence_too(error: Exception) -> None:
+    result = CliRunner().invoke(raising(error), ["fall"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: there is not enough memory")
+    assert "--accumulate" in result.stderr
+
+
 def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VARIANT_AI_DEBUG", "1")
     result = CliRunner().invoke(raising(DataError("damaged")), ["fall"])
@@ -158,8 +177,9 @@ def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_mistake_of_ours_is_not_hidden() -> None:
-    result = CliRunner().invoke(raising(ZeroDivisionError("ours")), ["fall"])
-    assert isinstance(result.exception, ZeroDivisionError)
+    for error in (ZeroDivisionError("ours"), RuntimeError("ours too")):
+        result = CliRunner().invoke(raising(error), ["fall"])
+        assert result.exception is error
 
 
 def test_ctrl_c_is_status_130() -> None:

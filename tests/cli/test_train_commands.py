@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
 from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.core.rules import make_rules
 from variant_ai.specs import builtin_specs, load_spec
 
@@ -19,6 +20,7 @@ TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
     "--device", "cpu", "--threads", "1", "--no-report",
 )  # fmt: skip
+SPLIT = "game:0.25"
 
 
 def call(*arguments: object) -> Result:
@@ -69,7 +71,7 @@ def store(folder: Path) -> Path:
 def run(folder: Path, store: Path) -> Path:
     target = folder / "run"
     result = succeed(
-        "train", "-V", "xiangqi", "--data", store, *TINY, "--split", "game:0.25", "--steps", 6,
+        "train", "-V", "xiangqi", "--data", store, *TINY, "--split", SPLIT, "--steps", 6,
         "--run", target,
     )  # fmt: skip
     assert "policy accuracy" in result.stdout
@@ -140,6 +142,66 @@ def test_evaluate_two_nets(run: Path, store: Path) -> None:
     assert list(said["nets"]) == [str(onnx), str(run)]
     first, second = said["nets"].values()
     assert first["policy_loss"] == pytest.approx(second["policy_loss"], abs=0.01)
+
+
+def test_games_that_a_net_was_trained_on_are_told(run: Path, store: Path) -> None:
+    trained = "was trained on"
+    whole = succeed("evaluate", run, store)
+    games = json.loads((run / "config.json").read_text())["data"]["train_games"]
+    assert f"{run} {trained} {games:,} of these {len(Store(store)):,} games" in whole.stderr
+    assert trained not in succeed("evaluate", run).stderr
+    side = succeed("evaluate", run, store, "--split", SPLIT, "--side", "train").stderr
+    assert f"{games:,} of these {games:,} games" in side
+    assert trained not in succeed("evaluate", run, store, "--split", SPLIT).stderr
+
+
+def test_the_seed_does_not_change_the_split(folder: Path, store: Path) -> None:
+    sides = {}
+    for seed, split_seed in ((0, 0), (1, 0), (0, 1)):
+        run = folder / f"split-{seed}-{split_seed}"
+        succeed(
+            "train", "-V", "xiangqi", "--data", store, *TINY, "--split", "game:0.3", "--steps", 1,
+            "--seed", seed, "--split-seed", split_seed, "--run", run,
+        )  # fmt: skip
+        sides[seed, split_seed] = json.loads((run / "config.json").read_text())["data"]["sides"]
+    assert sides[0, 0] == sides[1, 0] != sides[0, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--net", "risev2-mobile", "--size", "kernel=4"), "an odd number"),
+        (("--lr-min", 5), "the least learning rate, 5, is above the greatest"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_sentence(
+    folder: Path, store: Path, words: tuple[object, ...], said: str
+) -> None:
+    run = folder / "refused"
+    assert said in complaint(
+        "train", "-V", "xiangqi", "--data", store, *TINY, "--steps", 1, *words, "--run", run
+    )
+    assert not run.exists()
+
+
+def test_plain_gradient_descent(folder: Path, store: Path) -> None:
+    for optimiser in ("nesterov", "muon"):
+        succeed(
+            "train", "-V", "xiangqi", "--data", store, *TINY, "--steps", 1, "--momentum", 0, 0,
+            "--optimiser", optimiser, "--run", folder / f"plain-{optimiser}",
+        )  # fmt: skip
+
+
+def test_fp16_without_the_games_of_the_training(run: Path, folder: Path) -> None:
+    gone = folder / "gone"
+    shutil.copytree(run, gone)
+    for path in gone.rglob("config.json"):
+        path.write_text(path.read_text().replace(".store", ".moved"))
+    result = succeed("export", gone, "--precision", "fp16", "-o", folder / "half.onnx")
+    assert "Nothing was measured" in result.stderr
+    assert "name a game store with --store" in complaint(
+        "export", gone, "--precision", "int8", "-o", folder / "eighth.onnx"
+    )
 
 
 def test_baseline_of_a_store(run: Path, store: Path, folder: Path) -> None:

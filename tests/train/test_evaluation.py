@@ -14,7 +14,8 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
 from variant_ai.core.train.baseline import action_counts
-from variant_ai.core.train.evaluation import evaluate, ply_classes
+from variant_ai.core.train.evaluation import evaluate, over_plies, ply_classes
+from variant_ai.core.train.metrics import Scores
 from variant_ai.core.train.plan import seen_positions
 from variant_ai.specs import VariantSpec
 
@@ -80,6 +81,14 @@ def test_ply_classes() -> None:
     assert {title: where.sum() for title, where in classes.items()} == {
         "0-19": 2, "20-39": 1, "80-99": 1, "100+": 2,
     }  # fmt: skip
+
+
+def test_games_that_begin_behind_an_opening_have_a_curve_too() -> None:
+    ply = np.arange(1000, dtype=np.int32) % 40 + 20
+    ply[0] = 3  # one game from a position
+    none = np.zeros(1000, np.float32)
+    points = over_plies(Scores(none, none.astype(np.int64), none, none), ply, 0.01)
+    assert [point["first"] for point in points] == [20, 30, 40, 50]
 
 
 def test_seen_positions_leave_openings_out(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from synthetic import SyntheticSource, tiny_config
 
-from variant_ai.core.train.lr_range import draw_range, range_test
+from variant_ai.core.train.lr_range import draw_range, loss_limits, range_test
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.specs.errors import VariantAIError
 
@@ -32,6 +33,15 @@ def test_the_rate_grows_evenly_and_the_suggestion_lies_below_the_best(tmp_path: 
     assert len(test.rates) == len(test.losses) == len(test.smoothed) <= 120
     draw_range(test, tmp_path / "a.png", "a title")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_explosion_does_not_flatten_the_curve(tmp_path: Path) -> None:
+    test = range_test(trainer(), low=1e-2, high=1e4, steps=80)
+    exploded = replace(test, smoothed=(*test.smoothed[:-1], 1e9))
+    low, top = loss_limits(exploded)
+    assert min(test.smoothed) - 1 < low < min(test.smoothed)
+    assert top < 2 * test.smoothed[0]
+    draw_range(exploded, tmp_path / "a.png", "a title")
 
 
 def test_a_range_that_ends_too_early_says_so() -> None:

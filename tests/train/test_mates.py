@@ -69,6 +69,26 @@ def test_the_set_is_what_the_seed_makes_it(house) -> None:
     assert np.array_equal(first.positions, again.positions)
 
 
+def test_last_moves_are_kept_for_the_planes_that_show_them(tmp_path: Path) -> None:
+    plain = spec_of("crazyhouse")
+    items = [{"last_moves": 2}, *plain.model_dump(by_alias=True)["input"]]
+    spec = VariantSpec.model_validate_json(
+        json.dumps({**json.loads(plain.model_dump_json(by_alias=True)), "input": items})
+    )
+    rules = make_rules(spec)
+    source = Sampler(
+        store_of(tmp_path / "a.store", spec, [(SCHOLAR, "1-0"), (FOOL, "0-1")]),
+        Encoder(spec),
+        batch=4,
+    )
+    found = find_mates(source, rules, 10)
+    save_mates(tmp_path / "mates.jsonl", found, rules)
+    again = load_mates(tmp_path / "mates.jsonl", rules)
+    encoder = Encoder(spec)
+    planes = encoder.planes(found.positions)
+    assert planes[:, :4].any() and np.array_equal(encoder.planes(again.positions), planes)
+
+
 def test_kept_and_read_again(house, tmp_path: Path) -> None:
     spec, rules, source = house
     found = find_mates(source, rules, 10)
