@@ -124,6 +124,10 @@ def command(
             as_json=as_json,
         )
         return
+    known = {name for b in builders.values() for name in b.size_type.model_fields}
+    for name in size:
+        if name not in known:
+            raise UnknownNameError("option of a net", name, known)
     if net is not None:
         _one(find_builder(net, builders), specs, head, size, as_json)
         return

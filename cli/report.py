@@ -133,7 +133,8 @@ def _results(run: Path, config: TrainConfig, net: nn.Module, step: int) -> dict[
     path = run / RESULTS
     if path.is_file():
         found: dict[str, Any] = json.loads(path.read_text())
-        return found
+        if found.get("steps") == step:  # not of a run that was stopped there and went on
+            return found
     known = describe(net, config.net.shape)
     return {"parameters": known.parameters, "flops": known.flops, "steps": step}
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SAMPLE_MINUTES = 3.0
 SAMPLE_EPOCHS = 8.0
-KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
+KEPT_ON_RESUME = ("resume", "variant", "report", "as_json", "stores", "validation_stores")
 """Options that go with --resume; the rest is the run's own."""
 
 
@@ -105,7 +105,8 @@ KEPT_ON_RESUME = ("resume", "variant", "report", "as_json")
     "--resume",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Go on with the training of this run directory, as it was configured.",
+    help="Go on with the training of this run directory, as it was configured; with --data and "
+    "--validation where its stores lie now, if they were moved.",
 )
 @click.option(
     "--report/--no-report",
@@ -150,7 +151,8 @@ def command(
             spec = load_variant(variant) if variant else None
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
-            prepared = open_run(resume, spec, rules, workers)
+            moved = [Path(text) for text in options["stores"]]
+            prepared = open_run(resume, spec, rules, workers, moved, options["validation_stores"])
         else:
             if folder is not None:
                 require_empty(folder)

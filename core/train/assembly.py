@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,10 +45,12 @@ def wrap_learner(
     """The learner compiled, and tied to those of other processes, where that is asked for."""
     made: Any = torch.compile(learner) if config.compile else learner
     if workers.world > 1:
-        made = nn.parallel.DistributedDataParallel(
-            made,
-            device_ids=[device] if device.type == "cuda" else None,
-            broadcast_buffers=False,  # NormStatistics sees to them
+        parallel: Any = nn.parallel.DistributedDataParallel
+        # NormStatistics sees to the buffers; torch 2.13 gave the option another name.
+        names = inspect.signature(parallel).parameters
+        own = "forward_sync_buffers" if "forward_sync_buffers" in names else "broadcast_buffers"
+        made = parallel(
+            made, device_ids=[device] if device.type == "cuda" else None, **{own: False}
         )
     return made
 

@@ -314,6 +314,16 @@ def _check(
         raise VariantAIError(
             "minutes are planned by measuring one process; give several of them --steps or --epochs"
         )
+    cycle = [
+        f"--{name.replace('_', '-')}"
+        for name in ("lr_min", "momentum", "warmup")
+        if getattr(request, name) is not None
+    ]
+    if request.optimiser == "adam" and cycle:
+        raise VariantAIError(
+            f"Adam has a constant rate and momenta of its own; {', '.join(cycle)} belongs to the "
+            "cycle of the other optimisers"
+        )
     if request.momentum and request.momentum[0] > request.momentum[1]:
         least, greatest = request.momentum
         raise VariantAIError(f"the least momentum, {least:g}, is above the greatest, {greatest:g}")

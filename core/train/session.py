@@ -13,7 +13,7 @@ run/
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,7 @@ def run_training(
     workers.wait()  # every process has looked before the first one writes
     if workers.first:
         folder.mkdir(parents=True, exist_ok=True)
-        if not resume:
+        if not resume or run_config(folder) != config:  # stores that were moved
             write_whole(folder / CONFIG, config.model_dump_json(indent=2))
         if not (folder / ENVIRONMENT).is_file():
             said = {**describe_environment(), "processes": workers.world}
@@ -150,13 +150,26 @@ def open_run(
     spec: VariantSpec | None = None,
     rules: Rules | None = None,
     workers: Workers = ALONE,
+    stores: Sequence[Path] = (),
+    validation_stores: Sequence[Path] = (),
 ) -> Prepared:
     """The training of a run directory, to be resumed: same stores, same splits.
 
-    `spec` is the variant the caller means, if any. Raises DataError where the run is of another
+    `spec` is the variant the caller means, if any; `stores` and `validation_stores` are where the
+    run's own lie now, in its order, if they were moved. Raises DataError where the run is of another
     variant or spec, or its stores are gone or changed.
     """
     config = run_config(folder)
+    moved: dict[str, tuple[str, ...]] = {}
+    for name, given in (("stores", stores), ("validation_stores", validation_stores)):
+        had = getattr(config.data, name)
+        if given and len(given) != len(had):
+            raise DataError(
+                f"{folder} is trained with {len(had)} stores ({', '.join(had) or 'none'}) where "
+                f"{len(given)} are given now"
+            )
+        if given:
+            moved[name] = tuple(str(path.resolve()) for path in given)
     own = run_spec(config)
     if spec is not None:
         require_spec(config, spec, str(folder))
@@ -164,7 +177,7 @@ def open_run(
     opened = open_data(
         own,
         encoder,
-        config.data,
+        config.data.model_copy(update=moved),
         batch=config.batch // config.micro_batches,
         seed=config.seed,
         rules=rules,

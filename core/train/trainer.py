@@ -239,7 +239,8 @@ class Trainer:
             self._worst = torch.maximum(self._worst, loss)  # a NaN stays one
             wrong = False
             if step % check_every == 0 or any(due.values()):
-                wrong = self._guard.objects(self._worst.item())
+                self.workers.add([self._worst])  # so that their guards agree
+                wrong = self._guard.objects(self._worst.item() / self.workers.world)
                 self._worst.zero_()
             # The loss tells nothing of what the step after it did.
             if due["save"] and not wrong:

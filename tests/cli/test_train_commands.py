@@ -42,11 +42,11 @@ def complaint(*arguments: object) -> str:
     return lines[0]
 
 
-def made_store(path: Path, variant: str) -> Path:
+def made_store(path: Path, variant: str, games: int = 12) -> Path:
     spec = load_spec(builtin_specs()[variant])
     rules, rng = make_rules(spec), np.random.default_rng(0)
     with StoreWriter(path, spec, sources=["random"]) as writer:
-        for game in range(12):
+        for game in range(games):
             position, moves = rules.position(), []
             for _ in range(10):
                 legal = rules.legal_moves(position)
@@ -241,6 +241,28 @@ def test_nets() -> None:
     sized = ("--head", "map", "--blocks", "1", "--channels", "8")
     assert "crazyhouse: parameters" in succeed("nets", "-V", "crazyhouse", *sized).stdout
     assert "pyramid of 13 blocks" in succeed("nets").stdout
+
+
+def test_an_option_that_no_net_has() -> None:
+    assert "unknown option of a net 'chanels'" in complaint("nets", "--size", "chanels=8")
+
+
+def test_a_run_whose_stores_were_moved(folder: Path, store: Path) -> None:
+    here, there, run = folder / "here.store", folder / "there.store", folder / "moved"
+    shutil.copy(store, here)
+    succeed(
+        "train", "-V", "xiangqi", "--data", here, *TINY, "--split", SPLIT, "--steps", 2,
+        "--run", run,
+    )  # fmt: skip
+    here.rename(there)
+    assert "here.store" in complaint("train", "--resume", run)
+    assert "trained with 1 stores" in complaint(
+        "train", "--resume", run, "--data", there, "--data", store
+    )
+    other = made_store(folder / "other.store", "xiangqi", games=9)
+    assert "no longer the store" in complaint("train", "--resume", run, "--data", other)
+    succeed("train", "--resume", run, "--data", there)
+    succeed("train", "--resume", run)  # it is known now
 
 
 def test_one_net() -> None:
