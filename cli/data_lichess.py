@@ -29,6 +29,7 @@ from variant_ai.cli.stores import StorePath
 if TYPE_CHECKING:
     from variant_ai.core.data.fetching import MonthReport
     from variant_ai.core.data.lichess import MonthlyFile
+    from variant_ai.core.data.skips import Skip
 
 BASE_VARIABLE = "VARIANT_AI_LICHESS"
 
@@ -133,6 +134,8 @@ def lichess(
 
     listing = skipped or f"{output}.skipped.jsonl"
     done: list[MonthReport] = []
+    unread: list[Skip] = []
+    """Of the month under way: listed once its games stay, so that none stands there twice."""
     append = output.exists()
     with SkipList(listing, skipped is None, append) as skips, progress(quiet=as_json) as bar:
         task = bar.add_task("reading KiB", total=None)
@@ -141,12 +144,13 @@ def lichess(
             bar.reset(task, description=f"{file.month} KiB", total=None)
 
         def make_importer() -> Importer:
+            unread.clear()
             return Importer(
                 readers=list(readers(spec).values()),
                 make_resolver=partial(make_resolver, spec),
                 conditions=conditions,
                 workers=workers or min(MOST_WORKERS, processors()),
-                on_skip=skips.add,
+                on_skip=unread.append,
                 on_progress=lambda report: bar.update(task, note=f"{report.games:,} games"),
             )
 
@@ -170,6 +174,8 @@ def lichess(
             with closing(fetcher.run(left)) as months:
                 for report in months:
                     done.append(report)
+                    for skip in unread:
+                        skips.add(skip)
                     note(_line(report))
         except KeyboardInterrupt:
             note(f"Interrupted; {output} has the months before. The same command goes on.")

@@ -149,6 +149,8 @@ def test_wrong_checksum_keeps_nothing_of_the_month(server: FlakyServer, store: P
     assert "its games were not kept" in result.stderr
     assert sites(store) == expected("2016-01")
     assert len(server.asked(path)) == 2
+    listed = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    assert len(listed) == 1  # of the month that is there; read twice, the other was not kept
     assert Store(store).info.unfinished == ""
 
 
