@@ -174,6 +174,8 @@ def lichess(
             with closing(fetcher.run(left)) as months:
                 for report in months:
                     done.append(report)
+                    if not unread:
+                        skips.drop_old()
                     for skip in unread:
                         skips.add(skip)
                     note(_line(report))

@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 @click.option(
     "--split",
     metavar="BY[:SHARE[:TEST]]",
-    help="Measure on one side of a split of the store, as `train` splits; on all games by default.",
+    help="Measure on one side of a split of the store, as `train` splits with --split-seed where "
+    "--seed is given here; on all games by default.",
 )
 @click.option(
     "--side",

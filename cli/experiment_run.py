@@ -125,11 +125,12 @@ def run(
             if stopped:
                 note(f"Stopped. The same command goes on in {target}.")
                 context.exit(EXIT_INTERRUPTED)
+        unmeasured = ""
         try:
             done = measure(experiment, done, places, target, lock)
         except CommandError as error:  # the trainings are there to be told of
-            note(f"Not measured: {error.message}")
-    table = _report(experiment, file, scale, done, target, publish)
+            unmeasured = error.message
+    table = _report(experiment, file, scale, done, target, publish and not unmeasured)
     if as_json:
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         print_json({"folder": target, "scale": scale, "rows": rows})
@@ -139,6 +140,8 @@ def run(
     failures = [f"{arm.arm}: {failure}" for arm in done for failure in arm.failures]
     if failures:
         fail(f"{len(failures)} of the runs failed ({failures[0]})")
+    if unmeasured:
+        fail(f"the nets were not measured: {unmeasured}")
 
 
 # --- what is to be done --------------------------------------------------------------------------

@@ -129,7 +129,6 @@ def command(
             conditions=conditions,
             drop_duplicates=drop_duplicates,
         )
-        # Once the store is open: a refused import leaves the list of another as it is.
         skips = SkipList(listing, skipped is None, append)
         with writer, skips, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
@@ -148,6 +147,7 @@ def command(
                 writer.close(
                     dropped=report.skipped + report.dropped, interrupted=report.interrupted
                 )
+                skips.drop_old()
             else:
                 writer.abort()
         for said in writer.notes:
@@ -226,15 +226,18 @@ class SkipList:
         json.dump(skip.as_json(), self.file, ensure_ascii=False)
         self.file.write("\n")
 
+    def drop_old(self) -> None:
+        """The store that an old list was of is another now, and nothing of it was skipped."""
+        if self.file is None and self.ours:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+
     def __enter__(self) -> SkipList:
         return self
 
     def __exit__(self, *error: object) -> None:
         if self.file is not None:
             self.file.close()
-        elif self.ours:
-            with contextlib.suppress(OSError):
-                os.unlink(self.path)
 
 
 @contextlib.contextmanager

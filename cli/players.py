@@ -49,9 +49,15 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
 
 
 def net_digest(net: str) -> str:
-    """Of the file that a player's net is, 16 hex digits; empty where it is none, or not there."""
+    """Of the file that a player's net is, or of those that may be it in a run directory, 16 hex
+    digits; empty where there is none."""
     path = Path(net)
-    return hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() if path.is_file() else ""
+    files = [path]
+    if path.is_dir():
+        newest = sorted(path.glob("checkpoints/step-*/model.safetensors"))[-1:]
+        files = [path / "model.onnx", path / "model.safetensors", *newest]
+    found = [file.read_bytes() for file in files if file.is_file()]
+    return hashlib.blake2b(b"".join(found), digest_size=8).hexdigest() if found else ""
 
 
 def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:

@@ -24,7 +24,7 @@ from variant_ai.cli.common import (
     progress,
 )
 from variant_ai.cli.networks import calm_threads
-from variant_ai.cli.recipes import make_request, recipe_options, tell_sample
+from variant_ai.cli.recipes import make_request, recipe_options, tell_sample, weighted_stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,8 +151,10 @@ def command(
             spec = load_variant(variant) if variant else None
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
-            moved = [Path(text) for text in options["stores"]]
+            moved, weights = weighted_stores(options["stores"])
             prepared = open_run(resume, spec, rules, workers, moved, options["validation_stores"])
+            if weights and weights != prepared.config.data.weights:
+                raise click.UsageError("a training that goes on keeps the weights of its stores")
         else:
             if folder is not None:
                 require_empty(folder)

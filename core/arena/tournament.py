@@ -227,6 +227,7 @@ class Tournament:
             before = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
+        before.setdefault("nets", said["nets"])  # not told by the first version
         if before != said:
             raise SettingError(
                 f"{self.folder} holds another match ({_difference(before, said)}); give another "
@@ -369,12 +370,8 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
         return "settings that differ: " + ", ".join(keys)
     if before.get("names") != now["names"]:
         return f"its players were {', '.join(before.get('names', []))}"
-    nets = before.get("nets", [])
-    changed = [
-        name
-        for name, *both in zip(now["names"], nets, now["nets"], strict=False)
-        if both[0] != both[1]
-    ]
+    nets = zip(now["names"], before["nets"], now["nets"], strict=True)
+    changed = [name for name, then, here in nets if then != here]
     return f"the net of {', '.join(changed)} was another" if changed else "its openings were others"
 
 

@@ -91,7 +91,9 @@ class Fetcher:
                     f"{self.store} has {had} chosen by other conditions "
                     f"({_told(run.conditions)}, now {_told(wanted)}); fetch into another store"
                 )
-            if had is not None and (run.interrupted or any(map(run.dropped.get, UNREAD))):
+            # Of several sources nobody knows which one was no game file.
+            unread = UNREAD if len(run.sources) == 1 else UNREAD[:1]
+            if had is not None and (run.interrupted or any(map(run.dropped.get, unread))):
                 raise DataError(
                     f"{self.store} has a part of {had}, by an import that was interrupted or met "
                     "damage; fetch into another store"

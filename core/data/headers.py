@@ -36,13 +36,16 @@ _DATES = ("Date", "UTCDate")
 _SAID_ELSEWHERE = frozenset(
     ("Result", "FEN", "SetUp", "Variant", "Game", "Format", "PlyCount", "Year", *_DATES)
 )
+_BY = r"(?:checkmate|resignation|forfeit|time|disconnection|default|adjudication|abandonment)"
 _SERVER_WORDS = re.compile(
-    r"(?:\S+ (?:resigns|resigned|forfeits (?:on time|by disconnection)|checkmated|"
-    r"ran out of time(?: and .*)?)"
-    r"|(?:white|black|red) (?:(?:wins|won|loses|lost) (?:on|by) .*|mates|is (?:check|stale)?mated|"
-    r"(?:abandons|abandoned) the game|disconnects|disconnected)"
+    rf"(?:(?:\S+ ){{1,3}}(?:resigns|resigned|checkmated|checkmates|mates|disconnects|disconnected|"
+    rf"forfeits (?:on time|by disconnection)|(?:wins|won|loses|lost) (?:on time|by {_BY})|"
+    r"ran out of time(?: and .*)?|timed? ?out)"
+    r"|(?:white|black|red) (?:is (?:check|stale)?mated|(?:abandons|abandoned) the game)"
     r"|(?:game )?(?:was )?(?:aborted|abandoned|courtesyaborted|courtesyadjourned)(?: (?:on|by) .*)?"
-    r"|(?:game )?drawn? (?:by|because|as) .*|checkmate|stalemate|resignation|time forfeit)\.?",
+    r"|(?:game )?drawn? (?:by|because|as) .*"
+    r"|checkmate|stalemate|resignation|time ?out|time forfeit|rules infraction)"
+    r"\.?(?: (?:1-0|0-1|1/2-1/2|\*))?",
     re.IGNORECASE,
 )
 """How FICS, lichess and the programs beside them say, behind the last move, why a game ended. What
@@ -50,9 +53,10 @@ an annotator says there may have the same words: `White was in time trouble`."""
 
 _YEAR = r"(?P<year>1[5-9]\d\d|20\d\d)"
 _EVENT_YEAR = re.compile(
-    r"(?<![0-9A-Za-z])(?:18[5-9]|19\d|20\d)\d(?![A-Za-z])|(?:19|20)\d\d(?=[^\x00-\x7f])"
+    r"(?:(?<![0-9A-Za-z])|(?<=[A-Z]{2}))(?:18[5-9]\d|19\d\d|20[0-3]\d)(?![A-Za-z])"
+    r"|(?:19\d\d|20[0-3]\d)(?=[^\x00-\x7f])"
 )
-"""`2001 Open` and `BGN2001世界賽` have one, `U1800 Open` and `tournament a2017x` none."""
+"""`2001 Open`, `CCA2004` and `BGN2001世界賽` have one, `U1800 Open` and `tournament a2017x` none."""
 _SEPARATOR = r"\s*[^\d\s]{1,2}\s*|\s+"
 _DATE_FORMS = tuple(
     re.compile(form)
@@ -110,8 +114,9 @@ def game_date(headers: Mapping[str, str]) -> str:
     for name in (*_DATES, "Event"):
         said = unicodedata.normalize("NFKC", headers.get(name, ""))
         date = normal_date(said)
-        if name == "Event" and date.endswith(".??.??") and not _EVENT_YEAR.search(said):
-            continue  # a number of the name
+        if name == "Event" and date.endswith(".??.??"):  # there are other numbers in names
+            year = _EVENT_YEAR.search(said)
+            date = f"{year[0]}.??.??" if year else ""
         if date and (not known or date[:4] == known):
             return date
     return f"{known}.??.??" if known else ""

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from variant_ai.core.data.annotations import LONGEST_CLOCK
 from variant_ai.core.data.reader import (
     MAX_COMMENT,
     MAX_HEADERS,
@@ -24,7 +25,7 @@ from variant_ai.core.data.reader import (
 from variant_ai.core.data.record import MOST_VISITS
 from variant_ai.core.data.text import TextLines, head_text
 
-MOST = 2**31 - 1
+MOST = LONGEST_CLOCK
 """Of a score or a clock."""
 LONGEST_LINE = 64 << 20
 """Bytes: a long game with the visits of its searches takes megabytes."""

@@ -44,14 +44,16 @@ _ESCAPED = re.compile(r'\\(["\\])')
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _SPECIAL = re.compile(r"[{}();$]")
 _NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
-_TANDEM = re.compile(r"[1-5][1-9]\.[1-9]")
+_MOVES = re.compile(r"[\d*({]")
+"""How moves behind a header begin; `],` and the like are no moves."""
+TANDEM = re.compile(r"[1-5][1-9]\.[1-9]")
 _SNIFF = re.compile(r'^\s*\[\s*\w[\w+#=:.-]*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
 
 
 def without_number(word: str) -> str:
     """A word of moves without the move number stuck to it. `15.6`, a soldier's move in WXF, has
     none."""
-    while not _TANDEM.fullmatch(word) and (match := _NUMBER.match(word)) is not None:
+    while not TANDEM.fullmatch(word) and (match := _NUMBER.match(word)) is not None:
         word = word[match.end() :]
     return word
 
@@ -161,7 +163,7 @@ class _Scanner:
             at = match.end()
         rest = line[at:].strip()
         if found and not (bracket or '"' in rest):
-            return found, rest
+            return found, rest if _MOVES.match(rest) else ""
         if found and not rest:
             return found, ""
         # Quotes inside the value, or no closing quote or bracket.

@@ -158,7 +158,7 @@ class StoreWriter:
         trace: TracebackType | None,
     ) -> None:
         if kind is None or issubclass(kind, KeyboardInterrupt):
-            self.close()
+            self.close(interrupted=kind is not None)
         else:
             self.abort()
 

@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from variant_ai.core.data.pgn import RESULTS, without_number
+from variant_ai.core.data.pgn import RESULTS, TANDEM
 from variant_ai.core.data.reader import MAX_HEADERS, MAX_PLIES, GameReader, RawGame
 from variant_ai.core.data.text import TextLines, head_text
 
@@ -42,6 +42,9 @@ _HEADERS = {
 _MOVES = "moves"
 _UNSAID = frozenset(("nummoves", "plies", "plycount", ""))
 """Columns that the moves say themselves, and an index without a name."""
+
+
+_NUMBER = re.compile(r"\d+\.+|\.+")
 
 
 class TableReader(GameReader):
@@ -100,7 +103,10 @@ def _fill(game: RawGame, row: dict[str, str]) -> None:
     for name, value in row.items():
         known, value = _plain(name), value.strip()
         if known == _MOVES:
-            words = (w if w.isdigit() else without_number(w) for w in value.split())
+            words = (
+                word if TANDEM.fullmatch(word) else _NUMBER.sub("", word, count=1)
+                for word in value.split()
+            )
             game.moves = [word for word in words if word]
         elif known not in _UNSAID and value and len(game.headers) < MAX_HEADERS:
             game.headers.setdefault(_HEADERS.get(known, name), value)

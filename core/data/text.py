@@ -184,11 +184,12 @@ class TextLines:
 
     def _read(self) -> bytes:
         line = self.stream.readline(self.longest)
+        is_piece = len(line) >= self.longest and not line.endswith(b"\n")
         if self._carried:
             line, self._carried = self._carried + line, b""
         elif line.startswith(_UTF8_BOM):  # files put one behind another keep theirs
             line = line[len(_UTF8_BOM) :] or self.stream.readline(self.longest)
-        if len(line) >= self.longest and not line.endswith(b"\n"):
+        if is_piece:
             cut = _last_boundary(line)
             line, self._carried = line[:cut], line[cut:]
         return line

@@ -144,7 +144,7 @@ def save_checkpoint(
         shutil.rmtree(part, ignore_errors=True)
         raise
     for outdated in list_checkpoints(folder)[:-keep]:
-        _delete(outdated)
+        delete_checkpoint(outdated)
     return Checkpoint(target)
 
 
@@ -168,15 +168,7 @@ def list_checkpoints(folder: Path) -> list[Checkpoint]:
     return [Checkpoint(path) for _, path in sorted(found)]
 
 
-def without_newest(folder: Path) -> Checkpoint:
-    """Deletes the newest checkpoint where there is an older one; the newest that is left."""
-    found = list_checkpoints(folder)
-    if len(found) > 1:
-        _delete(found.pop())
-    return found[-1]
-
-
-def _delete(checkpoint: Checkpoint) -> None:
+def delete_checkpoint(checkpoint: Checkpoint) -> None:
     """Renamed first: what has a checkpoint's name is whole even while it is being deleted."""
     gone = checkpoint.path.with_name(f"{checkpoint.path.name}.gone")
     checkpoint.path.rename(gone)

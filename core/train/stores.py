@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -181,29 +180,32 @@ def open_data(
 def count_trained(
     data: DataConfig, stores: Sequence[Store], games: Sequence[NDArray[np.int64]]
 ) -> int:
-    """How many games of these stores, one array of indices each, a training had among its own. Stores
-    are known by their contents; 0 where one that the training split is nowhere to be found."""
-    here = {
-        store.content_hash: (store, chosen) for store, chosen in zip(stores, games, strict=True)
-    }
-    own: list[Store] = []
-    for path, content in zip(data.stores, data.hashes, strict=False):
-        if content in here:
-            own.append(here[content][0])
-        elif Path(path).is_file():
-            own.append(Store(path))
-        else:
+    """How many of the games of these stores, one array of indices each, a training had among its own.
+    Stores are known by their contents; 0 where one that the training split is not to be found."""
+    here = {store.content_hash: store for store in stores}
+    contents = data.hashes[: len(data.stores)]
+    if not here.keys() & set(contents):
+        return 0
+    try:
+        own = [
+            here.get(content) or Store(path)
+            for path, content in zip(data.stores, contents, strict=True)
+        ]
+        if tuple(store.content_hash for store in own) != contents:
             return 0
-    plan = parse_split(data.split, data.seed)
-    if plan is None:
-        trained = [np.arange(len(store)) for store in own]
-    else:
-        trained = [split.train for split in split_stores(own, plan)]
-    known = zip(own, trained, strict=True)
+        plan = parse_split(data.split, data.seed)
+        sides = None if plan is None else split_stores(own, plan)
+    except DataError:
+        return 0
+    trained = {
+        content: np.arange(len(store)) if sides is None else sides[k].train
+        for k, (content, store) in enumerate(zip(contents, own, strict=True))
+    }
+    known = zip(stores, games, strict=True)
     return sum(
-        len(np.intersect1d(indices, here[store.content_hash][1]))
-        for store, indices in known
-        if store.content_hash in here
+        len(np.intersect1d(trained[store.content_hash], chosen))
+        for store, chosen in known
+        if store.content_hash in trained
     )
 
 

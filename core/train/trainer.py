@@ -38,13 +38,13 @@ from variant_ai.core.train.checkpoint import (
     TrainState,
     checkpoint_name,
     clear_up,
+    delete_checkpoint,
     list_checkpoints,
     load_model,
     load_momenta,
     momenta,
     momentum_rooms,
     save_checkpoint,
-    without_newest,
 )
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.device import choose_device
@@ -236,6 +236,8 @@ class Trainer:
                 "save": step % config.checkpoint_every == 0 or step == config.steps,
                 "validate": step % config.validate_every == 0 and step < config.steps,
             }
+            (stopped,) = self.workers.any(stop() and step < config.steps)
+            due["save"] |= stopped
             self._worst = torch.maximum(self._worst, loss)  # a NaN stays one
             wrong = False
             if step % check_every == 0 or any(due.values()):
@@ -245,8 +247,7 @@ class Trainer:
             # The loss tells nothing of what the step after it did.
             if due["save"] and not wrong:
                 wrong = not all(bool(w.isfinite().all()) for w in self.net.parameters())
-            wrong, stopped = self.workers.any(wrong, stop() and step < config.steps)
-            if wrong:
+            if any(self.workers.any(wrong)):
                 raise FloatingPointError
             self.state.seconds = seconds + time.perf_counter() - began
             if due["log"]:
@@ -257,7 +258,7 @@ class Trainer:
             if due["validate"] and self.validation is not None:
                 self._validate("validation", config.validation_limit)
                 self._train_mode()
-            if due["save"] or stopped:
+            if due["save"]:
                 self._checkpoint = self._save()
             self.observer.stepped(step)
             if stopped:
@@ -481,10 +482,10 @@ class Trainer:
                 f"rate than {self.config.lr_max}"
             )
         past = failed + before.data_shift
-        if self._checkpoint.path.name == checkpoint_name(before.returned_to):
-            if self.workers.first:
-                self._checkpoint = without_newest(self.folder / CHECKPOINTS)
-            self._checkpoint = self.workers.share(self._checkpoint)
+        last = self._checkpoint
+        if last.path.name == checkpoint_name(before.returned_to):
+            older = list_checkpoints(last.path.parent)[-2:] if self.workers.first else []
+            self._checkpoint = self.workers.share(older[0] if older else last)
         self._load(self._checkpoint)
         state = self.state
         state.returned_to, state.data_shift = state.step, past - state.step
@@ -495,3 +496,5 @@ class Trainer:
         self._write("recovery", {"failed_step": failed, **said})
         # At once: a training killed after this must not meet the same batch again.
         self._checkpoint = self._save()
+        if self.workers.first and self._checkpoint != last:
+            delete_checkpoint(last)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from variant_ai.cli.common import CommandError
 from variant_ai.cli.main import cli
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store import StoreWriter
@@ -231,6 +232,21 @@ def test_a_folder_of_somebody_else_is_left_alone(
     result = call(home / "weights.yaml", "-o", tmp_path, "--arm", "light")
     assert result.exit_code == 1 and "is not empty" in result.stderr
     assert notes.read_text() == "mine"
+
+
+def test_what_was_trained_is_told_where_measuring_fails(
+    home: Path, tmp_path: Path, quick: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick_json = "variant_ai.cli.experiment_child.child_json"
+
+    def failing(words: Sequence[str], lock: Any) -> Any:
+        raise CommandError("the store is damaged")
+
+    monkeypatch.setattr(quick_json, failing)
+    result = call(home / "weights.yaml", "-o", tmp_path, "--arm", "light")
+    assert result.exit_code == 1
+    assert "the nets were not measured: the store is damaged" in result.stderr
+    assert "| light |" in (tmp_path / "report.md").read_text()
 
 
 def test_one_arm_alone(home: Path, tmp_path: Path, quick: list[list[str]]) -> None:

@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data.store import Store
+from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.specs import builtin_specs, load_spec
 
 GAME = """\
 [Event "Evening {number}"]
@@ -123,6 +124,24 @@ def test_a_refused_import_leaves_the_list_of_skips(tmp_path: Path, store: Path) 
     path.write_text("1. e4 e5 1-0\n")
     assert _import(path, "-o", store).exit_code == 1
     assert listing.read_text() == before
+
+
+def test_an_import_without_a_game_leaves_the_list_of_the_store(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text("1. e4 e5 1-0\n\n1. e4 Ke5 1-0\n")
+    assert _import(path, "-o", store).exit_code == 0
+    path.write_text("1. e4 e5 1-0\n")
+    assert _import(path, "-o", store, "--replace", "--min-plies", "50").exit_code == 1
+    assert Path(f"{store}.skipped.jsonl").exists()
+    assert _import(path, "-o", store, "--replace").exit_code == 0
+    assert not Path(f"{store}.skipped.jsonl").exists()
+
+
+def test_a_second_ctrl_c_leaves_no_whole_looking_import(tmp_path: Path) -> None:
+    spec = load_spec(builtin_specs()["crazyhouse"])
+    with pytest.raises(KeyboardInterrupt), StoreWriter(tmp_path / "a.store", spec):
+        raise KeyboardInterrupt
+    assert Store(tmp_path / "a.store").info.runs[-1].interrupted
 
 
 def test_appending_nothing_changes_nothing(tmp_path: Path, store: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
+from variant_ai.cli.players import net_digest
 from variant_ai.core.arena.player import RandomPlayer, Reply
 from variant_ai.core.arena.process import GAMES_FOLDERS
 from variant_ai.core.arena.time_control import Turn
@@ -178,6 +179,19 @@ def test_real_programs(tmp_path: Path, variant: str, program: str, player: str) 
     assert done.exit_code == 0, done.stderr
     reasons = json.loads(done.stdout)["reasons"]
     assert set(reasons) <= {"adjudicated: move limit", "checkmate"}
+
+
+def test_a_run_that_went_on_is_another_net(tmp_path: Path) -> None:
+    assert net_digest("-") == net_digest(str(tmp_path)) == ""
+    seen = set()
+    for step, content in ((10, b"a"), (20, b"b"), (20, b"c")):
+        weights = tmp_path / "checkpoints" / f"step-{step:08d}" / "model.safetensors"
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        weights.write_bytes(content)
+        seen.add(net_digest(str(tmp_path)))
+    (tmp_path / "model.onnx").write_bytes(b"d")
+    seen.add(net_digest(str(tmp_path)))
+    assert len(seen) == 4 and "" not in seen
 
 
 def test_a_net_that_was_exported_anew_is_another_player(tmp_path: Path) -> None:

@@ -153,6 +153,14 @@ def test_games_that_a_net_was_trained_on_are_told(run: Path, store: Path) -> Non
     side = succeed("evaluate", run, store, "--split", SPLIT, "--side", "train").stderr
     assert f"{games:,} of these {games:,} games" in side
     assert trained not in succeed("evaluate", run, store, "--split", SPLIT).stderr
+    other = made_store(run.parent / "elsewhere.store", "xiangqi", games=8)
+    moved = run.parent / "of-another-store"
+    shutil.copytree(run, moved)
+    config = moved / "config.json"
+    config.write_text(config.read_text().replace("games.store", "config.json"))  # no store any more
+    for games in (store, other):  # known by their contents, whatever lies at the old place
+        told = succeed("evaluate", moved, games).stderr
+        assert (trained in told) is (games == store)
 
 
 def test_the_seed_does_not_change_the_split(folder: Path, store: Path) -> None:
@@ -261,6 +269,7 @@ def test_a_run_whose_stores_were_moved(folder: Path, store: Path) -> None:
     )
     other = made_store(folder / "other.store", "xiangqi", games=9)
     assert "no longer the store" in complaint("train", "--resume", run, "--data", other)
+    assert "keeps the weights" in complaint("train", "--resume", run, "--data", f"{there}:0.7")
     succeed("train", "--resume", run, "--data", there)
     succeed("train", "--resume", run)  # it is known now
 

@@ -149,6 +149,11 @@ def test_json_lines() -> None:
     assert moves(one("xiangqi", "jsonl", json.dumps(listed))) == RED_UCI
 
 
+def test_clocks_of_correspondence_games() -> None:
+    line = json.dumps({"moves": RED_UCI, "clocks": [30 * 86_400_000] * 8})
+    assert one("xiangqi", "jsonl", line).clocks == [30 * 86_400_000] * 8
+
+
 def test_a_json_line_of_megabytes() -> None:
     """Of a long game with visits; a line of text is cut after one."""
     said = {"moves": RED_UCI, "comments": {str(ply): "long " * 3900 for ply in range(8)}}

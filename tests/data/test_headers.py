@@ -51,6 +51,13 @@ def test_a_date_may_stand_in_the_name_of_the_event() -> None:
     assert game_date({"Date": "2007.7.14", "Year": "2008"}) == "2008.??.??"
     assert game_date({"Year": "?"}) == ""
     assert game_date({"Event": "第20届2008年全国赛"}) == "2008.??.??"
+    for event, year in (
+        ("U1800 Open 2001", "2001"),
+        ("Under 2050 Cup 2019", "2019"),
+        ("CCA2004", "2004"),
+        ("BGN2001世界赛", "2001"),
+    ):
+        assert game_date({"Event": event}) == f"{year}.??.??"
     for event in ("U1800 Open", "tournament a2017xyz", "Swiss 2150A", "round 1700"):
         assert game_date({"Event": event}) == ""
     assert game_date({}) == ""
@@ -119,6 +126,12 @@ def test_fields_and_tags() -> None:
         "Bob checkmated",
         "Game aborted on move 1",
         "White wins on time.",
+        "Ada wins on time",
+        "Ada Smith resigns",
+        "White time out",
+        "White checkmates",
+        "Black forfeits on time 0-1",
+        "Rules infraction",
         "White mates",
         "Game drawn by repetition",
         "Ada ran out of time and Bob has no material to mate",

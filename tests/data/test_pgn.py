@@ -103,6 +103,12 @@ def test_moves_behind_headers_on_their_line() -> None:
     assert (second.headers, second.moves) == ({"White": "B"}, ["d4"])
 
 
+@pytest.mark.parametrize("stray", ["],", "% a remark", ",", "x"])
+def test_what_stands_behind_a_header_by_chance_is_no_move(stray: str) -> None:
+    (game,) = _read(f'[White "A"] {stray}\n[Black "B"]\n\n1. e4 *\n')
+    assert (game.headers["Black"], game.moves) == ("B", ["e4"])
+
+
 def test_files_put_one_behind_another() -> None:
     """As `cat` does; each has the mark that its bytes are UTF-8."""
     games = _read("".join(f'\ufeff[Event "{n}"]\n\n1. e4 *\n\n' for n in range(3)))

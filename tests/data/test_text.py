@@ -96,6 +96,11 @@ def test_head_of_a_file_is_cut_at_a_whole_character() -> None:
     assert detect(b"only ASCII") == "utf-8"
 
 
+def test_a_mark_does_not_shift_the_cuts_of_a_long_line() -> None:
+    text = "é" * (MAX_LINE * 2 // 3)
+    assert "".join(_lines(b"\xef\xbb\xbf" + text.encode())) == text
+
+
 def test_western_names_in_two_encodings_are_no_chinese() -> None:
     """Two collections in one file; GB18030 decodes nearly everything."""
     names = ["Müller", "Gómez", "Façade", "Zürich, Café"]

@@ -289,7 +289,8 @@ def test_a_ruined_checkpoint_is_gone_behind(tmp_path: Path) -> None:
     assert result.validation.policy_loss < 10
 
 
-def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interrupted", (False, True))
+def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path, interrupted: bool) -> None:
     trainer = Trainer(
         tiny_config(), SyntheticSource(), SyntheticSource(seed=9), tmp_path, tensorboard=False
     )
@@ -298,13 +299,20 @@ def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path) -> None:
     def ruining() -> None:
         step()
         taken.append(None)
-        if len(taken) == 20:
+        if len(taken) == (15 if interrupted else 20):
+            if interrupted:
+                signal.raise_signal(signal.SIGINT)
             with torch.no_grad():
                 next(trainer.net.parameters()).fill_(float("nan"))
 
     trainer.optimiser.step = ruining
     result = trainer.run()
     assert [e["step"] for e in recoveries(tmp_path)] == [10]
+    assert result.stopped is interrupted
+    for checkpoint in list_checkpoints(tmp_path / "checkpoints"):
+        assert all(torch.isfinite(w).all() for w in weights(checkpoint.path).values())
+    if interrupted:
+        result = trained(tmp_path, resume=True)
     assert result.state.step == 40
 
 
