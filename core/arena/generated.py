@@ -47,6 +47,7 @@ class GeneratedGames:
         self.done = {int(line["number"]) for line in lines[1:] if "number" in line}
         """Numbers of the games that have ended, from 0."""
         self.resumed = len(self.done)
+        self._kept = any("number" in line and "dropped" not in line for line in lines[1:])
 
     def __enter__(self) -> Self:
         return self
@@ -69,6 +70,7 @@ class GeneratedGames:
             line |= {"scores": game.scores, "tags": game.tags, "comments": game.comments}
             if game.visits is not None:
                 line["visits"] = game.visits
+            self._kept = True
         self._journal.append(line)
         self.done.add(line["number"])
 
@@ -89,7 +91,7 @@ class GeneratedGames:
 
     def has_games(self) -> bool:
         """Whether a game has ended that was not dropped."""
-        return not all(isinstance(game, Dropped) for game in self.games())
+        return self._kept
 
     def unlike(self) -> Iterator[Ended]:
         """The same, games that were played before as dropped ones."""
