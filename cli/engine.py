@@ -91,8 +91,14 @@ def command(
     The protocol is that of the client's first word. All settings are options of the protocol;
     docs/engine.md lists them. Messages go to standard error.
     """
-    from variant_ai.core.engine.lines import LineReader, LineWriter, ProtocolLog, claim_stdout
-    from variant_ai.core.engine.session import Session, quieten_collector
+    from variant_ai.core.engine.lines import (
+        LineReader,
+        LineWriter,
+        ProtocolLog,
+        claim_stdout,
+        quieten_collector,
+    )
+    from variant_ai.core.engine.session import Session
     from variant_ai.core.engine.uci import Identity
 
     workshop, variant = _workshop(variant, model)
@@ -111,7 +117,7 @@ def command(
         name, equals, value = text.partition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
-        session.options.preset(name.strip(), value.strip())
+        session.preset(name.strip(), value.strip())
     _serve(session, lines, log)
 
 
@@ -138,6 +144,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         SPEC_SUFFIXES,
         builtin_plugins,
         builtin_specs,
+        home_path,
         spec_words,
         user_specs,
     )
@@ -149,7 +156,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         files.update({name: entry.path for name, entry in registry().variants.items()})
     extra: dict[str, Path] = {}
     if variant is not None and Path(variant).suffix in SPEC_SUFFIXES:
-        path = Path(variant).expanduser()
+        path = home_path(variant)
         if not path.is_file():
             fail(f"{path}: there is no such file")
         variant = spec_words(path).get("variant", "").strip("'\"") or path.stem

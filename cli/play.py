@@ -23,6 +23,7 @@ from variant_ai.cli.searching import (
     wdl_text,
 )
 from variant_ai.specs.errors import MoveError, VariantAIError
+from variant_ai.specs.index import home_path
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
@@ -291,7 +292,7 @@ class _Match:
     def _save_as(self, name: str) -> None:
         if not name:
             raise VariantAIError("save needs a file: save game.pgn")
-        self.save(Path(name).expanduser())
+        self.save(home_path(name))
 
     def _give_up(self, _: str) -> None:
         raise _GameLeftError(resigned=True)

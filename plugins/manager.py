@@ -41,7 +41,7 @@ from variant_ai.plugins.hookspecs import (
     VariantEntry,
 )
 from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError, VariantAIError
-from variant_ai.specs.index import SPEC_SUFFIXES, user_spec_folders
+from variant_ai.specs.index import SPEC_SUFFIXES, home_path, user_spec_folders
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -325,7 +325,7 @@ class Registry:
         entry = self.variants.get(name)
         if entry is not None:
             return entry.path
-        path = Path(name).expanduser()
+        path = home_path(name)
         if path.suffix in SPEC_SUFFIXES or len(path.parts) > 1:
             if not path.is_file():
                 raise SpecError("there is no such file", str(path))

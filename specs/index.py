@@ -11,6 +11,15 @@ SPEC_SUFFIXES = (".yaml", ".yml")
 _WORD = re.compile(rb"^(variant|fairy|protocols):[ \t]*([^#\r\n]*)", re.MULTILINE)
 
 
+def home_path(text: str | os.PathLike[str]) -> Path:
+    """A path with `~` and `~name` replaced; as it stands where there is no such home."""
+    path = Path(text)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def builtin_specs() -> dict[str, Path]:
     """Name -> file of every spec in this folder."""
     return {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml"))}
@@ -26,9 +35,9 @@ def user_spec_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Folders of `VARIANT_AI_SPECS` (several as in PATH), else `~/.config/variant-ai/specs`."""
     given = environ.get("VARIANT_AI_SPECS")
     if given is not None:
-        return tuple(Path(part).expanduser() for part in given.split(os.pathsep) if part)
+        return tuple(home_path(part) for part in given.split(os.pathsep) if part)
     config = environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return (Path(config).expanduser() / "variant-ai" / "specs",)
+    return (home_path(config) / "variant-ai" / "specs",)
 
 
 def user_specs(environ: Mapping[str, str]) -> dict[str, Path]:

@@ -6,6 +6,7 @@ Clients that keep records trust two scores blindly: `cp 0` with a line of one mo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -96,3 +97,12 @@ def resigns(chances: Sequence[float], limit: int) -> bool:
     per cent often enough; 0 never resigns."""
     last = chances[-RESIGN_AFTER:]
     return limit > 0 and len(last) == RESIGN_AFTER and all(c * 100 < limit for c in last)
+
+
+def account_of(report: Report, at: float) -> str:
+    """What a search did that was asked for at `at` (perf_counter), for `debug on`."""
+    return (
+        f"stopped by {report.stopped_by or 'stop'} after {time.perf_counter() - at:.3f} s: "
+        f"{report.visits} visits, {report.evaluations} evaluations, {report.terminals} terminals, "
+        f"{report.collisions} collisions, {report.merges} merges, {report.tree_nodes} nodes"
+    )

@@ -8,10 +8,12 @@ the real one and lets file descriptor 1 point at stderr, so that no library can 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
@@ -164,3 +166,12 @@ def claim_stdout() -> int:
     finally:
         os.close(null)
     return real
+
+
+def quieten_collector() -> None:
+    """Collect garbage between searches only: a full collection costs more than a move may. A thread
+    that fails says so and lets the others go on."""
+    gc.disable()
+    threading.excepthook = lambda args: traceback.print_exception(
+        args.exc_type, args.exc_value, args.exc_traceback
+    )

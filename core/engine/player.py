@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.answers import info_of
@@ -25,10 +25,16 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.workshop import Searching, Workshop
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.search.clock import TimeManager
+    from variant_ai.core.search.params import SearchParams
     from variant_ai.core.search.report import Report
     from variant_ai.specs.schema import VariantSpec
 
+DEEPEST_PERFT = 200
+"""Plies; nobody waits for less to be counted."""
+LEAST_MEMORY = 16
+"""MB of a search tree."""
 INTERRUPTIBLE = 3
 """Depth of perft counted between two looks at `stop`."""
 TIME_TO_LOAD = 10.0
@@ -135,12 +141,28 @@ class Player:
         if self._search is None or overrides != self._search_settings:
             self._drop_search()
             params = SearchParams.of(spec, **overrides)
-            self._search = self.workshop.search(spec, self._evaluator, params, table.rules)
+            self._search = self._made_search(spec, self._evaluator, params, table.rules)
             self._search.judge_chases(self._judge is not None and self._judge.is_loaded)
             self._search_settings = overrides
         if not self._is_warm:
             self._warm_up(self._search, table)
         return self._search
+
+    def _made_search(
+        self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
+    ) -> Searching:
+        """A search with as much memory as there is, where there is less than asked for."""
+        while True:
+            try:
+                return self.workshop.search(spec, evaluator, params, rules)
+            except MemoryError:
+                less = params.memory_mb // 2
+                if less < LEAST_MEMORY:
+                    raise
+                self._tell(
+                    f"error: there is no memory for Hash {params.memory_mb}; {less} is taken"
+                )
+                params = replace(params, memory_mb=less)
 
     def _warm_up(self, search: Searching, table: Table) -> None:
         """A first small search: compiled code is loaded and the net has run before a clock does."""
@@ -346,7 +368,7 @@ class Player:
         from variant_ai.core.encoding import Encoder
         from variant_ai.core.search.report import centipawns
 
-        self._searching()
+        self._searching().settle()
         assert self._evaluator is not None
         game = self.table().game
         value = self._evaluator.evaluate(Encoder(self.spec()).planes(game.position)).value[0]
@@ -360,6 +382,7 @@ class Player:
 
         table = self.table()
         rules = table.rules
+        depth = min(depth, DEEPEST_PERFT)
 
         def leaves(position: Position, left: int) -> int:
             if left <= INTERRUPTIBLE:

@@ -251,8 +251,14 @@ class _Watch:
                 self._ended.wait(PATIENCE)
                 continue
             with control.changed:
-                if not (self._ended.is_set() or control.is_stopped(self.task.number)):
+                # A hit that came since `_over` looked has notified nobody.
+                gone = self._ended.is_set() or control.is_stopped(self.task.number)
+                if not gone and not (self._waiting and self._hit() is not None):
                     control.wait(self._pause())
+
+    def _hit(self) -> float | None:
+        """When the ponder hit came, if it has and lets the clock run."""
+        return None if self.task.go.infinite else self.control.hit(self.task.number)
 
     def _pause(self) -> float | None:
         if self._waiting and not self.control.input_ended:
@@ -288,7 +294,7 @@ class _Watch:
         if self._waiting:
             if control.input_ended:
                 return True
-            hit = control.hit(task.number) if not task.go.infinite else None
+            hit = self._hit()
             if hit is None:
                 return False
             self._waiting = False

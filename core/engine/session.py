@@ -9,16 +9,14 @@ search's own reports write lines, each as one write.
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from variant_ai.core.engine.answers import Answer, info_of, resigns
+from variant_ai.core.engine.answers import Answer, account_of, info_of, resigns
 from variant_ai.core.engine.commands import (
     BanMoves,
     Command,
@@ -107,6 +105,21 @@ class Session:
         if protocol in ("ucci", "cyclone"):
             self._prefer(protocol)
 
+    def preset(self, name: str, text: str) -> None:
+        """Set an option before the client speaks; the handshake declares the value as the default.
+        Raises SettingError."""
+        option = self.options.find(name)
+        is_variant = option.name == "UCI_Variant"
+        self.options.preset(name, self.workshop.named(text) if is_variant else text)
+        self._chosen |= is_variant
+        self.debug = self.options.is_on("debug")
+        self._take_unit()
+
+    def _take_unit(self) -> None:
+        """UCCI's unit of time, where it was set before the client spoke."""
+        if isinstance(self._dialect, Ucci):
+            self._dialect.milliseconds = self.options.is_on("usemillisec")
+
     # --- the reading thread --------------------------------------------------------------------
 
     def run(self, lines: Iterable[InputLine]) -> None:
@@ -151,6 +164,7 @@ class Session:
         word = (text.split() or [""])[0].lower()
         if word == "ucci":
             self._dialect = Ucci()
+            self._take_unit()
             self._prefer("ucci")
 
     def _act(self, command: Command, line: InputLine) -> None:
@@ -362,9 +376,15 @@ class Session:
         protocol = self._dialect.name
         if protocol != "uci" and not self.workshop.speaks(name, protocol):
             return  # a bridge names the variant it would play elsewhere; this protocol has its own
+        before = self.options.text("UCI_Variant")
         self.options.set("UCI_Variant", name)
+        try:
+            said = self.player.describe()
+        except VariantAIError:  # a spec that cannot be read: on with the one there is
+            self.options.put("UCI_Variant", before)
+            raise
         self._chosen = True
-        self._say(self._dialect.message(self.player.describe()))
+        self._say(self._dialect.message(said))
 
     def _set_position(self, command: SetPosition) -> None:
         if command.bare:
@@ -403,8 +423,10 @@ class Session:
             self._complain(str(error) or type(error).__name__)
         if answer is None:
             # a client that asked for a move waits for one: any is better than none
-            answer = Answer(move=next(iter(self.player.any_moves()), None))
-        self._last, self._last_key = answer, self.player.table().key
+            answer = Answer(move=self._any_move())
+            self._last = None
+        else:
+            self._last, self._last_key = answer, self.player.table().key
         if self.control.leaving:
             return
         if answer.move is None:
@@ -412,6 +434,13 @@ class Session:
         else:
             best = dialect.best(answer.move, answer.ponder, answer.verdict)
             self._close(number, *answer.lines, *best)
+
+    def _any_move(self) -> str | None:
+        try:
+            return next(iter(self.player.any_moves()), None)
+        except Exception:
+            traceback.print_exc()
+            return None
 
     def _close(self, number: int, *lines: str) -> None:
         """Print the answer to a `go`."""
@@ -435,7 +464,7 @@ class Session:
         report = found.report
         lines = [text for info in found.infos for text in dialect.info(info)]
         if self.debug:
-            lines.append(dialect.message(_account(report, at)))
+            lines.append(dialect.message(account_of(report, at)))
         offered = go.draw_offered or control.hit_with_draw(number)
         verdict = ""
         if isinstance(dialect, Ucci):
@@ -447,7 +476,7 @@ class Session:
         return Answer(found.move, found.ponder, False, verdict, tuple(lines), info)
 
     def _perft(self, depth: int, number: int) -> None:
-        total = 0
+        total = 0 if depth > 0 else 1
         for move, count in self.player.perft(depth, lambda: self.control.is_stopped(number)):
             total += count
             self._say(f"{self._dialect.squares(move)}: {count}")
@@ -468,22 +497,3 @@ class Session:
             f"pophash bestmove {move} lowerbound {info.cp} depth {info.depth} "
             f"upperbound {info.cp} depth {info.depth}"
         )
-
-
-def _account(report: Report, at: float) -> str:
-    """What a search did, for `debug on`."""
-    return (
-        f"stopped by {report.stopped_by or 'stop'} after {time.perf_counter() - at:.3f} s: "
-        f"{report.visits} visits, {report.evaluations} evaluations, {report.terminals} terminals, "
-        f"{report.collisions} collisions, {report.merges} merges, {report.tree_nodes} nodes"
-    )
-
-
-def quieten_collector() -> None:
-    """Collect garbage between searches only: a full collection costs more than a move may."""
-    gc.disable()
-    threading.excepthook = _say_and_go_on
-
-
-def _say_and_go_on(args: Any) -> None:
-    traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)

@@ -8,12 +8,13 @@ variants there are, and where their nets lie, is told by the program: plugins li
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from variant_ai.specs.errors import VariantAIError
-from variant_ai.specs.index import spec_words
+from variant_ai.specs.index import home_path, spec_words
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -79,6 +80,8 @@ class Searching(Protocol):
     def clear(self) -> None: ...
 
     def judge_chases(self, on: bool) -> None: ...
+
+    def settle(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -168,7 +171,7 @@ class Workshop:
         def tried(model: Path | None, evaluator: str) -> Evaluator | None:
             try:
                 return made(model, evaluator)
-            except VariantAIError as error:
+            except (VariantAIError, OSError) as error:
                 say(f"error: {error}")
                 return None
 
@@ -181,7 +184,9 @@ class Workshop:
         if evaluator is None and model is None:
             places = ", ".join(map(str, looked)) or "nowhere: no folder is known"
             say(f"no net for {spec.variant} was found (looked for {places})")
-        elif evaluator is None and (wanted != AUTO or how.get("device", "cpu") != "cpu"):
+        elif evaluator is None and (
+            wanted != AUTO or how["device"] != "cpu" or how["precision"] is not None
+        ):
             say("playing with the fastest evaluator of this machine's processor instead")
             how = {**how, "device": "cpu", "precision": None}
             evaluator = tried(model, AUTO)
@@ -197,11 +202,11 @@ class Workshop:
 
     def find_model(self, spec: VariantSpec, given: str) -> tuple[Path | None, list[Path]]:
         """The net to play with, None without one, and where it was looked for."""
-        chosen = Path(given).expanduser() if given else self.model
+        chosen = home_path(given) if given else self.model
         if chosen is None:
             return self.packaged(spec)
         for name in (f"{spec.variant}.onnx", "model.onnx"):
-            if (chosen / name).is_file():
+            if os.path.isfile(chosen / name):  # False too where one may not look
                 chosen = chosen / name
                 break
         return chosen, [chosen]
@@ -209,7 +214,7 @@ class Workshop:
     def packaged(self, spec: VariantSpec) -> tuple[Path | None, list[Path]]:
         """The net that comes with the variant or lies in the user's folder."""
         looked = list(self._models_of(spec.variant))
-        return next((path for path in looked if path.is_file()), None), looked
+        return next((path for path in looked if os.path.isfile(path)), None), looked
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules

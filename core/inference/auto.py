@@ -122,6 +122,8 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
     if "," in request.device:  # all of them together, by one evaluator
         names = list(dict.fromkeys(choice.evaluator for choice in choices))
         choices = [Choice(name, request.device) for name in names]
+    if file is None and checkpoint is None:
+        raise DataError(f"{model} holds no net: neither {RUN_MODEL} nor a checkpoint")
     if not choices:
         raise VariantAIError(
             f"{model}: no evaluator here runs it on {request.device} in "

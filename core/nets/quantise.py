@@ -397,13 +397,18 @@ def _constants_of(
     """Makes a convolution read int8 weights and an int32 bias; returns the nodes before it."""
     weights = numpy_helper.to_array(constants[node.input[1]])
     largest = np.abs(weights).reshape(len(weights), -1).max(1)
-    scale = np.maximum(largest / 127, 1e-8).astype(np.float32)
+    scale = np.maximum(largest / 127, 1e-8)
+    bias = np.zeros(len(weights))
+    if len(node.input) > 2:
+        bias = numpy_helper.to_array(constants[node.input[2]]).astype(np.float64)
+        # Where weights are next to nothing, the bias would not fit an int32 of their units.
+        scale = np.maximum(scale, np.abs(bias) / (source.scale * 2.0**30))
+    scale = scale.astype(np.float32)
     rounded = np.clip(np.rint(weights / scale.reshape(-1, 1, 1, 1)), -127, 127).astype(np.int8)
     nodes = [_dequantise(node, 1, rounded, scale, constants)]
     if len(node.input) > 2:
         unit = (scale * np.float32(source.scale)).astype(np.float32)
-        bias = numpy_helper.to_array(constants[node.input[2]]) / unit
-        whole = np.clip(np.rint(bias), -(2**31) + 1, 2**31 - 1).astype(np.int32)
+        whole = np.rint(bias / unit).astype(np.int32)
         nodes.append(_dequantise(node, 2, whole, unit, constants))
     return nodes
 

@@ -112,9 +112,11 @@ def choose(
 
     own_moves: moves the player has made before this one, which the temperature looks at.
     rng: draws where there is a temperature; None: a new one from `params.seed`.
-    Proven wins are played, and proven losses are drawn only where there is nothing else.
+    Without visits the priors stand for them. Proven wins are played, and proven losses are drawn only where there is nothing else.
     """
     policy = move_policy(visits, q, params)
+    if not visits.any() and prior.sum() > 0:  # the net's word is all there is
+        policy = prior / prior.sum()
     first = int(ranking(policy, q, prior, mates)[0])
     tau = move_temperature(params, own_moves)
     if tau == 0.0 or (mates is not None and mates[first] != 0):

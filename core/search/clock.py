@@ -125,7 +125,7 @@ class TimeManager:
             # each of the moves costs it once
             share = max(clock.remaining - moves * cost, LEAST) / moves
             target = min(share + INCREMENT_SHARE * clock.increment, left)
-            cap = left if moves == 1 else left * CRITICAL_SHARE * TARGET_CAP
+            cap = left - self._reserve if moves == 1 else left * CRITICAL_SHARE * TARGET_CAP
         else:
             if own_moves < PROPORTIONAL_FROM:
                 share = clock.remaining / (GAME_LENGTH - own_moves)
@@ -143,7 +143,7 @@ class TimeManager:
         """Whether there is time to search at all: "look" is one question to the net, "at once" not
         even that."""
         cost = self._cost
-        left, reserve = clock.remaining - cost, max(self.lag.worst - cost, SMALLEST_RESERVE)
+        left, reserve = clock.remaining - cost, self._reserve
         paid = clock.moves_to_go == 1 or clock.increment >= cost + SCARCE
         if left < NO_TIME * reserve and not (paid and left >= reserve + SCARCE):
             return "at once"
@@ -154,6 +154,11 @@ class TimeManager:
     def _cost(self) -> float:
         """Seconds that a move takes beside the search."""
         return max(self.overhead, self.lag.usual)
+
+    @property
+    def _reserve(self) -> float:
+        """Seconds by which a move may cost more than usual."""
+        return max(self.lag.worst - self._cost, SMALLEST_RESERVE)
 
     def is_critical(self, q: float) -> bool:
         """Whether the candidate is 0.1 worse than the last move played was."""

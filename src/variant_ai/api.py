@@ -28,6 +28,7 @@ from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.notation import UciNotation, uci
 from variant_ai.plugins import registry
 from variant_ai.specs.errors import FenError, MoveError, VariantAIError
+from variant_ai.specs.index import home_path
 from variant_ai.specs.schema import VariantSpec
 
 if TYPE_CHECKING:
@@ -118,13 +119,15 @@ class Position:
         """
         chosen = _notation(self.spec, notation)
         rules, position = self.game.rules, self.game.position
-        text: str = chosen.write(rules, position, UciNotation().read(rules, position, move))
+        text: str = chosen.write(
+            rules, position, UciNotation().read(rules, position, _move_text(move))
+        )
         return text
 
     def read(self, text: str, notation: str = "san") -> str:
         """A move of another notation as UCI text. Raises MoveError, UnknownNameError."""
         chosen = _notation(self.spec, notation)
-        return self._text(chosen.read(self.game.rules, self.game.position, text))
+        return self._text(chosen.read(self.game.rules, self.game.position, _move_text(text)))
 
     def copy(self) -> Position:
         """The same, to be changed on its own."""
@@ -253,7 +256,7 @@ class Engine:
             warn = functools.partial(warnings.warn, stacklevel=3)
             self.evaluator = registry().usual_evaluator(self.spec, warn=warn, **how)
         else:
-            self.evaluator = registry().evaluator(self.spec, Path(model).expanduser(), **how)
+            self.evaluator = registry().evaluator(self.spec, home_path(model), **how)
         self.search = Search(self.spec, self.evaluator, self.params, rules=_rules_of(self.spec))
         # An engine that is dropped lets its threads go like one that is closed.
         self._release = weakref.finalize(self, self.search.close)
@@ -359,6 +362,7 @@ class Engine:
             return []
         games = [self._game(position) for position in positions]
         limits = _limits(nodes, movetime, None, None)
+        self.search.settle()
         reports = analyse_many(
             self.spec, self.evaluator, games, limits, self.params, rules=_rules_of(self.spec)
         )
@@ -376,6 +380,7 @@ class Engine:
             self._require(position)
         encoder = self.search.encoder
         records = np.concatenate([position.game.position for position in positions])
+        self.search.settle()
         answer = self.evaluator.evaluate(encoder.planes(records))
         found = []
         for row, position in enumerate(positions):

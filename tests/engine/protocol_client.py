@@ -94,6 +94,9 @@ class FakeSearch:
                 visits += not self.solved
         return self._report(multipv, stopped_by)
 
+    def settle(self) -> None:
+        pass
+
     def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
         return self._report(multipv, "solved" if self.solved else "")
 

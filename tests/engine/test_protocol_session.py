@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
+from variant_ai.core.engine import searcher as searcher_module
 from variant_ai.core.engine import session as session_module
+from variant_ai.core.engine.workshop import Searching
 from variant_ai.specs.schema import VariantSpec
 
 STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
@@ -176,6 +179,25 @@ def test_a_mate_that_was_asked_for_ends_a_hit_search() -> None:
         client.send("go ponder mate 2")
         assert client.silent(0.2)
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
+
+
+def test_a_hit_between_two_looks_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It notifies nobody who waits, and there is no other notice."""
+    looks = searcher_module._Watch._over
+
+    def hit_after_the_look(watch: searcher_module._Watch) -> bool:
+        over = looks(watch)
+        if watch._waiting and not over:
+            watch.control.ponder_hit(time.perf_counter(), False)
+        return over
+
+    monkeypatch.setattr(searcher_module._Watch, "_over", hit_after_the_look)
+    with hello() as client:
+        client.ask("position startpos")
+        start = time.perf_counter()
+        client.send("go ponder wtime 1000 btime 1000")
+        assert best(client.until("bestmove")) == "a2a3"
+        assert time.perf_counter() - start < 10
 
 
 def test_a_fixed_time_counts_from_the_ponder_hit() -> None:
@@ -482,3 +504,67 @@ def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Pat
     broken = {**settings, "model": str(model_file(tmp_path))}
     assert workshop.evaluator(spec, broken, said.append).name == "uniform"
     assert said[0].startswith("error: ") and "model.onnx" in said[0]
+
+
+def test_a_variant_that_cannot_be_read_leaves_the_one_there_is(tmp_path: Path) -> None:
+    workshop = FakeWorkshop()
+    workshop.files["broken"] = tmp_path / "broken.yaml"
+    with hello(workshop=workshop) as client:
+        (told,) = client.ask("setoption name UCI_Variant value broken")
+        assert told.startswith("info string error: ") and "broken" in told
+        client.ask("position startpos")
+        assert best(client.ask("go nodes 5", until="bestmove")) == "a2a3"
+
+
+def test_every_go_is_answered_even_without_a_board(tmp_path: Path) -> None:
+    workshop = FakeWorkshop("broken")
+    workshop.files["broken"] = tmp_path / "broken.yaml"
+    with hello(workshop=workshop) as client:
+        assert client.ask("go nodes 5", until="bestmove")[-1] == "bestmove (none)"
+        client.ask("setoption name UCI_Variant value crazyhouse", "position startpos")
+        assert best(client.ask("go nodes 5", until="bestmove")) == "a2a3"
+
+
+def test_presets_are_in_force_before_the_client_speaks() -> None:
+    with Client() as client:
+        client.session.preset("UCI_Variant", "3check")  # Fairy-Stockfish's name
+        client.session.preset("usemillisec", "true")
+        client.session.preset("debug", "true")
+        assert client.session.options.text("UCI_Variant") == "three-check"
+        assert client.session.debug
+        client.send("ucci")
+        client.until("ucciok")
+        assert client.session.options.text("UCI_Variant") == "three-check"
+        start = time.perf_counter()
+        client.send("position startpos", "go time 300")
+        client.until("bestmove")
+        assert time.perf_counter() - start < 10
+
+
+def test_a_hash_beyond_the_memory_is_made_smaller() -> None:
+    class SmallMachine(FakeWorkshop):
+        def search(self, *given: Any) -> Searching:
+            if given[2].memory_mb > 3000:
+                raise MemoryError("Unable to allocate")
+            return super().search(*given)
+
+    workshop = SmallMachine()
+    with hello(workshop=workshop) as client:
+        told = client.ask("setoption name Hash value 1048576", "position startpos")
+        told += client.ask("go nodes 5", until="bestmove")
+        assert any("no memory for Hash 4096; 2048 is taken" in line for line in told)
+        assert best(told) == "a2a3"
+        assert workshop.searches[-1].params.memory_mb == 2048
+
+
+@pytest.mark.parametrize(("depth", "nodes"), [(0, 1), (1, 20), (3000, None)])
+def test_perft_of_any_depth(depth: int, nodes: int | None) -> None:
+    with hello() as client:
+        client.ask("position startpos")
+        client.send(f"go perft {depth}")
+        if nodes is None:
+            assert client.silent(0.3)
+            client.send("stop")
+        last = client.until("Nodes")[-1]
+        assert nodes is None or last == f"Nodes searched: {nodes}"
+        assert client.ask() == []

@@ -23,6 +23,8 @@ def engine() -> Iterator[Engine]:
 WRONG: list[tuple[str, Callable[[Engine], object], str]] = [
     ("text", lambda e: e.analyse("startpos"), "not 'startpos' (str)"),  # type: ignore[arg-type]
     ("nodes", lambda e: e.analyse(Position("crazyhouse"), nodes="300"), "limit nodes = '300'"),  # type: ignore[arg-type]
+    ("written", lambda e: Position("crazyhouse").written(None), "not None (NoneType)"),  # type: ignore[arg-type]
+    ("read", lambda e: Position("crazyhouse").read(None), "not None (NoneType)"),  # type: ignore[arg-type]
     ("push", lambda e: Position("crazyhouse").push(3), "not 3 (int)"),  # type: ignore[arg-type]
     ("fen", lambda e: Position("crazyhouse", 3), "a FEN is text, not 3"),  # type: ignore[arg-type]
     ("moves", lambda e: Position("crazyhouse", moves=[12]), "not 12 (int)"),  # type: ignore[list-item]
@@ -71,3 +73,18 @@ def test_a_search_of_some_moves_leaves_the_next_alone(engine: Engine) -> None:
     engine.analyse(position, nodes=800, moves=["g2g4"])
     free = engine.analyse(position, nodes=200, multipv=30)
     assert sum(line.visits for line in free.lines) <= 201
+
+
+def test_the_net_is_asked_by_one_at_a_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search may have left a batch with the evaluator."""
+    asked: list[str] = []
+    real = engine.evaluator.evaluate
+    monkeypatch.setattr(engine.search, "settle", lambda: asked.append("settle"))
+    monkeypatch.setattr(
+        engine.evaluator, "evaluate", lambda *given: (asked.append("evaluate"), real(*given))[1]
+    )
+    engine.evaluate([Position("crazyhouse")])
+    assert asked == ["settle", "evaluate"]
+    asked.clear()
+    engine.analyse_many([Position("crazyhouse")], nodes=4)
+    assert asked[0] == "settle"

@@ -146,3 +146,22 @@ def test_int8_is_found_beside_the_fp32_file(small, int8: Path, tmp_path: Path) -
     beside.write_bytes(int8.read_bytes())
     assert make_evaluator(small.spec, plain, evaluator="onnx@int8").info.source == str(beside)
     assert make_evaluator(small.spec, beside, evaluator="onnx@fp32").info.source == str(plain)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-6, 0.1])
+def test_biases_of_channels_with_next_to_no_weights_are_kept(weight: float) -> None:
+    """An int32 of units as small as such weights would hold no bias of usual size."""
+    weights = np.full((2, 3, 1, 1), 0.1, np.float32)
+    weights[1] = weight
+    bias = np.array([0.25, 0.5], np.float32)
+    constants = {
+        "w": onnx.numpy_helper.from_array(weights, "w"),
+        "b": onnx.numpy_helper.from_array(bias, "b"),
+    }
+    node = onnx.helper.make_node("Conv", ["x", "w", "b"], ["y"], "conv")
+    quantise._constants_of(node, quantise.Range(1 / 255, 0), constants)
+    (name,) = (n for n in constants if n.startswith("b") and n.endswith(quantise.SUFFIX_W))
+    whole, unit = (
+        onnx.numpy_helper.to_array(constants[n]).astype(np.float64) for n in (name, f"{name}_scale")
+    )
+    assert whole * unit == pytest.approx(bias, rel=1e-4)

@@ -111,6 +111,16 @@ def test_draws_follow_the_visits() -> None:
     assert shares.tolist() == pytest.approx([0.6, 0.3, 0.1], abs=0.03)
 
 
+def test_draws_follow_the_priors_where_nothing_was_visited() -> None:
+    params = SearchParams(temperature=1.0, temperature_moves=1, quantile_clipping=0.0)
+    rng = np.random.default_rng(5)
+    none, prior = np.zeros(3, np.int64), np.array([0.05, 0.9, 0.05])
+    drawn = [choose(none, np.zeros(3), prior, params, rng=rng) for _ in range(3000)]
+    assert (np.bincount(drawn, minlength=3) / 3000).tolist() == pytest.approx(prior, abs=0.03)
+    still = SearchParams(temperature=0.0)
+    assert choose(none, np.zeros(3), prior, still) == 1
+
+
 def test_a_proven_win_is_not_left_to_chance_and_a_loss_is_not_drawn() -> None:
     params = SearchParams(temperature=50.0, temperature_moves=1, quantile_clipping=0.0)
     visits, q = np.array([50, 50, 1]), np.array([0.0, 0.0, 1.0])

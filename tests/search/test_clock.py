@@ -110,7 +110,20 @@ def test_moves_to_go_share_the_time_equally() -> None:
     assert manager.budget(Clock(120.0, 0.0, moves_to_go=4), 30).target == pytest.approx(30.0)
     assert manager.budget(Clock(120.0, 1.0, moves_to_go=4), 30).target == pytest.approx(30.7)
     last = manager.budget(Clock(9.0, 0.0, moves_to_go=1), 39)
-    assert last == Budget(pytest.approx(9.0), pytest.approx(9.0))
+    assert last == Budget(pytest.approx(8.9), pytest.approx(8.9))
+
+
+def test_the_last_move_of_a_control_leaves_what_a_lag_may_cost() -> None:
+    manager = TimeManager()
+    for ply in range(0, 40, 2):
+        cost = 0.2 if ply == 10 else 0.05
+        manager.lag.shown(ply, 60.0)
+        manager.lag.sent(ply, 60.0, 0.0, 1.0)
+        manager.lag.shown(ply + 2, 60.0 - 1.0 - cost)
+        manager.lag.forget_last()
+    assert manager.lag.worst > 0.15 > 2 * manager.lag.usual
+    budget = manager.budget(Clock(60.0, 0.0, moves_to_go=1), 39)
+    assert budget.maximum == pytest.approx(60.0 - manager.lag.worst)
 
 
 def test_overhead_is_paid_for_every_move() -> None:

@@ -1,0 +1,71 @@
+"""What a session plays with where settings cannot be had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from variant_ai.core.engine.workshop import Workshop
+from variant_ai.plugins import registry
+from variant_ai.specs.errors import DataError
+from variant_ai.specs.index import builtin_specs, home_path
+
+
+class Source:
+    """Nets in fp32 alone."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Path | None, Any]] = []
+        self.variant = registry().variant
+        self.rules = registry().rules
+
+    def evaluator(self, spec: Any, model: Path | None, **how: Any) -> Any:
+        self.asked.append((model, how["precision"]))
+        if how["precision"] is not None or not (model and model.is_file()):
+            raise DataError(f"{model}: not to be had in {how['precision']}")
+        return model
+
+
+SETTINGS = {
+    "model": "",
+    "evaluator": "auto",
+    "batch": 8,
+    "threads": None,
+    "device": "cpu",
+    "precision": None,
+}
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    path = tmp_path / "crazyhouse.onnx"
+    path.write_bytes(b"")
+    return path
+
+
+def evaluator(net: Path, **settings: Any) -> tuple[Any, list[str], Source]:
+    source, said = Source(), list[str]()
+    shop = Workshop(builtin_specs(), "crazyhouse", lambda: source, models_of=lambda name: [net])
+    spec = registry().variant("crazyhouse")
+    return shop.evaluator(spec, {**SETTINGS, **settings}, said.append), said, source
+
+
+def test_a_precision_that_is_not_to_be_had_does_not_cost_the_net(net: Path) -> None:
+    made, said, source = evaluator(net, precision="float16")
+    assert made == net
+    assert source.asked == [(net, "float16"), (net, None)]
+    assert any("not to be had in float16" in text for text in said)
+
+
+@pytest.mark.parametrize("model", ["~nobody-of-that-name/x.onnx", "x" * 5000, "/root/\0/x"])
+def test_a_model_that_cannot_even_be_looked_for(net: Path, model: str) -> None:
+    made, said, _ = evaluator(net, model=model)
+    assert made == net
+    assert f"playing with {net} instead" in said
+
+
+def test_a_home_that_does_not_exist_stays_as_it_stands() -> None:
+    assert home_path("~nobody-of-that-name/x") == Path("~nobody-of-that-name/x")
+    assert home_path("~/x") == Path.home() / "x"
