@@ -53,10 +53,10 @@ an annotator says there may have the same words: `White was in time trouble`."""
 
 _YEAR = r"(?P<year>1[5-9]\d\d|20\d\d)"
 _EVENT_YEAR = re.compile(
-    r"(?:(?<![0-9A-Za-z])|(?<=[A-Z]{2}))(?:18[5-9]\d|19\d\d|20[0-3]\d)(?![A-Za-z])"
+    r"(?:(?<![0-9A-Za-z])|(?<=[A-Za-z]{2}))(?:18[5-9]\d|19\d\d|20[0-3]\d)(?![A-Za-z])"
     r"|(?:19\d\d|20[0-3]\d)(?=[^\x00-\x7f])"
 )
-"""`2001 Open`, `CCA2004` and `BGN2001世界賽` have one, `U1800 Open` and `tournament a2017x` none."""
+"""`2001 Open`, `Linares1994` and `BGN2001世界賽` have one, `U1800 Open` and `tournament a2017x` none."""
 _SEPARATOR = r"\s*[^\d\s]{1,2}\s*|\s+"
 _DATE_FORMS = tuple(
     re.compile(form)

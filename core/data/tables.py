@@ -44,7 +44,7 @@ _UNSAID = frozenset(("nummoves", "plies", "plycount", ""))
 """Columns that the moves say themselves, and an index without a name."""
 
 
-_NUMBER = re.compile(r"\d+\.+|\.+")
+_NUMBER = re.compile(r"\A(?:\d+\.+|\.+)")
 
 
 class TableReader(GameReader):

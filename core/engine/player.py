@@ -152,17 +152,18 @@ class Player:
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
     ) -> Searching:
         """A search with as much memory as there is, where there is less than asked for."""
+        wanted = params.memory_mb
         while True:
             try:
-                return self.workshop.search(spec, evaluator, params, rules)
+                search = self.workshop.search(spec, evaluator, params, rules)
             except MemoryError:
-                less = params.memory_mb // 2
-                if less < LEAST_MEMORY:
+                if params.memory_mb // 2 < LEAST_MEMORY:
                     raise
-                self._tell(
-                    f"error: there is no memory for Hash {params.memory_mb}; {less} is taken"
-                )
-                params = replace(params, memory_mb=less)
+                params = replace(params, memory_mb=params.memory_mb // 2)
+                continue
+            if params.memory_mb < wanted:
+                self._tell(f"error: no memory for Hash {wanted}; {params.memory_mb} is taken")
+            return search
 
     def _warm_up(self, search: Searching, table: Table) -> None:
         """A first small search: compiled code is loaded and the net has run before a clock does."""

@@ -380,6 +380,7 @@ class Session:
         self.options.set("UCI_Variant", name)
         try:
             said = self.player.describe()
+            self.player.table()
         except VariantAIError:  # a spec that cannot be read: on with the one there is
             self.options.put("UCI_Variant", before)
             raise

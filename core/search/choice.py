@@ -112,7 +112,8 @@ def choose(
 
     own_moves: moves the player has made before this one, which the temperature looks at.
     rng: draws where there is a temperature; None: a new one from `params.seed`.
-    Without visits the priors stand for them. Proven wins are played, and proven losses are drawn only where there is nothing else.
+    Without visits the priors stand for them. Proven wins are played, and proven losses are drawn
+    only where there is nothing else.
     """
     policy = move_policy(visits, q, params)
     if not visits.any() and prior.sum() > 0:  # the net's word is all there is

@@ -98,6 +98,7 @@ class Grove:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._pipeline.settle()  # whoever asks the evaluator next is alone with it
         self._pipeline.close()
         for plant in self._plants:
             plant.tree.close()

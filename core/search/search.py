@@ -82,10 +82,11 @@ class Search:
         self.evaluators = evaluators
         self.uniform = bool(first.is_uniform)
         self.phases = Phases()
+        # Before the threads, which nobody would end where there is no memory for it.
+        self.tree = new_tree(self.encoder, self.rules, self.params)
         self._pipeline = Pipeline(evaluators)
         self.max_flights = self._pipeline.depth
         """Batches under way at once. With one, nothing is selected while the net is at work."""
-        self.tree = new_tree(self.encoder, self.rules, self.params)
         self._rng = np.random.default_rng(self.params.seed)
         self._lock = threading.RLock()
         self._batches = [self._new_batch() for _ in range(self._pipeline.depth + 1)]
@@ -97,9 +98,7 @@ class Search:
         """Leaves in the first of them, which is not full yet."""
         self._allowed: Sequence[int] | None = None
         self._narrowed = Narrowed()
-        self._begun = 0.0
-        self._depth = 0
-        self._fresh = False
+        self._begun, self._depth, self._fresh = 0.0, 0, False
         self._ended = ""
         """Why the present search has nothing left to do, while it waits to be stopped."""
         self.set_game(Game(self.rules))

@@ -496,5 +496,5 @@ class Trainer:
         self._write("recovery", {"failed_step": failed, **said})
         # At once: a training killed after this must not meet the same batch again.
         self._checkpoint = self._save()
-        if self.workers.first and self._checkpoint != last:
+        if self.workers.first and self._checkpoint != last and self._checkpoint.path.is_dir():
             delete_checkpoint(last)

@@ -55,6 +55,7 @@ def test_a_date_may_stand_in_the_name_of_the_event() -> None:
         ("U1800 Open 2001", "2001"),
         ("Under 2050 Cup 2019", "2019"),
         ("CCA2004", "2004"),
+        ("Linares1994", "1994"),
         ("BGN2001世界赛", "2001"),
     ):
         assert game_date({"Event": event}) == f"{year}.??.??"

@@ -20,7 +20,10 @@ def test_the_export_of_the_thesis() -> None:
     assert game.tags == {}
 
 
-@pytest.mark.parametrize("text", [RED_WXF, " ".join(RED), NUMBERED.replace(". ", ".")])
+@pytest.mark.parametrize(
+    "text",
+    [RED_WXF, " ".join(RED), NUMBERED.replace(". ", "."), NUMBERED.replace("=", ".")],
+)
 def test_moves_in_any_notation_numbered_or_not(text: str) -> None:
     assert moves(one("xiangqi", "table", f"moves;result\n{text} 1/2-1/2;1/2-1/2\n")) == RED_UCI
 

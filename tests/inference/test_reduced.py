@@ -159,9 +159,11 @@ def test_biases_of_channels_with_next_to_no_weights_are_kept(weight: float) -> N
         "b": onnx.numpy_helper.from_array(bias, "b"),
     }
     node = onnx.helper.make_node("Conv", ["x", "w", "b"], ["y"], "conv")
-    quantise._constants_of(node, quantise.Range(1 / 255, 0), constants)
+    quantise._constants_of(node, quantise.Range(0.0, 1.0), constants)
     (name,) = (n for n in constants if n.startswith("b") and n.endswith(quantise.SUFFIX_W))
     whole, unit = (
         onnx.numpy_helper.to_array(constants[n]).astype(np.float64) for n in (name, f"{name}_scale")
     )
     assert whole * unit == pytest.approx(bias, rel=1e-4)
+    scale = onnx.numpy_helper.to_array(constants[f"w{quantise.SUFFIX_W}_scale"])
+    assert scale[0] == pytest.approx(0.1 / 127)  # what is usual is left as it is
