@@ -104,9 +104,9 @@ def run(
     places = _places(experiment, file, stores)
     planned = _plan(experiment, file, scale, places, target, device)
     if dry_run:
-        for arm, runs in planned.items():
+        for arm in arms or planned:
             click.echo(f"# {arm}")
-            for _, words in runs:
+            for _, words in planned[arm]:
                 click.echo(shlex.join(("variant-ai", *words)))
         return
     _require_stores(experiment, scale, places)

@@ -117,11 +117,11 @@ def command(
             said, stores, spec = _from_checkpoint(model, source, given)
         said["path"] = output
         if precision != "fp32":
-            chosen = (store,) if store is not None else stores
+            # those of a training may be gone by now
+            chosen = [path for path in stores if path.is_file()] if store is None else [store]
             reduced = _reduce(
-                source, output, precision, spec, chosen, store is not None, positions, calibrate,
-                spare, seed,
-            )  # fmt: skip
+                source, output, precision, spec, chosen, positions, calibrate, spare, seed
+            )
             said |= {
                 "precision": precision,
                 "spared": reduced.spared,
@@ -190,22 +190,17 @@ def _reduce(
     output: Path,
     precision: str,
     spec: VariantSpec,
-    stores: tuple[Path, ...],
-    named: bool,
+    stores: list[Path],
     positions: int,
     calibrate: int,
     spare: int | None,
     seed: int,
 ) -> Reduced:
-    """`named`: somebody asked for these stores; those of a training may be gone."""
     from variant_ai.core.train.reduce import write_fp16, write_int8
 
-    present = [path for path in stores if path.is_file()]
-    if named and not present:
-        fail(f"{stores[0]}: there is no such game store")
-    if precision == "int8" and not present:
+    if precision == "int8" and not stores:
         fail("int8 is calibrated on real positions: name a game store with --store")
-    calibration, check = _positions(source, spec, present, calibrate, positions, seed)
+    calibration, check = _positions(source, spec, stores, calibrate, positions, seed)
     if precision == "fp16":
         return write_fp16(source, output, spec, check)
     return write_int8(source, output, spec, calibration, check, spare=spare, say=note)

@@ -4,8 +4,9 @@
                                                        one writing (RUN … END) a month
 
 A month is in the store whole or not at all: its writing is closed once all of it could be unpacked
-and the checksum of its bytes is right, and undone otherwise. A store says by its sources which months it has, so a second
-run goes on behind them; what a killed process left of a month is cut off first.
+and the checksum of its bytes is right, and undone otherwise. A store says by its sources which
+months it has, so a second run goes on behind them; what a killed process left of a month is cut off
+first.
 """
 
 from __future__ import annotations

@@ -42,9 +42,8 @@ _HEADERS = {
 _MOVES = "moves"
 _UNSAID = frozenset(("nummoves", "plies", "plycount", ""))
 """Columns that the moves say themselves, and an index without a name."""
-
-
 _NUMBER = re.compile(r"\A(?:\d+\.+|\.+)")
+"""The number of a move written onto it, `12.e4` and `12...e5`; dots inside a move are the move's."""
 
 
 class TableReader(GameReader):

@@ -437,6 +437,7 @@ class Session:
             self._close(number, *answer.lines, *best)
 
     def _any_move(self) -> str | None:
+        """A legal move without a search, for a search that failed."""
         try:
             return next(iter(self.player.any_moves()), None)
         except Exception:

@@ -59,8 +59,9 @@ class RiseSize(HeadSize):
     )  # fmt: skip
     pyramid: bool = Field(default=True, description="whether operating channels grow")
     kernel: int = Field(
-        default=3, ge=1, le=19, description="side of the depthwise convolutions, an odd number"
-    )
+        default=3, ge=1, le=19, description="side of the depthwise convolutions, an odd number (19 "
+        "reaches from end to end of ten ranks)"
+    )  # fmt: skip
     ratio: int = Field(default=2, ge=1, description="SE reduction r")
     pool: Literal["global", "window"] = Field(default="global", description="pooling of SE")
 

@@ -268,7 +268,7 @@ class Trainer:
         return False
 
     def _train_mode(self) -> None:
-        """Norms follow the batch, but for those of frozen layers."""
+        """Norms use the batch and follow it, but for those of frozen layers."""
         self.net.train()
         for layer in self.frozen:
             layer.eval()

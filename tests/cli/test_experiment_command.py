@@ -120,6 +120,8 @@ def test_commands_are_shown_before_they_are_run(home: Path, tmp_path: Path) -> N
     assert "--value-weight 1 " in lines[3]
     assert "--steps 60 " in lines[3]
     assert not (tmp_path / "out").exists()
+    one = call(home / "weights.yaml", "--dry-run", "--arm", "heavy", "-o", tmp_path / "out")
+    assert one.stdout.splitlines() == ["# heavy", lines[3]]
     plain = home / "plain.yaml"
     plain.write_text(TEXT.replace("  threads: 1\n", "  threads: 1\n  report: false\n"))
     lines = call(plain, "--dry-run", "-o", tmp_path / "out").stdout.splitlines()

@@ -77,7 +77,7 @@ def test_what_is_lost_is_printed(folder: Path) -> None:
         (["--precision", "int8"], "int8 is calibrated on real positions: name a game store"),
         ([], "is an ONNX file already"),
         (["--precision", "fp16", "-V", "crazyhouse"], "a net for minixiangqi, not for crazyhouse"),
-        (["--precision", "int8", "--store", "no.store"], "there is no such game store"),
+        (["--precision", "int8", "--store", "no.store"], "there is no game store no.store"),
     ],
 )
 def test_mistakes(folder: Path, options: list[str], message: str) -> None:

@@ -117,49 +117,43 @@ def test_fields_and_tags() -> None:
     assert record.tags == {"RedTeam": "廣東"}
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Black resigns",
-        "Ada resigns",
-        "White forfeits on time",
-        "Ada forfeits by disconnection",
-        "Bob checkmated",
-        "Game aborted on move 1",
-        "White wins on time.",
-        "Ada wins on time",
-        "Ada Smith resigns",
-        "White time out",
-        "White checkmates",
-        "Black forfeits on time 0-1",
-        "Rules infraction",
-        "White mates",
-        "Game drawn by repetition",
-        "Ada ran out of time and Bob has no material to mate",
-    ],
-)
-def test_a_server_says_in_the_end_why(said: str) -> None:
-    record = GameRecord("any", [1, 2])
-    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}))
-    assert record.termination == said
-    assert ending(said) in ENDINGS and ending(said) not in ("other", "unknown")
+ENDED = [
+    "Black resigns",
+    "Ada resigns",
+    "White forfeits on time",
+    "Ada forfeits by disconnection",
+    "Bob checkmated",
+    "Game aborted on move 1",
+    "White wins on time.",
+    "Ada wins on time",
+    "Ada Smith resigns",
+    "White time out",
+    "White checkmates",
+    "Black forfeits on time 0-1",
+    "Rules infraction",
+    "White mates",
+    "Game drawn by repetition",
+    "Ada ran out of time and Bob has no material to mate",
+]
+REMARKED = [
+    "and Black abandons the centre",
+    "White was in time trouble",
+    "a fine attack without a mate in the end",
+    "Black should resign here",
+    "White lost time with this move",
+    "time for a break",
+]
 
 
 @pytest.mark.parametrize(
-    "said",
-    [
-        "and Black abandons the centre",
-        "White was in time trouble",
-        "a fine attack without a mate in the end",
-        "Black should resign here",
-        "White lost time with this move",
-        "time for a break",
-    ],
+    ("said", "ends"), [*((said, True) for said in ENDED), *((said, False) for said in REMARKED)]
 )
-def test_an_annotator_says_nothing_of_the_ending(said: str) -> None:
+def test_a_server_says_in_the_end_why_and_an_annotator_does_not(said: str, ends: bool) -> None:
     record = GameRecord("any", [1, 2])
     fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}))
-    assert record.termination == ""
+    assert record.termination == (said if ends else "")
+    if ends:
+        assert ending(said) in ENDINGS and ending(said) not in ("other", "unknown")
 
 
 def test_numbers_beyond_all_bounds_are_none() -> None:
