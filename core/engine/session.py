@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -36,6 +35,7 @@ from variant_ai.core.engine.commands import (
     Unreadable,
 )
 from variant_ai.core.engine.control import Control
+from variant_ai.core.engine.inbox import Inbox, Waiting
 from variant_ai.core.engine.lines import MAX_LINE, InputLine, LineWriter, ProtocolLog
 from variant_ai.core.engine.option_set import OptionSet
 from variant_ai.core.engine.player import Player
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.workshop import Workshop
     from variant_ai.core.search.report import Report
 
-MAX_WAITING = 32 << 20
-"""Characters of lines that may wait for the end of a search; more are refused in words."""
 READY_WITHIN = 8.0
 """Seconds after which `isready` is answered whatever is still loading; clients wait for 10 to 15."""
 GRACE = 0.5
@@ -89,12 +87,11 @@ class Session:
         self._variant = variant
         self._chosen = variant is not None
         """Whether somebody said which variant is played."""
-        self._queue: deque[tuple[Command, int, float, int]] = deque()
-        self._waiting = 0
+        self._inbox = Inbox()
         self._asked = 0
         self._unready: set[int] = set()
         """`isready` that have not been answered."""
-        self._arrived = threading.Condition()
+        self._answering = threading.Lock()
         self._last: Answer | None = None
         self._last_key: object = None
         """Of the position that the last answer is of."""
@@ -132,7 +129,7 @@ class Session:
                 self._say(*self._dialect.farewell())
                 return
         self.control.end_input()
-        self._put(Quit(), 0.0, 0)
+        self._put(Quit())
         # a search may be long; signals are heard between two waits only
         while self._worker.is_alive() and not self.control.leaving:
             self._worker.join(0.2)
@@ -199,7 +196,7 @@ class Session:
 
     def _expect_ready(self) -> int:
         """Number of an `isready` that the working thread will answer, or a timer if it takes long."""
-        with self._arrived:
+        with self._answering:
             self._asked += 1
             number = self._asked
             self._unready.add(number)
@@ -216,7 +213,7 @@ class Session:
         )
 
     def _answer_ready(self, number: int, excuse: str = "") -> None:
-        with self._arrived:
+        with self._answering:
             if number not in self._unready:
                 return
             self._unready.discard(number)
@@ -238,37 +235,22 @@ class Session:
             ]
         self._say(*dialect.greeting(self.who, shown_options))
         self._greeted = True
-        self._put(Ignored(), 0.0, 0)  # the working thread warms up
+        self._put(Ignored())  # the working thread warms up
 
-    def _put(self, command: Command, at: float, size: int, number: int = 0) -> None:
-        with self._arrived:
-            if self._waiting + size > MAX_WAITING and not isinstance(command, (Go, Quit)):
-                refused = True
-            else:
-                refused = False
-                self._waiting += size
-                self._queue.append((command, number, at, size))
-                self._arrived.notify_all()
-        if refused:
+    def _put(self, command: Command, at: float = 0.0, size: int = 0, number: int = 0) -> None:
+        if not self._inbox.put(Waiting(command, number, at, size)):
             self._complain("too much is waiting for the end of the search; the line was not read")
 
     def _quit(self) -> None:
         """Stop searching, answer what was asked before, and go."""
         self.control.leave()
-        with self._arrived:
-            asked = [item for item in self._queue if not isinstance(item[0], (Go, Ignored))]
-            self._patience = PATIENCE if asked else GRACE
-            self._queue.clear()
-            self._queue.extend([*asked, (Quit(), 0, 0.0, 0)])
-            self._arrived.notify_all()
+        if self._inbox.quit(answer_first=True):
+            self._patience = PATIENCE
 
     def leave(self) -> None:
         """Stop everything and go, without another word."""
         self.control.leave()
-        with self._arrived:
-            self._queue.clear()
-            self._queue.append((Quit(), 0, 0.0, 0))
-            self._arrived.notify_all()
+        self._inbox.quit(answer_first=False)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -293,11 +275,7 @@ class Session:
 
     def _work(self) -> None:
         while True:
-            with self._arrived:
-                while not self._queue:
-                    self._arrived.wait()
-                command, number, at, size = self._queue.popleft()
-                self._waiting -= size
+            command, number, at, _ = self._inbox.take()
             if isinstance(command, Quit):
                 self.player.close()
                 return
