@@ -61,7 +61,11 @@ class PlayerSpec(Limits):
     protocol: Literal["uci", "ucci", "cyclone", "xboard"] = "uci"
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
     lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
-    variant: str | None = Field(default=None, description="the program's name of the variant")
+    variant: str | None = Field(
+        default=None,
+        description="the program's name of the variant; of a net, the spec it was trained with, "
+        "where that has other planes or another policy",
+    )
     ranks: Literal[0, 1] | None = Field(
         default=None, description="number of the first rank; left out, the protocol's way"
     )
@@ -98,7 +102,7 @@ class PlayerSpec(Limits):
 
 def parse_player(text: str) -> PlayerSpec:
     """A player from its text, or the YAML file that the text names. Raises SettingError."""
-    if text.endswith((".yaml", ".yml")):
+    if text.endswith((".yaml", ".yml")) and ";" not in text:
         return player_of(read_yaml(Path(text)), text)
     head, *rest = (part.strip() for part in text.split(";"))
     said: dict[str, Any] = {}

@@ -73,9 +73,10 @@ class Game:
             game.push_uci(text)
         return game
 
-    def copy(self) -> Game:
-        """A game of its own with the same moves."""
-        copy = Game(self.rules, self.rules.fen(self.positions[0]), judge=self.judge)
+    def copy(self, rules: Rules | None = None) -> Game:
+        """A game of its own with the same moves. rules: those of another spec that plays the same
+        game; then its positions remember what that spec's planes show."""
+        copy = Game(rules or self.rules, self.rules.fen(self.positions[0]), judge=self.judge)
         for move in self.moves:
             copy.push(move)
         return copy
