@@ -35,8 +35,9 @@ from variant_ai.core.nets.describe import describe
 from variant_ai.core.train.assembly import make_optimiser
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.device import choose_device, has_fast_bf16
+from variant_ai.core.train.placement import place_net
 from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.prediction import autocast, place
+from variant_ai.core.train.prediction import autocast
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.plugins import registry
 from variant_ai.specs import VariantSpec
@@ -138,7 +139,7 @@ class Bare:
         self.config, self.device = config, choose_device(config.device)
         torch.manual_seed(config.seed)
         self.net = config.net.build()
-        place(self.net, self.device)
+        place_net(self.net, self.device)
         self.net.train()
         self.optimiser = make_optimiser(self.net, config)
         self.batches = []

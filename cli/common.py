@@ -273,9 +273,11 @@ def reported_errors() -> Iterator[None]:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Numpy's and torch's ways to say so; torch is not imported for it."""
+    """The ways of numpy, torch and the libraries of GPUs to say so; torch is not imported for it."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"MemoryError", "OutOfMemoryError"}) or "allocate memory" in str(error)
+    said = str(error).lower()
+    words = ("allocate memory", "out of memory", "alloc_failed")
+    return bool(names & {"MemoryError", "OutOfMemoryError"}) or any(word in said for word in words)
 
 
 def run_script(main: Callable[[], int | None]) -> NoReturn:

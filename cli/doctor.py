@@ -186,6 +186,13 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
 
         providers = onnxruntime.get_available_providers()
         yield Check("providers", "ok", f"onnxruntime: {', '.join(providers)}")
+        if "CUDAExecutionProvider" in providers and (said := _trial_on_gpu()):
+            yield Check(
+                "providers",
+                "problem" if gpu_here else "note",
+                f"onnxruntime was built for CUDA, and does not run on a GPU: {said}",
+                "install the CUDA and cuDNN that this onnxruntime-gpu asks for, or onnxruntime",
+            )
         if gpu_here and not any("CUDA" in name for name in providers):
             yield Check(
                 "providers",
@@ -193,6 +200,20 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
                 "there is an NVIDIA driver, but onnxruntime runs on the CPU",
                 "to evaluate on the GPU, install onnxruntime-gpu instead of onnxruntime",
             )
+
+
+def _trial_on_gpu() -> str:
+    """Why a packaged net does not run on the first GPU by onnxruntime; empty where it does."""
+    from variant_ai import variants
+    from variant_ai.core.inference.onnx import OnnxEvaluator
+    from variant_ai.specs.errors import VariantAIError
+
+    net = next(path for folder in variants.__path__ for path in Path(folder).glob("*/model.onnx"))
+    try:
+        OnnxEvaluator(net, device="cuda", batch=1).close()
+    except VariantAIError as error:
+        return str(error)
+    return ""
 
 
 def _check_plugins() -> Iterator[Check]:

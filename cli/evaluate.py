@@ -139,7 +139,7 @@ def command(
     where = choose_device(device)
     builders = registry().builders()
     paths = dict.fromkeys((model, *more))
-    models = [open_model(path, spec, where, builders=builders) for path in paths]
+    models = [open_model(path, spec, where, builders=builders, say=note) for path in paths]
     found = _evaluate(
         models,
         spec,

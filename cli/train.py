@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 SAMPLE_MINUTES = 3.0
 SAMPLE_EPOCHS = 8.0
-KEPT_ON_RESUME = ("resume", "variant", "report", "as_json", "stores", "validation_stores")
+KEPT_ON_RESUME = (
+    *("resume", "variant", "report", "as_json"),
+    *("stores", "validation_stores", "device", "threads"),
+)
 """Options that go with --resume; the rest is the run's own."""
 
 
@@ -152,7 +155,11 @@ def command(
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
             moved, weights = weighted_stores(options["stores"])
-            prepared = open_run(resume, spec, rules, workers, moved, options["validation_stores"])
+            device = context.get_parameter_source("device") == ParameterSource.COMMANDLINE
+            prepared = open_run(
+                resume, spec, rules, workers, moved, options["validation_stores"],
+                device=options["device"] if device else None, threads=options["threads"],
+            )  # fmt: skip
             if weights and weights != prepared.config.data.weights:
                 raise click.UsageError("a training that goes on keeps the weights of its stores")
         else:

@@ -170,8 +170,14 @@ class Player:
         from variant_ai.core.rules.game import Game as NewGame
         from variant_ai.core.search.limits import Limits
 
+        evaluator, batch = self._evaluator, self.options.number("Batch_Size")
+        if evaluator is not None and self.options.evaluator_settings["device"] != "cpu":
+            # batches grow with a search, and a GPU's library makes itself ready for each size
+            import numpy as np
+
+            evaluator.evaluate(np.zeros((batch, *evaluator.planes_shape), np.float32))
         search.set_game(NewGame(table.rules))
-        search.run(Limits(nodes=2 * self.options.number("Batch_Size")), on_report=None)
+        search.run(Limits(nodes=2 * batch), on_report=None)
         search.clear()
         self._is_warm = True
 

@@ -171,7 +171,7 @@ class Workshop:
         def tried(model: Path | None, evaluator: str) -> Evaluator | None:
             try:
                 return made(model, evaluator)
-            except (VariantAIError, OSError) as error:
+            except (VariantAIError, OSError, RuntimeError) as error:  # the last of a driver
                 say(f"error: {error}")
                 return None
 
@@ -205,7 +205,9 @@ class Workshop:
         chosen = home_path(given) if given else self.model
         if chosen is None:
             return self.packaged(spec)
-        for name in (f"{spec.variant}.onnx", "model.onnx"):
+        # a run directory stays one: its checkpoints may be newer, and torch runs nothing else
+        own = () if os.path.isdir(chosen / "checkpoints") else ("model.onnx",)
+        for name in (f"{spec.variant}.onnx", *own):
             if os.path.isfile(chosen / name):  # False too where one may not look
                 chosen = chosen / name
                 break

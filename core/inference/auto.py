@@ -85,7 +85,7 @@ def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
     if kept is not None and kept[0] in contenders:
         try:
             made = make(kept[0].evaluator, kept[0].applied(request), {}, say)
-        except VariantAIError as error:
+        except (VariantAIError, RuntimeError) as error:
             say(f"{kept[0].describe()}, chosen earlier, does not work any more ({error}).")
         else:
             say(f"Evaluator: {kept[0].describe()}, {made.precision} (measured {kept[1]}).")
@@ -96,19 +96,26 @@ def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
 def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
     """What may be tried, and a digest of the net. Raises DataError where the model is unusable."""
     from variant_ai.core.inference import onnx, openvino
+    from variant_ai.core.inference.choose import file_precision
 
     model = request.need_model("auto")
+    kinds = {device: device.partition(":")[0] for device in request.device.split(",")}
     file: ModelFile | None = None
     checkpoint = _checkpoint(model)
+    by_torch = [d for d in kinds if checkpoint is not None and _torch_runs(request, kinds[d])]
     if model.suffix == ONNX_SUFFIX or not model.is_dir() or (model / RUN_MODEL).is_file():
-        file = find_model_file(model, request.precision)
+        try:
+            file = find_model_file(model, file_precision(request.precision, request.device))
+        except DataError:
+            if request.precision != "fp16" or not by_torch:
+                raise
+    if file is not None:
         file.info.require(request.spec)
         if checkpoint is not None and file.metadata.get("steps") not in (None, checkpoint[1]):
             # The run went on after its export: the checkpoint is what it has come to.
             file = None
     choices: list[Choice] = []
-    for device in request.device.split(","):
-        kind = device.partition(":")[0]
+    for device, kind in kinds.items():
         if file is not None and kind != "cpu":
             choices += [Choice("onnx", device)] if kind in onnx.devices() else []
         elif file is not None:
@@ -116,8 +123,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
             if openvino.available() and file.info.precision != "fp16":
                 choices += _openvino_choices(request)
         # On the CPU torch has never won against the two libraries, and costs seconds to import.
-        contends = file is None or kind != "cpu"
-        if contends and checkpoint is not None and request.precision in (None, "fp32", "bf16"):
+        if device in by_torch and (file is None or kind != "cpu"):
             choices += _torch_choices(request, device)
     if "," in request.device:  # all of them together, by one evaluator
         names = list(dict.fromkeys(choice.evaluator for choice in choices))
@@ -133,6 +139,12 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
         return choices, file.digest()
     assert checkpoint is not None
     return choices, hashlib.sha256(f"{checkpoint[0].resolve()}".encode()).hexdigest()
+
+
+def _torch_runs(request: EvaluatorRequest, kind: str) -> bool:
+    """Whether torch could, on a device of this kind, in the precision asked for."""
+    precisions = {"cpu": (None, "fp32", "bf16"), "cuda": (None, "fp32", "bf16", "fp16")}
+    return request.precision in precisions.get(kind, ())
 
 
 def _checkpoint(model: Path) -> tuple[Path, str] | None:
@@ -202,6 +214,8 @@ def _measure(
             made[choice] = make(choice.evaluator, choice.applied(request), {}, lambda text: None)
         except VariantAIError as error:
             failures.append(error)
+        except RuntimeError as error:  # of a library or a driver; others may do
+            failures.append(VariantAIError(f"{choice.describe()}: {error}"))
     if not made:
         raise failures[0]
     timings = interleaved(

@@ -152,10 +152,10 @@ def make_onnx(request: EvaluatorRequest) -> Evaluator:
     from variant_ai.core.inference.onnx import OnnxEvaluator
 
     model = request.need_model("onnx")
-    convert = request.device.startswith("tensorrt") and request.precision == "fp16"
     if request.precision == "bf16":
         raise UnknownNameError("precision of onnxruntime", "bf16", ("fp32", "fp16", "int8"))
-    file = find_model_file(_file_only(model, "onnx"), None if convert else request.precision)
+    wanted = file_precision(request.precision, request.device)
+    file = find_model_file(_file_only(model, "onnx"), wanted)
     return OnnxEvaluator(
         file.path,
         request.spec,
@@ -165,6 +165,11 @@ def make_onnx(request: EvaluatorRequest) -> Evaluator:
         batch=request.batch,
         precision=request.precision,
     )
+
+
+def file_precision(precision: str | None, device: str) -> str | None:
+    """Of the file to look for, where onnxruntime is to compute in `precision`."""
+    return None if device.startswith("tensorrt") and precision == "fp16" else precision
 
 
 def make_openvino(request: EvaluatorRequest) -> Evaluator:

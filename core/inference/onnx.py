@@ -5,7 +5,10 @@ On a GPU through onnxruntime's CUDA or TensorRT providers, where the installed p
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from variant_ai.core.inference.model_file import METADATA_PREFIX, ModelFile, rea
 from variant_ai.core.inference.padding import Padding, fixed_sizes
 from variant_ai.core.inference.saturation import checked_precision
 from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -59,11 +62,12 @@ class OnnxEvaluator(Evaluator):
             device: `cpu`, `cuda`, `tensorrt`, the latter two with `:N` for one GPU of several.
             threads: of one evaluation; None lets onnxruntime take every core.
             spin: whether threads wait for work busily: quicker alone, ruinous on shared cores.
-            batch: positions usually evaluated at once; TensorRT is made ready for it.
+            batch: positions usually evaluated at once; GPUs are made ready for it.
             precision: None, that of the file, or fp16 for an fp32 file on TensorRT.
 
         Raises DataError (no such file, not a model, cut off, another variant or encoding, another
-        precision) and UnknownNameError (a device onnxruntime has not here).
+        precision), UnknownNameError (a device onnxruntime has not here) and VariantAIError (one that
+        it has, and that does not work).
         """
         kind, _, index = device.partition(":")
         available = devices()
@@ -81,12 +85,20 @@ class OnnxEvaluator(Evaluator):
                 f"{path}: onnxruntime computes in the file's own numbers, {self.info.precision}, "
                 f"not in {self.precision}"
             )
+        if (kind, self.precision) == ("tensorrt", "int8"):
+            raise DataError(
+                f"{path}: TensorRT runs fp32 files, and in fp16 if asked to (precision fp16); "
+                "int8 files are for processors"
+            )
         self._device, self._index, self._spin = kind, int(index or 0), spin
         self._padding: Padding | None = None
         self._open(file)
-        if kind == "tensorrt":  # which compiles the net for each size
+        if kind != "cpu":  # the libraries of GPUs compile or search anew for each size
             self._padding = Padding(fixed_sizes(batch), self.planes_shape)
-            self._padding.warm_up(self._run)
+            try:
+                self._padding.warm_up(self._run)
+            except Exception as error:
+                raise self._unusable(file, error) from None
         self.precision, self.notes = checked_precision(self, file, self._reopen)
 
     def _open(self, file: ModelFile, content: bytes | None = None) -> None:
@@ -98,13 +110,21 @@ class OnnxEvaluator(Evaluator):
             options.intra_op_num_threads = self.threads
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self._spin)))
         given = os.fspath(file.path) if content is None else content
+        made = file.digest() if content is None else hashlib.sha256(content).hexdigest()
+        if self._device != "cpu":
+            _load_libraries()
         try:
+            # Left to itself onnxruntime goes on with the CPU, and tells whoever reads the output.
             self._session: onnxruntime.InferenceSession = onnxruntime.InferenceSession(
-                given, options, providers=self._providers()
+                given, options, providers=self._providers(made), enable_fallback=0
             )
         except Exception as error:  # onnxruntime raises a class of its own per status code
+            if self._device != "cpu":
+                raise self._unusable(file, error) from None
             reason = str(error).splitlines()[0]
             raise DataError(f"{file.path}: is not a usable ONNX model: {reason}") from None
+        if PROVIDERS[self._device] not in self._session.get_providers():
+            raise self._unusable(file, f"its {PROVIDERS[self._device]} could not be loaded")
         planes = self._session.get_inputs()[0]
         outputs = {output.name: output for output in self._session.get_outputs()}
         if set(REQUIRED_OUTPUTS) - set(outputs) or len(planes.shape) != 4:
@@ -120,17 +140,31 @@ class OnnxEvaluator(Evaluator):
     def _reopen(self, file: ModelFile, content: bytes) -> None:
         self._open(file, content)
 
-    def _providers(self) -> list[str | tuple[str, dict[str, Any]]]:
-        """The provider asked for, and those it may hand single operations to."""
+    def _unusable(self, file: ModelFile, why: object) -> VariantAIError:
+        """What to raise where the device, or the net on it, does not work."""
+        reason = (str(why).splitlines() or [type(why).__name__])[0]
+        return VariantAIError(
+            f"{file.path}: onnxruntime does not run it on {self._device}:{self._index}: {reason}; "
+            "are CUDA and cuDNN of the version it was built for installed?"
+        )
+
+    def _providers(self, made: str) -> list[str | tuple[str, dict[str, Any]]]:
+        """The provider asked for, and those it may hand single operations to. made: digest of the
+        net, since TensorRT knows compiled nets by the names in them, not by their weights."""
         if self._device == "cpu":
             return [PROVIDERS["cpu"]]
         own: dict[str, Any] = {"device_id": self._index}
-        cuda = (PROVIDERS["cuda"], own)
+        # An exhaustive search takes half a second for each size of batch.
+        cuda = (PROVIDERS["cuda"], {**own, "cudnn_conv_algo_search": "HEURISTIC"})
         if self._device == "cuda":
             return [cuda, PROVIDERS["cpu"]]
         options = {**own, "trt_fp16_enable": self.precision == "fp16"}
         if (folder := cache_folder("tensorrt")) is not None:
-            options |= {"trt_engine_cache_enable": True, "trt_engine_cache_path": str(folder)}
+            options |= {
+                "trt_engine_cache_enable": True,
+                "trt_engine_cache_path": str(folder),
+                "trt_engine_cache_prefix": made[:16],
+            }
         return [(PROVIDERS["tensorrt"], options), cuda, PROVIDERS["cpu"]]
 
     def _run(self, planes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
@@ -152,6 +186,17 @@ class OnnxEvaluator(Evaluator):
         """Frees the session and its threads."""
         if hasattr(self, "_session"):
             del self._session
+
+
+def _load_libraries() -> None:
+    """Those of CUDA that came as Python packages, which the system's loader does not look for."""
+    import onnxruntime
+
+    load = getattr(onnxruntime, "preload_dlls", None)  # from 1.21 on
+    if load is not None:
+        # It says what it does not find, and a program that is spoken to in lines reads along.
+        with contextlib.redirect_stdout(sys.stderr):
+            load()
 
 
 def devices() -> list[str]:

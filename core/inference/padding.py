@@ -38,8 +38,9 @@ class Padding:
         self._buffers = {size: np.zeros((size, *planes_shape), np.float32) for size in self.sizes}
 
     def warm_up(self, run: Callable[[NDArray[np.float32]], Outputs]) -> None:
-        """Meets every size once, largest first."""
-        for size in reversed(self.sizes):
+        """Meets every size once: the largest and the smallest first. TensorRT compiles anew for a
+        size outside those it has met, and not for one between them."""
+        for size in dict.fromkeys((self.sizes[-1], *self.sizes)):
             run(self._buffers[size])
 
     def run(

@@ -54,7 +54,8 @@ class TorchEvaluator(Evaluator):
 
         Args:
             device: `cpu`, `cuda` or `cuda:N`.
-            precision: fp32 (None), bf16, or on GPUs fp16; the heads compute in fp32 always.
+            precision: fp32 (None), bf16, or on GPUs fp16; the heads compute in fp32 always. What
+                torch calls fp32 there is TF32 inside convolutions where the GPU has it.
             threads: torch has one number for the whole process, which this sets.
 
         Raises VariantAIError (no such device here), UnknownNameError (precision).
@@ -69,12 +70,23 @@ class TorchEvaluator(Evaluator):
             raise UnknownNameError("device of torch", device, ("cpu", "cuda", "cuda:N"))
         if device != "cpu" and not torch.cuda.is_available():
             raise VariantAIError(f"device {device!r} is not available here: torch sees no GPU")
+        count = torch.cuda.device_count()
+        if device != "cpu" and int(device.partition(":")[2] or 0) >= count:
+            raise VariantAIError(
+                f"device {device!r} is not available here: torch sees {count} GPUs"
+            )
         if threads is not None and device == "cpu":
             torch.set_num_threads(threads)
         self.threads = torch.get_num_threads() if device == "cpu" else None
         self.info, self.planes_shape, self.actions = info, planes_shape, actions
         self._device = torch.device(device)
-        placed: Any = net.to(self._device)
+        try:
+            placed: Any = net.to(self._device)
+        except RuntimeError as error:  # no memory left, a driver that is too old
+            reason = str(error).splitlines()[0]
+            raise VariantAIError(
+                f"{info.source}: torch does not run it on {device}: {reason}"
+            ) from None
         # Signatures of torch leave out this use of `to`; weights that are no images stay as they are.
         placed.to(memory_format=torch.channels_last)
         self._net: nn.Module = placed.eval()

@@ -28,8 +28,9 @@ from variant_ai.core.train.calibration import (
 from variant_ai.core.train.intervals import Interval, intervals, paired_differences
 from variant_ai.core.train.mates import MateMetrics
 from variant_ai.core.train.metrics import Metrics, Scores, Soft, score
+from variant_ai.core.train.placement import place_net, soft_of
 from variant_ai.core.train.places import Places, rating_classes
-from variant_ai.core.train.prediction import autocast, place, soft_of
+from variant_ai.core.train.prediction import autocast
 from variant_ai.core.train.source import Source
 
 PLY_STEP = 20
@@ -55,7 +56,7 @@ class TorchPredictor:
     """A torch net as a predictor."""
 
     def __init__(self, net: nn.Module, device: torch.device, precision: str = "fp32") -> None:
-        place(net, device)
+        place_net(net, device)
         self.net, self.device, self.precision = net.eval(), device, precision
 
     def __call__(self, planes: NDArray[np.float32]) -> Prediction:

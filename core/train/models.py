@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import torch
 
 from variant_ai.core.encoding import Head
 from variant_ai.core.inference.onnx import OnnxEvaluator
+from variant_ai.core.inference.onnx import devices as onnx_devices
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.train.checkpoint import find_checkpoint
 from variant_ai.core.train.device import choose_precision
@@ -50,14 +51,20 @@ def open_model(
     *,
     precision: str = "auto",
     builders: Mapping[str, NetworkBuilder] | None = None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Model:
-    """Loads a net for a variant. `precision` is that of torch nets; ONNX files have their own.
+    """Loads a net for a variant. `precision` is that of torch nets; ONNX files have their own. `say`
+    is told where it could not be on the device.
 
     Raises DataError: not there, damaged, or of another variant or spec; UnknownNameError: a
     checkpoint of a net that no plugin here builds.
     """
     if path.suffix == ONNX_SUFFIX:
-        evaluator = OnnxEvaluator(path, spec, device=device.type)
+        where = str(device)
+        if device.type not in onnx_devices():  # torch may have a GPU that onnxruntime has not
+            where = "cpu"
+            say(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
+        evaluator = OnnxEvaluator(path, spec, device=where)
         head: Head = "flat" if evaluator.info.head == "flat" else "map"
         title = evaluator.info.net or path.stem
         return Model(path, title, head, evaluator.evaluate, _run_of(path.parent))

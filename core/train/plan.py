@@ -336,7 +336,7 @@ def _check(
             f"{request.spec.variant} has no left-right symmetry, so positions cannot be mirrored"
         )
     if request.compile:
-        require_compiler()
+        require_compiler(choose_device(request.device))
     for path in (*request.stores, *request.validation_stores):
         if not path.is_file():
             raise DataError(f"there is no game store {path}")
@@ -345,12 +345,17 @@ def _check(
         frozen_layers(net.build(builders), request.freeze)
 
 
-def require_compiler() -> None:
-    """Raises VariantAIError where torch.compile has nothing to compile with."""
-    if not torch.cuda.is_available() and not any(
-        map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++", "cl"))
-    ):
-        raise VariantAIError("--compile needs a C++ compiler (g++, or the one that CXX names)")
+def require_compiler(device: torch.device) -> None:
+    """Raises VariantAIError where torch.compile has nothing to compile with: C++ for processors,
+    and what launches the code of a GPU is compiled as C."""
+    variable, usual = ("CC", "gcc") if device.type == "cuda" else ("CXX", "g++")
+    others = ("gcc", "clang", "cc") if device.type == "cuda" else ("g++", "clang++", "cl")
+    if not any(map(shutil.which, (os.environ.get(variable, usual), *others))):
+        language = "C" if device.type == "cuda" else "C++"
+        raise VariantAIError(
+            f"--compile needs a {language} compiler on {device.type} ({usual}, or the one that "
+            f"{variable} names)"
+        )
 
 
 def _within_minutes(

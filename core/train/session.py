@@ -26,6 +26,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.train.baseline import action_counts, load_counts, save_counts
 from variant_ai.core.train.checkpoint import read_config
 from variant_ai.core.train.config import TrainConfig, require_spec
+from variant_ai.core.train.device import choose_device
 from variant_ai.core.train.environment import describe_environment
 from variant_ai.core.train.evaluation import DETAILS, break_down, evaluate
 from variant_ai.core.train.figures import draw_curves
@@ -104,7 +105,7 @@ def run_training(
     workers.wait()  # every process has looked before the first one writes
     if workers.first:
         folder.mkdir(parents=True, exist_ok=True)
-        if not resume or run_config(folder) != config:  # stores that were moved
+        if not resume or run_config(folder) != config:  # moved, it or its stores
             write_whole(folder / CONFIG, config.model_dump_json(indent=2))
         if not (folder / ENVIRONMENT).is_file():
             said = {**describe_environment(), "processes": workers.world}
@@ -152,12 +153,16 @@ def open_run(
     workers: Workers = ALONE,
     stores: Sequence[Path] = (),
     validation_stores: Sequence[Path] = (),
+    *,
+    device: str | None = None,
+    threads: int | None = None,
 ) -> Prepared:
     """The training of a run directory, to be resumed: same stores, same splits.
 
     `spec` is the variant the caller means, if any; `stores` and `validation_stores` are where the
-    run's own lie now, in its order, if they were moved. Raises DataError where the run is of another
-    variant or spec, or its stores are gone or changed.
+    run's own lie now, in its order, if they were moved; `device` and `threads`, where it is to go on
+    if not as before. Raises DataError where the run is of another variant or spec, or its stores are
+    gone or changed, and what `choose_device` raises.
     """
     config = run_config(folder)
     moved: dict[str, tuple[str, ...]] = {}
@@ -183,7 +188,10 @@ def open_run(
         rules=rules,
         workers=workers,
     )
-    return opened.prepared(config.model_copy(update={"data": opened.config}), encoder)
+    placed: dict[str, Any] = {"threads": threads or config.threads}
+    if device is not None:
+        placed["device"] = str(choose_device(device))
+    return opened.prepared(config.model_copy(update={"data": opened.config, **placed}), encoder)
 
 
 def run_config(folder: Path) -> TrainConfig:

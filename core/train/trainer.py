@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from variant_ai.core.nets.interface import NetworkBuilder
@@ -50,9 +49,10 @@ from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.device import choose_device
 from variant_ai.core.train.guard import Guard
 from variant_ai.core.train.learner import FurtherSums, Learner, Learnt, further_outputs
-from variant_ai.core.train.metrics import Metrics, Scores, Soft, Sums
+from variant_ai.core.train.metrics import Metrics, Scores, Sums
 from variant_ai.core.train.observer import Observer, Silent
-from variant_ai.core.train.prediction import autocast, place, predict
+from variant_ai.core.train.placement import place_batch, place_net
+from variant_ai.core.train.prediction import autocast, predict
 from variant_ai.core.train.record import Recorder, last_metrics
 from variant_ai.core.train.signals import stop_on_signal
 from variant_ai.core.train.source import Samples, Source
@@ -129,7 +129,7 @@ class Trainer:
         torch.manual_seed(config.seed)
         self._builders = builders
         self.net = config.net.build(builders)
-        place(self.net, self.device)
+        place_net(self.net, self.device)
         self.frozen = frozen_layers(self.net, config.freeze)
         for layer in self.frozen:
             layer.requires_grad_(False)
@@ -144,7 +144,9 @@ class Trainer:
         self._train_mode()
         self._norms = NormStatistics(self.net) if config.micro_batches > 1 else None
         self._guard = Guard(config.spike)
-        self._worst = torch.zeros((), device=self.device)
+        # Looking at numbers waits for a GPU, so its guard is shown many at once.
+        self.looks_every = 1 if self.device.type == "cpu" else config.log_every
+        self._unseen: list[Tensor] = []
         self._sums, self._further = Sums(), FurtherSums()
         self._part_size = config.batch // config.micro_batches
         self._window = Window(config.log_every * self.parts * self._part_size, self.device, further)
@@ -215,8 +217,6 @@ class Trainer:
     def _train(self, stop: Callable[[], bool]) -> bool:
         """Steps until the last one, or a stop (True); FloatingPointError where the loss is wrong."""
         config, shift = self.config, self.state.data_shift
-        # Looking at a number waits for a GPU; a NaN stays in the weights until it is looked for.
-        check_every = 1 if self.device.type == "cpu" else config.log_every
         self._train_mode()
         began, seconds = time.perf_counter(), self.state.seconds
         window_began, window_step = began, self.state.step
@@ -238,12 +238,13 @@ class Trainer:
             }
             (stopped,) = self.workers.any(stop() and step < config.steps)
             due["save"] |= stopped
-            self._worst = torch.maximum(self._worst, loss)  # a NaN stays one
+            self._unseen.append(loss)
             wrong = False
-            if step % check_every == 0 or any(due.values()):
-                self.workers.add([self._worst])  # so that their guards agree
-                wrong = self._guard.objects(self._worst.item() / self.workers.world)
-                self._worst.zero_()
+            if step % self.looks_every == 0 or any(due.values()):
+                losses = torch.stack(self._unseen)
+                self._unseen.clear()
+                self.workers.add([losses])  # so that their guards agree
+                wrong = any(map(self._guard.objects, (losses / self.workers.world).tolist()))
             # The loss tells nothing of what the step after it did.
             if due["save"] and not wrong:
                 wrong = not all(bool(w.isfinite().all()) for w in self.net.parameters())
@@ -284,14 +285,17 @@ class Trainer:
             self._norms.begin()
         total: Tensor | None = None
         for part in range(self.parts):
-            planes, action, outcome, plies, soft = self._tensors(next(batches))
+            batch = place_batch(next(batches), self.device)
+            plies = batch.plies_left if self._wants_plies else None
             with self._together(part == self.parts - 1):
                 with autocast(self.device, config.precision):
-                    learnt: Learnt = self._learner(planes, action, outcome, plies, soft)
+                    learnt: Learnt = self._learner(
+                        batch.planes, batch.action, batch.outcome, plies, batch.soft
+                    )
                 (learnt.loss / self.parts).backward()  # type: ignore[no-untyped-call]
             loss = learnt.loss.detach()
             total = loss if total is None else total + loss
-            self._window.put(learnt, outcome)
+            self._window.put(learnt, batch.outcome)
             if self._norms is not None:
                 self._norms.end_part()
         if self._norms is not None:
@@ -308,31 +312,6 @@ class Trainer:
             return nullcontext()
         quiet: AbstractContextManager[Any] = self._learner.no_sync()
         return quiet
-
-    def _tensors(
-        self, samples: Samples
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Soft | None]:
-        """A batch on the device: planes in channels-last layout, actions, outcomes, plies left,
-        visits."""
-        planes = self._moved(samples.planes)
-        soft = None
-        if samples.choices.shape[1]:
-            soft = Soft(self._moved(samples.choices), self._moved(samples.shares))
-        return (
-            planes.contiguous(memory_format=torch.channels_last),
-            self._moved(samples.action),
-            self._moved(samples.value),
-            self._moved(samples.plies_left) if self._wants_plies else None,
-            soft,
-        )
-
-    def _moved(self, array: NDArray[Any]) -> Tensor:
-        """On a GPU a copy that does not hold up the steps before it: out of pinned memory, which
-        torch keeps until the copy is done; the source may reuse the array at once."""
-        tensor = torch.from_numpy(array)
-        if self.device.type == "cuda":
-            return tensor.pin_memory().to(self.device, non_blocking=True)
-        return tensor
 
     def time_steps(self, seconds: float) -> tuple[float, float]:
         """Seconds per step and per position validated, measured for about so long.
@@ -454,7 +433,7 @@ class Trainer:
         window: Any = self.state.window
         self._sums, self._further = Sums(**window), FurtherSums(self.state.further)
         self._guard = Guard(self.config.spike, self.state.usual_loss, self.state.usual_steps)
-        self._worst.zero_()
+        self._unseen.clear()
         self._window.filled = 0
 
     def take_start(self) -> None:

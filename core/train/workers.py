@@ -22,6 +22,8 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from variant_ai.specs.errors import VariantAIError
+
 T = TypeVar("T")
 
 PATIENCE = timedelta(hours=2)
@@ -48,10 +50,18 @@ class Workers:
         return self.rank == 0
 
     def device(self, device: torch.device) -> torch.device:
-        """The device of this process, where `device` may name no certain GPU."""
-        if self.world > 1 and device.type == "cuda":
-            return torch.device("cuda", self.local_rank)
-        return device
+        """The device of this process, where `device` may name no certain GPU. Raises
+        VariantAIError where there are fewer GPUs than processes."""
+        if self.world == 1 or device.type != "cuda":
+            return device
+        number = _own_gpu(self.local_rank)
+        if number is None:
+            raise VariantAIError(
+                f"process {self.local_rank} of this machine has no GPU: there are "
+                f"{torch.cuda.device_count()}; start at most as many processes as there are GPUs "
+                "(torchrun --nproc-per-node), or train with --device cpu"
+            )
+        return torch.device("cuda", number)
 
     def any(self, *facts: bool) -> tuple[bool, ...]:
         """Each fact: whether it is true of any process. All must ask at the same point."""
@@ -62,13 +72,19 @@ class Workers:
         return tuple(bool(value) for value in told.tolist())
 
     def add(self, tensors: Sequence[Tensor]) -> None:
-        """Replaces each tensor by the sum of all processes' own."""
+        """Replaces each tensor by the sum of all processes' own. They travel together: many small
+        messages take longer than one."""
         if self.world == 1:
             return
+        alike: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
         for tensor in tensors:
-            plain = tensor.contiguous()  # gloo knows no other layout
-            dist.all_reduce(plain)
-            tensor.copy_(plain)
+            alike.setdefault((tensor.dtype, tensor.device), []).append(tensor)
+        for group in alike.values():
+            flat = torch.cat([tensor.reshape(-1) for tensor in group])
+            dist.all_reduce(flat)
+            sums = torch.split(flat, [tensor.numel() for tensor in group])
+            for tensor, total in zip(group, sums, strict=True):
+                tensor.copy_(total.view(tensor.shape))
 
     def add_arrays(self, *arrays: NDArray[Any]) -> None:
         """The same of arrays, in place."""
@@ -119,8 +135,8 @@ def open_workers() -> Iterator[Workers]:
         return
     local = int(os.environ.get("LOCAL_RANK", "0"))
     backend = "gloo"
-    if torch.cuda.is_available() and local < torch.cuda.device_count():
-        torch.cuda.set_device(local)
+    if torch.cuda.is_available() and (own := _own_gpu(local)) is not None:
+        torch.cuda.set_device(own)
         backend = "cpu:gloo,cuda:nccl"
     dist.init_process_group(backend, timeout=PATIENCE)
     try:
@@ -128,3 +144,12 @@ def open_workers() -> Iterator[Workers]:
     finally:
         dist.destroy_process_group()
         time.sleep(LETTING_GO)
+
+
+def _own_gpu(local_rank: int) -> int | None:
+    """Number of the GPU of a process, None where there is none for it. Launchers that show each
+    process one GPU of its own number the processes all the same."""
+    count = torch.cuda.device_count()
+    if local_rank < count:
+        return local_rank
+    return 0 if count == 1 and "SLURM_PROCID" in os.environ else None

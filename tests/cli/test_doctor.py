@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,6 +94,21 @@ def test_versions_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(told) == 2
     assert "is not >=99" in told[0] and "pip install 'click>=99'" in told[0]
     assert "no-such-package-at-all is missing" in told[1]
+
+
+def test_a_gpu_that_onnxruntime_only_has_on_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxruntime
+
+    providers = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: providers)
+    which = shutil.which
+    there = ("nvidia-smi", "/bin/nvidia-smi")
+    monkeypatch.setattr(
+        "shutil.which", lambda name, **how: dict([there]).get(name) or which(name, **how)
+    )
+    (_, check, *_) = findings(report(status=1), "providers")
+    assert check["status"] == "problem" and "does not run on a GPU" in check["found"]
+    assert "cuDNN" in check["advice"]
 
 
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,8 @@ def test_an_error_of_the_system_is_one_sentence_too() -> None:
         type("OutOfMemoryError", (RuntimeError,), {})(
             "CUDA out of memory. Tried to allocate 2 GiB"
         ),
+        type("AcceleratorError", (RuntimeError,), {})("CUDA error: out of memory"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
     ],
 )
 def test_too_little_memory_is_one_sentence_too(error: Exception) -> None:

@@ -102,6 +102,19 @@ def test_resume_takes_no_other_options(run: Path) -> None:
     )
 
 
+def test_a_training_goes_on_elsewhere(run: Path, folder: Path) -> None:
+    """Begun on a GPU, where there is none any more."""
+    moved = folder / "elsewhere"
+    shutil.copytree(run, moved)
+    config = json.loads((moved / "config.json").read_text())
+    (moved / "config.json").write_text(json.dumps(config | {"device": "cuda:1", "steps": 8}))
+    assert "'cuda:1'" in complaint("train", "--resume", moved)
+    how = ("--device", "cpu", "--threads", 1)
+    assert json.loads(succeed("train", "--resume", moved, *how, "--json").stdout)["steps"] == 8
+    config = json.loads((moved / "config.json").read_text())
+    assert (config["device"], config["threads"]) == ("cpu", 1)
+
+
 def test_evaluate_a_run_on_its_own_positions(run: Path) -> None:
     said = json.loads(succeed("evaluate", run, "--json").stdout)
     results = json.loads((run / "results.json").read_text())

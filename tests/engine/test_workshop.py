@@ -23,7 +23,9 @@ class Source:
 
     def evaluator(self, spec: Any, model: Path | None, **how: Any) -> Any:
         self.asked.append((model, how["precision"]))
-        if how["precision"] is not None or not (model and model.is_file()):
+        if how["device"] != "cpu":
+            raise RuntimeError("CUDA error: invalid device ordinal")
+        if how["precision"] is not None or not (model and model.exists()):
             raise DataError(f"{model}: not to be had in {how['precision']}")
         return model
 
@@ -57,6 +59,23 @@ def test_a_precision_that_is_not_to_be_had_does_not_cost_the_net(net: Path) -> N
     assert made == net
     assert source.asked == [(net, "float16"), (net, None)]
     assert any("not to be had in float16" in text for text in said)
+
+
+def test_a_driver_that_fails_does_not_cost_the_net(net: Path) -> None:
+    made, said, _ = evaluator(net, device="cuda:3")
+    assert made == net
+    assert "error: CUDA error: invalid device ordinal" in said
+
+
+def test_a_run_directory_is_not_its_exported_net(net: Path, tmp_path: Path) -> None:
+    """Its checkpoints may be newer."""
+    run, folder = tmp_path / "run", tmp_path / "nets"
+    (run / "checkpoints").mkdir(parents=True)
+    folder.mkdir()
+    for place in (run, folder):
+        (place / "model.onnx").write_bytes(b"")
+    assert evaluator(net, model=str(run))[0] == run
+    assert evaluator(net, model=str(folder))[0] == folder / "model.onnx"
 
 
 @pytest.mark.parametrize("model", ["~nobody-of-that-name/x.onnx", "x" * 5000, "/root/\0/x"])

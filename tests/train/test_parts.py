@@ -37,6 +37,19 @@ def record(folder: Path) -> list[dict]:
     return [{k: v for k, v in line.items() if k not in timed} for line in read_metrics(folder)]
 
 
+def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert Workers(1, 2, 1).device(gpu) == torch.device("cuda:1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.delenv("SLURM_PROCID", raising=False)
+    with pytest.raises(VariantAIError, match="process 1 of this machine has no GPU: there are 1;"):
+        Workers(1, 2, 1).device(gpu)
+    assert Workers(1, 2, 1).device(torch.device("cpu")).type == "cpu"
+    monkeypatch.setenv("SLURM_PROCID", "1")  # which shows each process one GPU
+    assert Workers(1, 2, 1).device(gpu) == torch.device("cuda:0")
+
+
 RANK = """
 import sys
 from pathlib import Path

@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from variant_ai.core.engine.models import model_places
-from variant_ai.core.train.plan import TrainRequest, parse_split, prepare
+from variant_ai.core.train.plan import TrainRequest, parse_split, prepare, require_compiler
 from variant_ai.core.train.reduce import write_fp16
 from variant_ai.core.train.trainer import Trainer
 from variant_ai.core.train.workers import Workers
@@ -236,8 +237,10 @@ class TestBeforeTheData:
     ) -> None:
         monkeypatch.setattr("shutil.which", lambda name: None)
         monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-        with pytest.raises(VariantAIError, match=r"needs a C\+\+ compiler"):
+        with pytest.raises(VariantAIError, match=r"needs a C\+\+ compiler on cpu"):
             prepared(xiangqi, store, steps=1, compile=True)
+        with pytest.raises(VariantAIError, match=r"needs a C compiler on cuda \(gcc"):
+            require_compiler(torch.device("cuda"))  # a GPU's programs are started by one in C
 
 
 def test_move_numbers_are_forgotten_where_they_are_shown(xiangqi: VariantSpec, store: Path) -> None:

@@ -289,6 +289,33 @@ def test_a_ruined_checkpoint_is_gone_behind(tmp_path: Path) -> None:
     assert result.validation.policy_loss < 10
 
 
+@pytest.mark.parametrize("looks_every", (1, 10))
+@pytest.mark.parametrize("at", (4, 24))
+def test_a_leap_of_the_loss_is_seen_however_rarely_one_looks(
+    tmp_path: Path, looks_every: int, at: int
+) -> None:
+    """A GPU is asked for its losses a window at a time, and every one of them counts as a step."""
+    trainer = Trainer(
+        tiny_config(), SyntheticSource(), SyntheticSource(seed=9), tmp_path, tensorboard=False
+    )
+    trainer.looks_every = looks_every
+    step, taken = trainer.optimiser.step, []
+
+    def leaping() -> None:
+        step()
+        taken.append(None)
+        if len(taken) == at:
+            with torch.no_grad():
+                for weight in trainer.net.parameters():
+                    weight.mul_(30)
+
+    trainer.optimiser.step = leaping
+    result = trainer.run()
+    assert result.state.recoveries == 1
+    assert result.state.usual_steps == 40
+    assert result.validation is not None and result.validation.policy_loss < 4
+
+
 @pytest.mark.parametrize("interrupted", (False, True))
 def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path, interrupted: bool) -> None:
     trainer = Trainer(
