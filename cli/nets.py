@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         "# how long they take",
         "variant-ai nets -V NAME --time --measurements 50",
         "variant-ai nets risev2-mobile -V NAME --time --evaluator onnx --evaluator openvino@bf16",
+        "variant-ai nets -V NAME --time --device cuda --evaluator torch@bf16",
     )
 )
 @click.argument("net", required=False)
@@ -75,7 +76,14 @@ if TYPE_CHECKING:
     default=("onnx",),
     show_default=True,
     metavar="NAME[@PRECISION]",
-    help="--time: what runs the nets (onnx, openvino, auto); may be given again.",
+    help="--time: what runs the nets (onnx, openvino, torch, auto); may be given again.",
+)
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="NAME",
+    help="--time: cpu, cuda, cuda:N, tensorrt.",
 )
 @click.option("--threads", type=click.IntRange(min=1), help="--time: threads of an evaluation.")
 @json_option
@@ -91,6 +99,7 @@ def command(
     warm_up: int,
     measurements: int,
     evaluators: tuple[str, ...],
+    device: str,
     threads: int | None,
     as_json: bool,
 ) -> None:
@@ -120,6 +129,7 @@ def command(
             batch=batch,
             warm_up=warm_up,
             measurements=measurements,
+            device=device,
             threads=threads,
             as_json=as_json,
         )

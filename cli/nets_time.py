@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ def time_nets(
     batch: int,
     warm_up: int,
     measurements: int,
+    device: str,
     threads: int | None,
     as_json: bool,
 ) -> None:
@@ -34,6 +36,7 @@ def time_nets(
     if not specs:
         raise click.UsageError("--time needs a variant: -V NAME")
     from variant_ai.core.inference.measure import interleaved
+    from variant_ai.plugins import registry
 
     with tempfile.TemporaryDirectory() as folder:
         made: dict[str, Evaluator] = {}
@@ -42,10 +45,13 @@ def time_nets(
                 chosen = head or builder.heads[0]
                 if chosen not in builder.heads:
                     continue
-                path = Path(folder) / f"{spec.variant}-{builder.name}.onnx"
-                title = _export(builder, spec, chosen, size, path)
+                run = Path(folder) / f"{spec.variant}-{builder.name}"
+                title = write_net(builder, spec, chosen, size, run)
                 for name in evaluators:
-                    evaluator = _evaluator(spec, path, name, batch, threads)
+                    evaluator = registry().evaluator(
+                        spec, run, evaluator=name, batch=batch, threads=threads, device=device,
+                        say=note,
+                    )  # fmt: skip
                     made[f"{spec.variant}\t{title}\t{evaluator.describe()}"] = evaluator
         with progress() as bar:
             total = len(made) * measurements
@@ -76,7 +82,9 @@ def time_nets(
     if as_json:
         print_json(rows)
         return
-    slowest = max(row["processor_milliseconds"] for row in rows)
+    # Others may use the processor, and a GPU leaves it idle.
+    decides = "processor_milliseconds" if device == "cpu" else "median_milliseconds"
+    slowest = max(row[decides] for row in rows)
     columns = ["variant", "net", "evaluator", "ms", "median", "best", "CPU ms", "positions/s", "×"]
     print_table(
         columns,
@@ -88,23 +96,27 @@ def time_nets(
                 *(f"{row[f'{kind}milliseconds']:.1f}" for kind in ("", "median_", "best_")),
                 f"{row['processor_milliseconds']:.1f}",
                 f"{row['positions_per_second']:,.0f}",
-                f"{slowest / row['processor_milliseconds']:.2f}",
+                f"{slowest / row[decides]:.2f}",
             )
             for row in rows
         ],
         title=f"{measurements} evaluations of {batch} positions after {warm_up} to warm up",
         right=columns[3:],
     )
-    note("ms: mean time of a batch. ×: how often faster than the slowest, by processor time.")
+    by = "processor time" if device == "cpu" else "the median"
+    note(f"ms: mean time of a batch. ×: how often faster than the slowest, by {by}.")
 
 
-def _export(
-    builder: NetworkBuilder, spec: VariantSpec, head: str, size: dict[str, Any], path: Path
+def write_net(
+    builder: NetworkBuilder, spec: VariantSpec, head: str, size: dict[str, Any], run: Path
 ) -> str:
-    """Writes the net with random weights; returns its title."""
+    """Writes the net with random weights as a run directory, which every evaluator takes; returns
+    its title."""
     import torch
+    from safetensors.torch import save_model
 
     from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.model_file import RUN_MODEL
     from variant_ai.core.nets import configure_net
     from variant_ai.core.nets.export import export_onnx
     from variant_ai.specs import encoding_hash
@@ -130,13 +142,10 @@ def _export(
         "head": head,
     }
     net = config.build({builder.name: builder})
-    export_onnx(net, path, metadata, shape=config.shape)
+    checkpoint = run / "checkpoints" / "step-00000000"
+    checkpoint.mkdir(parents=True)
+    export_onnx(net, run / RUN_MODEL, metadata, shape=config.shape)
+    said = {**metadata, "net": config.model_dump(mode="json")}
+    (checkpoint / "config.json").write_text(json.dumps(said), encoding="utf-8")
+    save_model(net, str(checkpoint / "model.safetensors"))
     return config.title
-
-
-def _evaluator(
-    spec: VariantSpec, path: Path, name: str, batch: int, threads: int | None
-) -> Evaluator:
-    from variant_ai.plugins import registry
-
-    return registry().evaluator(spec, path, evaluator=name, batch=batch, threads=threads, say=note)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.nets_time import _export
+from variant_ai.cli.nets_time import write_net
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store import StoreWriter
 from variant_ai.core.inference.model_file import read_model_file
@@ -30,7 +30,8 @@ def call(*arguments: object) -> Result:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`net.onnx` with random weights, and `games.store` of random games."""
     folder = tmp_path_factory.mktemp("export")
-    _export(core_networks()["risev2-mobile-small"], SPEC, "map", SIZE, folder / "net.onnx")
+    write_net(core_networks()["risev2-mobile-small"], SPEC, "map", SIZE, folder / "run")
+    (folder / "run" / "model.onnx").rename(folder / "net.onnx")
     rules = make_rules(SPEC)
     rng = np.random.default_rng(4)
     with StoreWriter(folder / "games.store", SPEC, sources=["random"]) as writer:
@@ -92,12 +93,24 @@ def test_nets_are_timed_side_by_side() -> None:
     count = ["--warm-up", 1, "--measurements", 3, "--threads", 1]
     result = call(
         "nets", "risev2-mobile-small", "-V", "minixiangqi", *options, *count,
-        "--evaluator", "onnx", "--evaluator", "uniform", "--json",
+        *("--evaluator", "onnx", "--evaluator", "torch", "--evaluator", "uniform", "--json"),
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
-    assert [row["evaluator"] for row in rows] == ["onnx fp32, 1 thread", "uniform fp32"]
+    assert [row["evaluator"] for row in rows] == [
+        "onnx fp32, 1 thread",
+        "torch fp32, 1 thread",
+        "uniform fp32",
+    ]
     assert all(row["milliseconds"] > 0 and row["batch"] == 2 for row in rows)
+
+
+def test_timing_on_a_device_that_is_not_here() -> None:
+    result = call(
+        "nets", "risev2-mobile-small", "-V", "minixiangqi", "--time", "--blocks", 1,
+        "--channels", 8, "--size", "pool=global", "--device", "tensorrt:3",
+    )  # fmt: skip
+    assert result.exit_code == 1 and "unknown device of onnxruntime 'tensorrt:3'" in result.stderr
 
 
 def test_timing_needs_a_variant() -> None:
