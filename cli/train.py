@@ -109,7 +109,8 @@ KEPT_ON_RESUME = (
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Go on with the training of this run directory, as it was configured; with --data and "
-    "--validation where its stores lie now, if they were moved.",
+    "--validation where its stores lie now, if they were moved, with --device and --threads where "
+    "it is to run now.",
 )
 @click.option(
     "--report/--no-report",
