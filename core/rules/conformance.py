@@ -295,8 +295,9 @@ class _Comparison:
 
 
 def _same_but_counters(a: Position, b: Position) -> bool:
-    """Whether two records are the same position; counters follow FEN habits that differ."""
+    """Whether two records are the same position; counters follow FEN habits that differ, and no FEN
+    has the last moves."""
     c = a.copy()
-    for name in ("ply", "clock"):
+    for name in ("ply", "clock", "last_moves"):
         c[0][name] = b[0][name]
     return same_position(c, b)

@@ -8,7 +8,7 @@ from variant_ai.core.rules.conformance import check_rules
 from variant_ai.core.rules.game_conformance import check_game_ends
 from variant_ai.specs import builtin_specs, load_spec
 from variant_ai.specs.errors import SpecError
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.specs.schema import LastMovesPlanes, VariantSpec
 
 JUDGED = tuple(name for name, path in builtin_specs().items() if load_spec(path).fairy)
 POSITIONS = 150
@@ -27,6 +27,13 @@ def test_rules_agree_with_fairy_stockfish(variant: str) -> None:
     assert report.agrees, report.first_difference
     assert report.positions == POSITIONS
     assert report.kinds["captures"] > 0
+
+
+def test_planes_of_the_last_moves_change_no_verdict() -> None:
+    spec = load_spec(builtin_specs()["chess"])
+    seeing = spec.model_copy(update={"input": (*spec.input, LastMovesPlanes(last_moves=2))})
+    report = check_rules(seeing, 60, seed=1, isolated=False)
+    assert report.agrees, report.first_difference
 
 
 def test_a_wrong_movement_is_found_and_named_by_fen_and_move() -> None:
