@@ -75,8 +75,8 @@ class Promotes(Model):
     on: Literal["to", "from or to"] = "to"
     must: bool | Zone | Literal["where stuck"] = Field(
         default=False,
-        description="promotion is forced: everywhere in `at`, in a smaller zone, or only on "
-        "squares without a further move",
+        description="promotion is forced: by every move that may promote, on squares of a smaller "
+        "zone, or only on squares without a further move",
     )
 
 

@@ -52,6 +52,7 @@ from variant_ai.core.rules.programs import (
 from variant_ai.core.rules.tables import (
     CAPTURED_CHOICES,
     DROP_MATE,
+    LEAVING_FORCED,
     MAX_CHOICES,
     MAY_REPEAT,
     MOST_OF_A_PIECE,
@@ -313,11 +314,11 @@ def board_moves(
                 move = target | (origin << ORIGIN)
                 if choices > 0:
                     zone = (promotion[row + target] & (PROMOTES_TO | PROMOTION_FORCED)) | (
-                        promotion[row + origin] & PROMOTES_FROM
+                        promotion[row + origin] & (PROMOTES_FROM | LEAVING_FORCED)
                     )
                     if zone & (PROMOTES_TO | PROMOTES_FROM):
                         n = promotions(t, p, us, kind, move, out, n)
-                    if not zone & PROMOTION_FORCED:
+                    if not zone & (PROMOTION_FORCED | LEAVING_FORCED):
                         moves[n] = move | (move_kind << KIND)
                         n += 1
                 else:

@@ -52,7 +52,7 @@ MOST_DROPS = 1024
 """Kinds in hand times squares, likewise."""
 
 # Bits of `promotion`.
-PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED = 1, 2, 4
+PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED, LEAVING_FORCED = 1, 2, 4, 8
 
 # Bits of `features`: rules that most variants do without.
 MUST_CAPTURE = 1
@@ -274,11 +274,13 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
                     f"variant {spec.variant!r}: {kind.symbol!r} must promote on {name}, which is not "
                     "in its `at`; accepted: an `at` with all squares of `must`"
                 )
+            from_too = promotes.on == "from or to"
             for square in range(geometry.squares):
                 table["promotion"][code * MAX_SQUARES + square] = (
                     PROMOTES_TO * (square in zone)
-                    | PROMOTES_FROM * (square in zone and promotes.on == "from or to")
+                    | PROMOTES_FROM * (square in zone and from_too)
                     | PROMOTION_FORCED * (square in forced)
+                    | LEAVING_FORCED * (square in zone and from_too and promotes.must is True)
                 )
 
 

@@ -22,6 +22,7 @@ from variant_ai.core.encoding.views import (
     swapped_move,
     swapped_position,
 )
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import (
     CASTLING,
     DOUBLE_STEP,
@@ -268,6 +269,20 @@ def test_labels_of_a_derived_policy_are_complete() -> None:
     labels = FlatLabels(spec)
     assert labels.labels == encoder_of("xiangqi").labels.labels
     assert labels.to_map.min() >= 0
+
+
+@pytest.mark.parametrize("must", [True, False, "rank 5", "where stuck"])
+def test_promotions_forced_in_every_way_have_their_labels(must: bool | str) -> None:
+    """A rook that was dropped where it may promote, moves along the zone and out of it. Nobody else
+    slides straight, so that labels of others are no help."""
+    data = spec_of("minishogi").model_dump(by_alias=True)
+    data["pieces"]["R"]["promotes"]["must"] = must
+    data["pieces"]["+R"]["moves"] = "WfF"
+    spec = VariantSpec.model_validate(data)
+    rules, flat = make_rules(spec), Encoder(spec, "flat")
+    position = rules.position("R4/4k/5/5/4K[] w - - 0 1")
+    for move in rules.legal_moves(position).tolist():
+        assert flat.move(position, flat.action(position, move)) == move
 
 
 def test_compiled_functions_have_one_signature() -> None:

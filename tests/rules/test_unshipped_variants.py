@@ -121,6 +121,39 @@ def spec_of(name: str) -> VariantSpec:
     return VariantSpec.model_validate(data, strict=False)
 
 
+def euroshogi() -> VariantSpec:
+    """Whoever may promote must, when leaving the zone too."""
+    spec = load_spec(builtin_specs()["minishogi"]).model_dump(by_alias=True)
+    promotes = {"at": "rank 6-8", "on": "from or to", "must": True}
+    pieces = spec["pieces"]
+    for letter in "PNBR":
+        pieces[letter] = {
+            **pieces.get(letter, {"name": "knight", "moves": "fNsW"}),
+            "promotes": {**promotes, "to": [f"+{letter}"]},
+        }
+    pieces["P"]["drop"] = "rank 1-7"
+    pieces["+N"] = piece("WfF")
+    del pieces["S"], pieces["+S"]
+    start = "1nbgkgn1/1r4b1/pppppppp/8/8/PPPPPPPP/1B4R1/1NGKGBN1[-] w 0 1"
+    data = {
+        **spec,
+        "variant": "euroshogi",
+        "fairy": "euroshogi",
+        "board": {"files": 8, "ranks": 8, "sides": "rotate"},
+        "hands": {"order": list("PNGBR"), "promoted": "reverts"},
+        "rules": {**spec["rules"], "start": start},
+        "input": [{"pieces": "me"}, {"pieces": "them"}],
+        "policy": "derived",
+    }
+    return VariantSpec.model_validate(data, strict=False)
+
+
+def test_promotions_forced_both_ways_agree_with_fairy_stockfish() -> None:
+    report = check_rules(euroshogi(), 3 * POSITIONS, seed=4, isolated=False)
+    assert report.agrees, report.first_difference
+    assert report.kinds["promotions"] > 0
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_rules_agree_with_fairy_stockfish(name: str) -> None:
     report = check_rules(spec_of(name), POSITIONS, seed=4, isolated=False)

@@ -132,6 +132,21 @@ def test_promoted_pieces_in_hand_are_read() -> None:
     assert Game(rules, game.fen()).fen() == game.fen()
 
 
+@pytest.mark.parametrize(
+    ("must", "leaving", "within"),
+    [
+        ("true", "a4+ a3+ a2+ a1+", "b5+ c5+ d5+ e5+"),
+        ("rank 5", "a4 a4+ a3 a3+ a2 a2+ a1 a1+", "b5+ c5+ d5+ e5+"),
+        ("false", "a4 a4+ a3 a3+ a2 a2+ a1 a1+", "b5 b5+ c5 c5+ d5 d5+ e5 e5+"),
+    ],
+)
+def test_who_must_promote_must_also_when_leaving(must: str, leaving: str, within: str) -> None:
+    """A rook that was dropped in its zone; a zone after `must` is where the move ends."""
+    rules = rules_of("minishogi", ("to: [+R]}", f"to: [+R], must: {must}}}"))
+    found = moves(rules, "R4/4k/5/5/4K[] w - - 0 1", "a5")
+    assert {m[2:] for m in found} == set(f"{leaving} {within}".split())
+
+
 def test_squares_to_promote_on_that_are_not_in_the_zone_are_refused() -> None:
     with pytest.raises(SpecError, match="'P' must promote on a8, which is not in its `at`"):
         rules_of("chess", ("at: rank 8", "at: d8-e8"), ("must: true", "must: where stuck"))
