@@ -167,7 +167,8 @@ def policy_planes(
 ) -> tuple[PolicyPlane, ...]:
     """Every policy plane in order (papers 000/001 table 2, thesis table 4.3).
 
-    `layout="derived"` gives the layout that follows from the pieces alone, whatever the spec says.
+    `layout="derived"` gives the layout that follows from the pieces, whatever the spec says; of its
+    own layout only `pass` is kept, which follows from no piece.
     Raises SpecError where two planes stand for the same move.
     """
     derived = layout == "derived" or spec.policy == "derived"
@@ -249,6 +250,9 @@ def _derived_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
             yield "promotion", dx, dy, choice
     for piece_ in spec.hands.order if spec.hands else ():
         yield "drop", 0, 0, piece_
+    # No piece tells whether a player may pass; last, so that all other moves keep their codes.
+    if not isinstance(spec.policy, str) and "pass" in spec.policy:
+        yield "pass", 0, 0, None
 
 
 def castling_steps(spec: VariantSpec) -> set[Step]:

@@ -1,10 +1,10 @@
 """Moves as 16-bit codes: how game stores write them down.
 
 A code is the move's action in the derived policy map, seen by the mover. That map has a plane for
-every displacement any piece can make, every promotion choice and every drop, so each legal move of
-each position has exactly one code, whatever `policy:` the spec trains with; and a code is turned
-back into a move without generating the legal ones, which makes replay seventy times faster than
-numbering moves among them.
+every displacement any piece can make, every promotion choice and every drop, and one for `pass`
+where the spec's policy has it, so each legal move of each position has exactly one code, whatever
+`policy:` the spec trains with; and a code is turned back into a move without generating the legal
+ones, which makes replay seventy times faster than numbering moves among them.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.core.encoding import MoveCodec
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.position import make_move, square_index
+from variant_ai.core.rules.position import PASS, make_move, square_index
 from variant_ai.specs import DataError, MoveError, builtin_specs, load_spec
 from variant_ai.specs.schema import VariantSpec
 
@@ -92,6 +92,47 @@ def test_codes_hash_follows_the_pieces() -> None:
     said["pieces"]["A"]["moves"], said["policy"] = "F", "derived"
     same = VariantSpec.model_validate_json(json.dumps(said))
     assert codes_hash(same) == codes_hash(spec) != codes_hash(other)
+
+
+CODES = {
+    "antichess": "375e1964d2cb4a2c",
+    "atomic": "0df019c01d49b563",
+    "capablanca": "afb77cf47afa41b3",
+    "chess": "0df019c01d49b563",
+    "crazyhouse": "9f157436b423b93f",
+    "dobutsu": "041b7b044ed14972",
+    "grand": "49a7342b89c99f1e",
+    "horde": "0df019c01d49b563",
+    "kingofthehill": "0df019c01d49b563",
+    "makruk": "4f7909eb8e0652bf",
+    "minishogi": "a12413c5412915ce",
+    "minixiangqi": "e6f25684b29a5cab",
+    "shogi": "07fa3202af8a4787",
+    "three-check": "0df019c01d49b563",
+    "xiangqi": "995b873c038294e4",
+}
+
+
+@pytest.mark.parametrize("variant", sorted(builtin_specs()))
+def test_codes_of_the_specs_that_ship_mean_what_they_meant(variant: str) -> None:
+    assert codes_hash(load_spec(builtin_specs()[variant])) == CODES[variant]
+
+
+def test_passes_of_a_policy_that_has_them_come_back() -> None:
+    said = load_spec(builtin_specs()["xiangqi"]).model_dump(by_alias=True)
+    said["policy"] += ("pass",)
+    spec = VariantSpec.model_validate(said)
+    slow, without = MoveCodec(spec), MoveCodec(load_spec(builtin_specs()["xiangqi"]))
+    rules = make_rules(load_spec(builtin_specs()["xiangqi"]))
+    position = rules.position()
+    king = square_index("e1", 9, 10)
+    assert king is not None
+    code = slow.encode(position, make_move(king, king, PASS))
+    assert slow.decode(position, code) == make_move(king, king, PASS)
+    # behind all others, whose codes stay
+    assert code >= without.policy.size
+    for move in rules.legal_moves(position).tolist():
+        assert slow.encode(position, move) == without.encode(position, move)
 
 
 @pytest.mark.data
