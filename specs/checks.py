@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from variant_ai.specs.betza import displacements, parse_betza
@@ -84,6 +84,12 @@ def _unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> It
     for i, letter in enumerate(letters):
         if letter not in spec.pieces:
             yield Issue((*path, i), unknown("piece", letter, list(spec.pieces)))
+
+
+def _twice(path: Path, letters: Sequence[str]) -> Iterator[Issue]:
+    for i, letter in enumerate(letters):
+        if letter in letters[:i]:
+            yield Issue((*path, i), f"{letter} is listed already; accepted: each piece once")
 
 
 def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
@@ -201,6 +207,7 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
                     yield Issue(path, str(error))
     if spec.hands is not None:
         yield from _unknown_pieces(spec, ("hands", "order"), spec.hands.order)
+        yield from _twice(("hands", "order"), spec.hands.order)
         returns = _RETURNS.match(spec.hands.promoted)
         if returns is None and spec.hands.promoted not in ("reverts", "keeps"):
             yield Issue(

@@ -85,6 +85,13 @@ LAST = "  insufficient_material: true"
         ),
         (
             "dobutsu",
+            "order: [C, E, G]",
+            "order: [C, E, G, C]",
+            "hands.order.3",
+            "C is listed already; accepted: each piece once",
+        ),
+        (
+            "dobutsu",
             "promoted: reverts",
             "promoted: returns as X",
             "hands.promoted",
