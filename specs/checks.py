@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from variant_ai.specs.betza import displacements, parse_betza
@@ -13,6 +13,7 @@ from variant_ai.specs.planes import (
     castling_steps,
     clockwise,
     input_planes,
+    input_rows,
     policy_planes,
     promotion_choices,
     promotion_steps,
@@ -380,11 +381,13 @@ def _check_input(spec: VariantSpec) -> Iterator[Issue]:
         match item:
             case CapturedPlanes(captured=count):
                 yield from _unknown_pieces(spec, (*path, "captured", "order"), count.order)
+                yield from _twice((*path, "captured", "order"), count.order)
             case HandPlanes(hand=hand):
                 for k, letter in enumerate(hand.order):
                     if letter not in order:
                         message = unknown("piece in hand", letter, list(order))
                         yield Issue((*path, "hand", "order", k), message)
+                yield from _twice((*path, "hand", "order"), hand.order)
             case PromotedPlane() if not (
                 spec.hands and spec.hands.promoted.startswith("returns as ")
             ):
@@ -395,8 +398,24 @@ def _check_input(spec: VariantSpec) -> Iterator[Issue]:
                 yield Issue(path, "a `checks` plane needs `wins: [{checks: n}]`")
             case "en_passant" if not any(p.passant for p in spec.pieces.values()):
                 yield Issue(path, "an en passant plane needs a piece with `passant: true`")
-    if not list(_unknown_input(spec)) and not input_planes(spec):
+    if list(_unknown_input(spec)):
+        return
+    if not input_planes(spec):
         yield Issue(("input",), "a net needs at least one input plane")
+    yield from _input_twice(spec)
+
+
+def _input_twice(spec: VariantSpec) -> Iterator[Issue]:
+    """Items with a plane that an earlier item has already."""
+    listed: dict[Hashable, int] = {}
+    for i, item in enumerate(spec.input):
+        rows = list(input_rows(spec, item))
+        for row in rows:
+            if row in listed:
+                message = f"the plane of {row[-1]!r} is one of input.{listed[row]} already"
+                yield Issue(("input", i), f"{message}; accepted: each block once")
+                break
+        listed.update((row, i) for row in rows)
 
 
 def _unknown_input(spec: VariantSpec) -> Iterator[str]:
@@ -411,7 +430,11 @@ def _check_policy(spec: VariantSpec) -> Iterator[Issue]:
     if not isinstance(spec.policy, str):
         for i, item in enumerate(spec.policy):
             if isinstance(item, DropPlanes):
-                yield from _unknown_pieces(spec, ("policy", i, "drops"), item.drops)
+                held = spec.hands.order if spec.hands else ()
+                for k, letter in enumerate(item.drops):
+                    if letter not in held:
+                        message = unknown("piece in hand", letter, list(held))
+                        yield Issue(("policy", i, "drops", k), message)
             if isinstance(item, PromotionPlanes):
                 path: Path = ("policy", i, "promotions", "to")
                 yield from _unknown_pieces(spec, path, item.promotions.to)

@@ -84,7 +84,7 @@ def input_planes(spec: VariantSpec) -> tuple[InputPlane, ...]:
     """Every input plane in order (papers 000/001 table 1, thesis table 4.2)."""
     planes: list[InputPlane] = []
     for item in spec.input:
-        for kind, who, piece, number, top, name in _input_rows(spec, item):
+        for kind, who, piece, number, top, name in input_rows(spec, item):
             planes.append(InputPlane(len(planes), kind, who, piece, number, top, name))
     return tuple(planes)
 
@@ -92,7 +92,8 @@ def input_planes(spec: VariantSpec) -> tuple[InputPlane, ...]:
 _Row = tuple[str, Who | None, str | None, int, float, str]
 
 
-def _input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
+def input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
+    """The planes of one item of `input`: all of `InputPlane` but the index."""
     match item:
         case PiecePlanes(pieces=who):
             for letter, piece in spec.pieces.items():
