@@ -172,13 +172,14 @@ class Registry:
                 self._report(name, f"{hook} is not marked with @hookimpl and is not called")
         return True
 
-    def _report(self, name: str, problem: str) -> None:
+    def _report(self, name: str, problem: str, *, spoken: str = "plugin {!r} skipped: {}") -> None:
+        """Keep a plugin's problem and tell it once, as `spoken` says it of name and problem."""
         info = self._infos[name]
         if problem in info.problem:
             return
         told = f"{info.problem}; {problem}" if info.problem else problem
         self._infos[name] = dataclasses.replace(info, problem=told)
-        _log.warning("plugin %r skipped: %s", name, problem)
+        _log.warning("%s", spoken.format(name, problem))
 
     @property
     def plugins(self) -> tuple[PluginInfo, ...]:
@@ -247,6 +248,10 @@ class Registry:
                     self._report(name, f"{noun} {entry.name!r} is the project's own already")
                 elif first is None:
                     entries[entry.name] = dataclasses.replace(entry, plugin=name)
+                elif isinstance(entry, VariantEntry) and isinstance(first, VariantEntry):
+                    # two files: what is wanted is to know which, not that a plugin found them
+                    told = f"variant {entry.name!r}: {entry.path} was left out; {first.path} counts"
+                    self._report(name, told, spoken="{1}")
                 elif first.plugin == name:
                     self._report(name, f"{noun} {entry.name!r} is given twice; the first counts")
                 else:

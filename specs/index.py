@@ -41,14 +41,13 @@ def user_spec_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def user_specs(environ: Mapping[str, str]) -> dict[str, Path]:
-    """Name -> file of every spec in the user's folders."""
-    return {
-        path.stem: path
-        for folder in user_spec_folders(environ)
-        if folder.is_dir()
-        for path in sorted(folder.iterdir())
-        if path.suffix in SPEC_SUFFIXES
-    }
+    """Name -> file of every spec in the user's folders; of two files of one name the first."""
+    found: dict[str, Path] = {}
+    for folder in user_spec_folders(environ):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if path.suffix in SPEC_SUFFIXES:
+                found.setdefault(path.stem, path)
+    return found
 
 
 def spec_words(path: Path) -> dict[str, str]:

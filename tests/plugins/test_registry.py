@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from variant_ai.plugins import (
 from variant_ai.plugins.hookspecs import HOOKS, Hooks
 from variant_ai.plugins.manager import OWN_DISTRIBUTION as OWN
 from variant_ai.specs import PluginError, SpecError, UnknownNameError, builtin_specs
+from variant_ai.specs.index import user_specs
 
 ENVIRON = {"VARIANT_AI_SPECS": ""}
 """No folder of the user's."""
@@ -389,7 +391,9 @@ def test_the_first_to_register_a_name_keeps_it(tmp_path: Path) -> None:
     name, entry = next(iter(found.variants.items()))
     found.register(plugin(register_variants=[VariantEntry(name, tmp_path / "x.yaml")]), "thief")
     assert found.variants[name] == entry
-    assert f"{name!r} is plugin {entry.plugin!r}'s already" in problem(found, "thief")
+    assert problem(found, "thief") == (
+        f"variant {name!r}: {tmp_path / 'x.yaml'} was left out; {entry.path} counts"
+    )
 
 
 @pytest.mark.parametrize(
@@ -417,7 +421,19 @@ def test_a_second_entry_of_a_name_in_one_plugin_is_reported(tmp_path: Path) -> N
     twins = [VariantEntry("mine", tmp_path / "a.yaml"), VariantEntry("mine", tmp_path / "b.yaml")]
     found.register(plugin(register_variants=twins), "outside")
     assert found.variants["mine"].path == tmp_path / "a.yaml"
-    assert problem(found, "outside") == "variants 'mine' is given twice; the first counts"
+    assert problem(found, "outside") == (
+        f"variant 'mine': {tmp_path / 'b.yaml'} was left out; {tmp_path / 'a.yaml'} counts"
+    )
+
+
+def test_a_second_reader_of_a_name_is_reported() -> None:
+    found = empty()
+    twins = [ReaderEntry("mine", "json:loads"), ReaderEntry("mine", "json:dumps")]
+    found.register(plugin(register_readers=twins), "outside")
+    assert found.registered()["outside"] == {"readers": ["mine"]}
+    assert problem(found, "outside") == "readers 'mine' is given twice; the first counts"
+    found.register(plugin(register_readers=twins[:1]), "thief")
+    assert problem(found, "thief") == "readers 'mine' is plugin 'outside''s already"
 
 
 def test_a_hook_without_its_marker_is_named() -> None:
@@ -521,6 +537,23 @@ def test_a_shipped_name_in_the_users_folder_is_told_and_the_shipped_one_kept(
     found = Registry(entry_points=[], environ={"VARIANT_AI_SPECS": str(tmp_path)})
     assert found.variants[name].plugin == "specs"
     assert repr(name) in problem(found, "user-specs")
+
+
+def test_of_two_files_of_a_variant_both_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    second.mkdir()
+    kept = own_spec(first, "my-game")
+    left = [kept.rename(kept.with_suffix(".yml")), own_spec(second, "my-game")]
+    own_spec(first, "my-game")
+    environ = {"VARIANT_AI_SPECS": os.pathsep.join([str(first), str(second)])}
+    found = Registry(entry_points=[], environ=environ)
+    assert found.variants["my-game"].path == user_specs(environ)["my-game"] == kept
+    told = [f"variant 'my-game': {path} was left out; {kept} counts" for path in left]
+    assert caplog.messages == told
+    assert problem(found, "user-specs") == "; ".join(told)
 
 
 def test_a_spec_registered_under_another_name_is_an_error(tmp_path: Path) -> None:
