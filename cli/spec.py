@@ -210,6 +210,8 @@ class Stage:
     compared: dict[str, int] = field(default_factory=dict)
     difference: str = ""
     """The first one; empty if there was none."""
+    left_out: str = ""
+    """What of it was not compared, and why."""
     skipped: str = ""
     """Why it was not run."""
     seconds: float = 0
@@ -284,6 +286,8 @@ def _print_stages(spec: VariantSpec, stages: list[Stage]) -> None:
         rows.append((stage.name, stage.verdict, stage.skipped or counted, f"{stage.seconds:.1f} s"))
     print_table(["part", "verdict", "compared", "time"], rows, right=["time"])
     for stage in stages:
+        if stage.left_out:
+            click.echo(f"\nLeft out in {stage.name}: {stage.left_out}")
         if stage.difference:
             click.echo(f"\nFirst difference in {stage.name}:\n{stage.difference}")
 
@@ -335,6 +339,7 @@ def _check_encoding(spec: VariantSpec, positions: int, seed: int, stage: Stage) 
     fewer = positions if spec.rules.engine == "kernel" else max(1, positions // 20)
     report = check_encoding(spec, fewer, seed)
     stage.compared = {"positions": report.positions, **report.checks}
+    stage.left_out = report.left_out
     stage.difference = report.first_difference
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from variant_ai.specs.errors import SpecError
@@ -115,6 +115,12 @@ def parse_betza(text: str) -> tuple[Movement, ...]:
     if not text:
         raise BetzaError(text, 0, "the word is empty; it needs at least one atom such as K")
     return tuple(movement for atom in _atoms(text) for movement in atom)
+
+
+def is_lopsided(word: str) -> bool:
+    """Whether it moves differently to the left and to the right."""
+    moves = set(parse_betza(word))
+    return moves != {replace(move, dx=-move.dx) for move in moves}
 
 
 def displacements(piece: Piece, board: Board) -> set[Step]:

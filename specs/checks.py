@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
-from variant_ai.specs.betza import displacements, parse_betza
+from variant_ai.specs.betza import displacements, is_lopsided, parse_betza
 from variant_ai.specs.errors import SpecError, unknown
 from variant_ai.specs.planes import (
     all_promotion_choices,
@@ -476,8 +475,7 @@ def _check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
 
     for letter, piece in spec.pieces.items():
         for word in (piece.moves, *piece.from_.values()):
-            moves = set(parse_betza(word))
-            if moves != {replace(move, dx=-move.dx) for move in moves}:
+            if is_lopsided(word):
                 message = f"{letter} moves differently to the left and to the right"
                 yield Issue(("symmetry",), message)
         zones = [piece.within, piece.drop, *piece.from_]

@@ -9,7 +9,7 @@ from encoding_games import ODD_FENS, spec_of
 from variant_ai.core.encoding import Encoder, MoveCodec, conformance
 from variant_ai.core.encoding.conformance import check_encoding
 from variant_ai.core.rules.fairy import FairyRules
-from variant_ai.specs import builtin_specs
+from variant_ai.specs import VariantSpec, builtin_specs
 
 
 @pytest.mark.parametrize("name", sorted(builtin_specs()))
@@ -23,6 +23,19 @@ def test_every_spec_keeps_the_promises(name: str) -> None:
     assert ("mirror images" in report.checks) == (
         "files" in spec.symmetry and spec.rules.engine == "kernel"
     )
+
+
+@pytest.mark.parametrize(("name", "left_out"), [("chess", True), ("minishogi", False)])
+def test_a_lopsided_piece_is_no_difference(name: str, left_out: bool) -> None:
+    """On a board that is rotated the players' moves are each other's image all the same."""
+    data = spec_of(name).model_dump(by_alias=True)
+    letter = "N" if name == "chess" else "S"
+    data["pieces"][letter]["moves"] = "FfWlbN"
+    data["policy"] = "derived"
+    report = check_encoding(VariantSpec.model_validate(data), 40, seed=3)
+    assert report.first_difference == ""
+    assert report.checks["views of the other player"] == 40
+    assert (f"{letter} moves differently to the left" in report.left_out) == left_out
 
 
 def test_two_moves_with_one_action_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
