@@ -151,7 +151,23 @@ class _Codec:
                 drop = kind.piece.drop  # dropped there, it stands there
                 board = frozenset(range(self.files * self.ranks))
                 squares -= board if drop is True else zone_squares(drop, self.board)
+            squares -= self._arrivals(kind.index)
             found[kind.index] = frozenset(self._view(s, colour) for s in squares)
+        return found
+
+    def _arrivals(self, kind: int) -> frozenset[int]:
+        """Squares on which other pieces turn into this type, in the player's view: it stands there
+        without having moved. Who promotes when leaving a zone may do so on any square."""
+        found: frozenset[int] = frozenset()
+        for other in self.types.all:
+            promotes = other.piece.promotes
+            if promotes is None or other.twin or other.index == kind:
+                continue
+            captured = promotes.to == "captured pieces"
+            if captured or kind in (self.types.promoted(symbol) for symbol in promotes.to):
+                if promotes.on == "from or to":
+                    return frozenset(range(self.files * self.ranks))
+                found |= zone_squares(promotes.at, self.board)
         return found
 
     def _confined_squares(self, colour: int) -> dict[int, frozenset[int]]:

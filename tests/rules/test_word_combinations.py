@@ -11,6 +11,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import SanNotation, uci
 from variant_ai.specs import SpecError, builtin_specs, parse_spec
+from variant_ai.specs.errors import FenError
 
 
 def rules_of(name: str, *changes: tuple[str, str]) -> Rules:
@@ -145,6 +146,23 @@ def test_who_must_promote_must_also_when_leaving(must: str, leaving: str, within
     rules = rules_of("minishogi", ("to: [+R]}", f"to: [+R], must: {must}}}"))
     found = moves(rules, "R4/4k/5/5/4K[] w - - 0 1", "a5")
     assert {m[2:] for m in found} == set(f"{leaving} {within}".split())
+
+
+def test_who_promotes_to_a_piece_that_must_promote_there_stands_there() -> None:
+    """Bishops that reach the last rank become queens, pawns that reach it may become bishops."""
+    rules = rules_of(
+        "chess", ("moves: B}", "moves: B, promotes: {at: rank 8, to: [Q], must: true}}")
+    )
+    game = Game.from_uci(rules, "7k/P7/1B6/8/8/8/8/K7 w - - 0 1", ["a7a8b", "h8g8"])
+    assert game.fen().startswith("B5k1/")
+    assert Game(rules, game.fen()).fen() == game.fen()
+    assert moves(rules, game.fen(), "b6d8") == ["b6d8q"]
+    with pytest.raises(FenError, match="'N' cannot stand on a8: it had to promote"):
+        rules_of(
+            "chess",
+            ("moves: N}", "moves: N, promotes: {at: rank 8, to: [Q], must: true}}"),
+            ("to: [N, B, R, Q]", "to: [B, R, Q]"),
+        ).position("N6k/8/8/8/8/8/8/K7 w - - 0 1")
 
 
 def test_squares_to_promote_on_that_are_not_in_the_zone_are_refused() -> None:
