@@ -35,7 +35,7 @@ from variant_ai.core.rules.position import (
     move_target,
     same_position,
 )
-from variant_ai.specs.errors import SpecError, VariantAIError
+from variant_ai.specs.errors import FenError, SpecError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
 
 T = TypeVar("T")
@@ -260,8 +260,12 @@ class _Comparison:
     def _compare_fen(self) -> None:
         """Our FEN and the judge's give the same record, and its key is the one kept in play."""
         ours, theirs = self.rules.fen(self.position), self.judge.fen_after(self.fen, self.moves)
-        for text in (ours, theirs):
-            again = self.rules.position(text)
+        for whose, text in (("our", ours), ("Fairy-Stockfish's", theirs)):
+            try:
+                again = self.rules.position(text)
+            except FenError as error:
+                self._differ(f"{whose} FEN {text!r} is refused when read: {error}")
+                return
             again[0]["checks"] = self.position[0]["checks"]
             if not _same_but_counters(again, self.position):
                 self._differ(f"FEN {text!r} reads as another position")

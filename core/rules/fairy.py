@@ -1,8 +1,9 @@
-"""The rules engine `fairy`: any variant of Fairy-Stockfish, at 2 ms a question.
+"""The rules engine `fairy`: variants as Fairy-Stockfish plays them, at 2 ms a question.
 
 It is the reference that the kernel is judged by, and the engine of variants the kernel has no
 words for. Positions are the same records and moves the same integers, so whoever plays through it
-cannot tell the difference. pyffish sees only FENs written from a checked record.
+cannot tell the difference; what these cannot hold (two e.p. squares, a duck moved along) is refused
+by name. pyffish sees only FENs written from a checked record.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class FairyRules(Rules):
             after_fen = self._fairy.fen_after(fen, [text])
         except MoveError as error:
             raise MoveError(f"{text} is not a legal move (FEN {fen})") from error
-        after = self._after(after_fen)
+        after = self._after(after_fen, text)
         # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
         mover = int(position["side"][0])
         after["side"] = 1 - mover
@@ -197,15 +198,24 @@ class FairyRules(Rules):
             return Outcome(winner, "perpetual check", detail)
         return Outcome(winner, "repetition", occurrence)
 
-    def _after(self, fen: str) -> Position:
-        """The record of a FEN as Fairy-Stockfish writes it: its pocket also holds captured kings,
-        which nobody can drop."""
+    def _after(self, fen: str, move: str) -> Position:
+        """The record of a FEN as Fairy-Stockfish writes it after a move: its pocket also holds
+        captured kings, which nobody can drop.
+
+        Raises SpecError where a record cannot hold the position, such as two e.p. squares.
+        """
         placement, bracket, rest = fen.partition("[")
         if bracket and self.spec.hands:
             pocket, _, rest = rest.partition("]")
             kept = "".join(c for c in pocket if c.upper() in self.spec.hands.order)
             fen = f"{placement}[{kept}]{rest}"
-        return parse_fen(self.spec, self.types, fen)
+        try:
+            return parse_fen(self.spec, self.types, fen)
+        except FenError as error:
+            raise SpecError(
+                f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "
+                f"is in a position that records of this spec cannot hold: {error}"
+            ) from error
 
     def _move(self, position: Position, text: str) -> int:
         """Move integer of a legal move as Fairy-Stockfish writes it."""

@@ -1,7 +1,7 @@
 """The Rules interface: all that search, data and training know of a game.
 
 Two implementations stand side by side: `kernel` (compiled tables, microseconds) and `fairy`
-(pyffish, milliseconds, every Fairy-Stockfish variant, and the judge in tests). Positions are
+(pyffish, milliseconds, whatever of Fairy-Stockfish's these can hold, and the judge in tests). Positions are
 records (`position.py`), moves are integers; a Rules object itself holds no game state, so one may
 serve any number of games and threads (the fairy engine serialises itself).
 

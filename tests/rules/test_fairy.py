@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from variant_ai.core.rules import make_rules, register_rules_engine, rules_engines
+from variant_ai.core.rules.conformance import check_rules
 from variant_ai.core.rules.fairy import FairyRules, position_key
 from variant_ai.core.rules.fairy_stockfish import (
     FairyVariant,
@@ -284,6 +285,39 @@ def test_positions_print(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(FenError):
             rules.position(text)
     assert capsys.readouterr() == ("", "")
+
+
+def berolina() -> VariantSpec:
+    """Pawns that step askew, whose double step is taken on a square it names together with its own."""
+    data = load_spec(builtin_specs()["chess"]).model_dump(mode="python", by_alias=True)
+    pawn = {"moves": "fmFfcW", "from": {"rank 2": "fmnA"}, "passant": False}
+    pieces = {**data["pieces"], "P": {**data["pieces"]["P"], **pawn}}
+    rules = {**data["rules"], "engine": "fairy"}
+    named = {"variant": "askew", "fairy": "berolina", "policy": "derived"}
+    return VariantSpec.model_validate({**data, "pieces": pieces, "rules": rules, **named})
+
+
+def test_a_position_that_records_cannot_hold_is_the_specs_fault() -> None:
+    rules = make_rules(berolina())
+    position = rules.position()
+    move = core_notations()[0].read(rules, position, "e2g4")
+    with pytest.raises(SpecError) as caught:
+        rules.play(position, move)
+    assert str(caught.value).startswith(
+        "variant 'askew': after e2g4 Fairy-Stockfish's 'berolina' is in a position that records of "
+        "this spec cannot hold: e.p. square 'f3g4' is not on the board, in FEN"
+    )
+
+
+def test_a_judges_fen_that_cannot_be_read_is_said_to_be_the_judges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fen = "4k3/8/8/8/8/8/8/4K3 w - f3g4 0 1"
+    monkeypatch.setattr(FairyVariant, "fen_after", lambda *given: fen)
+    chess = load_spec(builtin_specs()["chess"])
+    report = check_rules(chess, 20, seed=1, isolated=False)
+    assert ": Fairy-Stockfish's FEN '" in report.first_difference
+    assert "is refused when read: e.p. square" in report.first_difference
 
 
 def test_counting_limit_is_kept() -> None:
