@@ -81,7 +81,7 @@ class NetPlayer(SearchHolder, Player):
         assert self._search is not None
         started = time.monotonic()
         self._search.set_game(game)
-        report = self._search.run(self._limits(turn))
+        report = self._search.run(self._limits(game, turn))
         if report.best is None:
             raise Fault("no move", f"{self.name} has no move (FEN {game.fen()})")
         return Reply(
@@ -92,14 +92,16 @@ class NetPlayer(SearchHolder, Player):
             seconds=time.monotonic() - started,
         )
 
-    def _limits(self, turn: Turn) -> Limits:
+    def _limits(self, game: Game, turn: Turn) -> Limits:
         allowance = turn.allowance
         movetime = None if allowance.movetime is None else allowance.movetime / 1000
         if allowance.base is not None:
             clock = Clock(
                 turn.clock.left / 1000, allowance.increment / 1000, turn.clock.moves_to_go
             )
-            target = self._times.budget(clock, turn.clock.made).target
+            # The clock counts no moves of the opening, nor those before a start position.
+            own_moves = int(game.position["ply"][0]) // 2
+            target = self._times.budget(clock, own_moves).target
             movetime = target if movetime is None else min(target, movetime)
         return Limits(simulations=allowance.nodes, movetime=movetime, depth=allowance.depth)
 
