@@ -218,7 +218,8 @@ def command(
     how often its search visited the moves of each position (`train --labels visits`). An engine
     that dies, hangs or plays an illegal move is restarted and its game dropped, and so is a game
     that was played before. Every finished game is kept in STORE.journal at once: after a Ctrl-C or
-    a kill the same command goes on, and Ctrl-C puts the finished games into the store as well.
+    a kill the same command goes on, and Ctrl-C puts the finished games into the store as well. So
+    it does where the engine was given up, and plays again the games that it failed in.
     What is dropped is counted by its reason: `blunder`, `duplicate`, or what the engine did.
     """
     if random_plies[0] > random_plies[1]:
@@ -408,20 +409,18 @@ class _Report:
 def _play(generator: GameGenerator, journal: GeneratedGames, wanted: int, report: _Report) -> None:
     """Play until enough games are in the journal, the engine is given up, or Ctrl-C; which of the
     two last is told in the report."""
-    from variant_ai.core.arena.generate import STOPPED, Dropped, number_of
-
-    def keep(game: Ended) -> None:
-        if not (isinstance(game, Dropped) and game.reason == STOPPED):
-            journal.add(game)
+    from variant_ai.core.arena.generate import STOPPED, Dropped, is_settled, number_of
 
     done = {number_of(game): game for game in journal.games()}
     finished = dropped = 0
-    with progress() as bar, contextlib.closing(generator.games(done, keep)) as games:
+    with progress() as bar, contextlib.closing(generator.games(done, journal.add)) as games:
         task = bar.add_task("games", total=wanted)
         try:
             for game in games:
                 if isinstance(game, Dropped):
                     dropped += 1
+                    if not is_settled(game) and game.reason != STOPPED:
+                        report.count(game)  # the journal does not tell of it
                 else:
                     finished += 1
                 bar.update(task, completed=finished, note=f"{dropped} dropped")

@@ -77,6 +77,12 @@ class Dropped:
 Ended = GameRecord | Dropped
 
 
+def is_settled(game: Ended) -> bool:
+    """Whether a game need not be played again: a search that was stopped says nothing of it, and an
+    engine that failed in it may be repaired."""
+    return not isinstance(game, Dropped) or game.reason in (BLUNDER, DUPLICATE)
+
+
 def number_of(game: Ended) -> int:
     """Number of a game, from 0."""
     return game.number if isinstance(game, Dropped) else game.number - 1
@@ -145,7 +151,7 @@ class GameGenerator:
         on_end: told of every game that is played as soon as it has ended, in any order and before
         it is known whether it was played before; called in the caller's thread. Raises EngineError
         when the engine cannot be started, fails several games in a row, or plays nothing but games
-        that are not kept.
+        that are not kept; what an earlier run says does not count towards either.
         """
         settings, done = self.settings, done or {}
         unlike = Unlike()
@@ -171,10 +177,14 @@ class GameGenerator:
                         ended[under_way.pop(future)] = future.result()
                         on_end(future.result())
                 result = unlike(ended.pop(next_number))
+                is_new = next_number not in done
                 next_number += 1
                 yield result
+                finished += isinstance(result, GameRecord)
+                if not is_new:  # it tells nothing of the engine that plays now
+                    continue
                 if isinstance(result, GameRecord):
-                    finished, failures, unwanted = finished + 1, 0, 0
+                    failures = unwanted = 0
                 elif result.reason in (BLUNDER, DUPLICATE):
                     unwanted += 1
                 else:

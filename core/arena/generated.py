@@ -1,9 +1,10 @@
 """Generated games before they are in a store: a journal beside it that outlives a kill.
 
 The first line says what is generated; only the same command goes on with it. Every finished or
-dropped game is a line, written when it has ended, whatever its number, so a kill loses the games in
-progress and no other. When the run ends the games are put into the store in the order of their
-numbers, those that were played before or that the store has left out, and the journal is removed.
+filtered game is a line, written when it has ended, whatever its number, so a kill loses the games in
+progress and no other. Games that the engine failed in are none: the next run plays them again. When
+the run ends the games are put into the store in the order of their numbers, those that were played
+before or that the store has left out, and the journal is removed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from variant_ai.core.arena.generate import Dropped, Ended, Unlike, number_of
+from variant_ai.core.arena.generate import Dropped, Ended, Unlike, is_settled, number_of
 from variant_ai.core.arena.journal import Journal, read_journal
 from variant_ai.core.data.record import GameRecord
 from variant_ai.specs.errors import DataError
@@ -44,10 +45,11 @@ class GeneratedGames:
                 f"{self.path} holds games that another command began for this store; run that one "
                 "again to go on, or remove the file to begin anew"
             )
-        self.done = {int(line["number"]) for line in lines[1:] if "number" in line}
+        settled = [line for line in lines[1:] if _is_settled(line)]
+        self.done = {int(line["number"]) for line in settled}
         """Numbers of the games that have ended, from 0."""
         self.resumed = len(self.done)
-        self._kept = any("number" in line and "dropped" not in line for line in lines[1:])
+        self._kept = any("dropped" not in line for line in settled)
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +63,10 @@ class GeneratedGames:
         self._journal.close()
 
     def add(self, game: Ended) -> None:
-        """Keep a game, for good when this returns. Raises DataError on a full disk."""
+        """Keep a game, for good when this returns, unless it is to be played again. Raises DataError
+        on a full disk."""
+        if not is_settled(game):
+            return
         line: dict[str, Any] = {"number": number_of(game)}
         if isinstance(game, Dropped):
             line["dropped"] = game.reason
@@ -76,7 +81,7 @@ class GeneratedGames:
 
     def games(self) -> Iterator[Ended]:
         """What has ended so far, in the order of numbers."""
-        said = (line for line in read_journal(self.path) if "number" in line)
+        said = (line for line in read_journal(self.path) if _is_settled(line))
         for line in sorted(said, key=lambda line: int(line["number"])):
             if "dropped" in line:
                 yield Dropped(line["number"], line["dropped"])
@@ -102,3 +107,10 @@ class GeneratedGames:
         self._journal.close()
         with contextlib.suppress(OSError):
             self.path.unlink()
+
+
+def _is_settled(line: dict[str, Any]) -> bool:
+    """Whether a line tells of a game that is not played again."""
+    if "number" not in line:
+        return False
+    return "dropped" not in line or is_settled(Dropped(line["number"], line["dropped"]))

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy_engine import SHORT, ToyEngine, generator, played
 
 from variant_ai.core.arena.generate import (
     MAX_FAILURES,
+    MAX_UNWANTED,
     Dropped,
     Ended,
     GameGenerator,
@@ -138,6 +140,29 @@ def test_failures_between_good_games_are_forgiven(one_rules: Rules) -> None:
     assert len(dropped) > MAX_FAILURES
 
 
+@pytest.mark.parametrize(
+    ("reason", "times"), [("engine Toy died", MAX_FAILURES), ("blunder", MAX_UNWANTED)]
+)
+def test_what_an_earlier_run_dropped_does_not_count(
+    one_rules: Rules, reason: str, times: int
+) -> None:
+    """The engine that plays now may be a repaired one."""
+    made = generator(one_rules, SHORT)
+    results = list(made.games({number: Dropped(number, reason) for number in range(times)}))
+    assert [game.number for game in results if isinstance(game, GameRecord)] == [
+        times + 1 + k for k in range(SHORT.games)
+    ]
+
+
+def test_games_of_an_earlier_run_do_not_hide_a_failing_engine(one_rules: Rules) -> None:
+    good, _ = played(generator(one_rules, replace(SHORT, games=2 * MAX_FAILURES)))
+    done = {number_of(game): game for game in good[::2]}
+    seen: list[Ended] = []
+    with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row"):
+        seen.extend(generator(one_rules, replace(SHORT, games=100), "fails").games(done))
+    assert len(seen) == 2 * MAX_FAILURES
+
+
 def test_stop_ends_the_games_under_way(one_rules: Rules) -> None:
     made = generator(one_rules, SHORT)
     made.stop()
@@ -230,7 +255,7 @@ def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_pa
     with GeneratedGames(store, one_rules.spec.variant, said) as journal:
         for record in (whole[2], whole[0]):
             journal.add(record)
-        journal.add(Dropped(7, "engine died"))
+        journal.add(Dropped(7, "blunder"))
     with journal_path(store).open("ab") as torn:
         torn.write(b'{"number": 3, "mov')
     with pytest.raises(DataError, match="another command"):
@@ -242,9 +267,21 @@ def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_pa
         assert list(generator(one_rules, settings).games(done, journal.add)) == whole
         after = list(journal.unlike())
         assert [game for game in after if isinstance(game, GameRecord)] == whole
-        assert Dropped(7, "engine died") in after
+        assert Dropped(7, "blunder") in after
         journal.remove()
     assert not journal_path(store).exists()
+
+
+def test_a_game_that_the_engine_failed_in_is_played_again(one_rules: Rules, tmp_path: Path) -> None:
+    whole, _ = played(generator(one_rules, SHORT))
+    store, settings = tmp_path / "g.store", dict[str, Any]()
+    for wrong, numbers in (("fails", {0, 3, 4}), ("", {0, 1, 2, 3, 4})):
+        with GeneratedGames(store, one_rules.spec.variant, settings) as journal:
+            done = {number_of(game): game for game in journal.games()}
+            list(generator(one_rules, SHORT, wrong, at=(2, 3)).games(done, journal.add))
+            assert journal.done == numbers
+    with GeneratedGames(store, one_rules.spec.variant, settings) as journal:
+        assert list(journal.games())[: SHORT.games] == whole
 
 
 # --- a real engine -------------------------------------------------------------------------------

@@ -90,6 +90,24 @@ def test_an_engine_given_up_leaves_the_finished_games(tmp_path: Path) -> None:
     assert len(Store(store)) == 2
 
 
+def test_a_repaired_engine_goes_on(tmp_path: Path) -> None:
+    """With the games that it failed in."""
+    store, counter = tmp_path / "games.store", tmp_path / "counter"
+    words = ("--games", "4", "--json")
+    command = engine("dies-from", "3", str(counter))
+    assert generate(store, *words, command=command).exit_code == 1
+    again = generate(store, *words, command=command)  # which dies still
+    assert again.exit_code == 1 and "going on after 2 games" in again.stderr
+    counter.write_text("-1000")
+    repaired = told(generate(store, *words, command=command))
+    assert (repaired["games"], repaired["dropped"]) == (4, {})
+    other = tmp_path / "other.store"
+    told(generate(other, *words))
+    one, two = Store(store), Store(other)
+    assert [one.game(i).moves for i in range(4)] == [two.game(i).moves for i in range(4)]
+    assert not (tmp_path / "games.store.journal").exists()
+
+
 def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
     result = generate(tmp_path / "games.store", command=engine("dies"))
     assert result.exit_code == 1
