@@ -23,6 +23,7 @@ from variant_ai.core.search.nodes import (
     CLOSES,
     DRAWN,
     LOST,
+    MOST_VISITS,
     REPEATS,
     UNPROVEN,
     WON,
@@ -76,7 +77,7 @@ def recompute(g: Arrays, s: Record, node: Number) -> None:
             longest = max(longest, np.int64(g.nodes[child]["distance"]) + 1)
         else:
             drawn = True
-    record["visits"] = visits
+    record["visits"] = min(visits, np.int64(MOST_VISITS))
     if s[0]["backup"] == CATCH_UP:
         record["q"] = total / visits
     if s[0]["solver"]:
@@ -122,7 +123,8 @@ def back_up(
         record = g.nodes[node]
         slot = np.int64(record["slots"]) + np.int64(path[row, 1, d])
         edge = g.slots[slot]
-        edge["visits"] += 1
+        if edge["visits"] < MOST_VISITS:
+            edge["visits"] += 1
         if flown:
             edge["flight"] -= 1
             record["flight"] -= 1

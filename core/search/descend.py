@@ -34,6 +34,7 @@ from variant_ai.core.search.nodes import (
     LOST,
     MARKING,
     MATES,
+    MOST_VISITS,
     OPEN,
     REPEATS,
     SHARED,
@@ -256,6 +257,8 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
         return False
     g.nodes[node]["flags"] |= CLOSES
     repeat = g.repeats[entry]
+    if repeat["visits"] == MOST_VISITS:
+        return True
     repeat["visits"] += 1
     if value == 0:
         repeat["draws"] += 1.0

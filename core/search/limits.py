@@ -7,13 +7,16 @@ from numbers import Real
 
 from variant_ai.specs.errors import SettingError
 
+MOST = 1 << 62
+"""More visits than a search makes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Each limit is None where there is none; the first one met stops the search.
 
     Without any limit at all a search goes on until it is told to stop, its tree is solved, or its
-    memory is full. Raises SettingError for a negative limit.
+    memory or its counts are full. Raises SettingError for a negative limit.
     """
 
     simulations: int | None = None
@@ -42,6 +45,15 @@ class Limits:
         """The smaller of `simulations` and `nodes`."""
         given = [n for n in (self.simulations, self.nodes) if n is not None]
         return min(given, default=None)
+
+    def left(self, visits: int, evaluations: int) -> tuple[int, int]:
+        """Visits and evaluations that are not made yet, of a search that has made so many."""
+        most = None if self.infinite else self.visits
+        asked = None if self.infinite else self.evaluations
+        return (
+            MOST if most is None else most - visits,
+            MOST if asked is None else asked - evaluations,
+        )
 
     @property
     def is_bounded(self) -> bool:

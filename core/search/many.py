@@ -25,7 +25,6 @@ from variant_ai.core.search.lines import make_report
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline
 from variant_ai.core.search.report import Report
-from variant_ai.core.search.search import MOST
 from variant_ai.core.search.tree import Tree
 from variant_ai.core.search.trees import new_tree, rules_for
 from variant_ai.specs.schema import VariantSpec
@@ -136,12 +135,8 @@ class Grove:
         return [self._report(plant, begun) for plant in self._plants]
 
     def _left(self, plant: _Plant, limits: Limits) -> int:
-        left = MOST
-        if limits.visits is not None:
-            left = limits.visits - plant.tree.counter("visits")
-        if limits.evaluations is not None:
-            left = min(left, limits.evaluations - plant.tree.counter("evaluations"))
-        return left - plant.flying
+        made = plant.tree.counter("visits"), plant.tree.counter("evaluations")
+        return min(limits.left(*made)) - plant.flying
 
     def _send(self, limits: Limits, begun: float) -> bool:
         """Gather a batch from the trees in turn, and give it away; False if there was nothing."""
@@ -202,6 +197,8 @@ class Grove:
         """See whether a tree has met its limit."""
         if plant.tree.solved:
             plant.ended = "solved"
+        elif plant.tree.counts_are_full:
+            plant.ended = "counts"
         elif plant.flying == 0 and self._left(plant, limits) <= 0:
             by_visits = limits.visits is not None and plant.tree.counter("visits") >= limits.visits
             plant.ended = "simulations" if by_visits else "evaluations"

@@ -98,6 +98,8 @@ WINS = 4
 """Slot flag: the game is over at the child, and won for the side that moves along the edge."""
 ASKS = SHARED | REPEATS
 """Slot flags with either of which the child itself has to be asked."""
+MOST_VISITS = (1 << 31) - 1
+"""Greatest count of visits of a node, a slot or a repeat; what comes after it is not counted."""
 REPEAT = np.dtype(
     [
         ("visits", "i4"),  # visits of the edge that closed a repetition

@@ -89,7 +89,7 @@ class Report:
     """Share of the memory in use, per mille."""
     stopped_by: str = ""
     """Why it ended: `simulations`, `evaluations`, `movetime`, `depth`, `mate`, `stop`, `solved`,
-    `memory`, `one move`, `game over`, `raw network`; empty while it runs."""
+    `memory`, `counts`, `one move`, `game over`, `raw network`; empty while it runs."""
 
     @property
     def known_lines(self) -> tuple[Line, ...]:

@@ -34,7 +34,6 @@ from variant_ai.core.search.trees import Narrowed, new_tree, rules_for
 from variant_ai.specs.errors import DataError, MoveError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
 
-MOST = 1 << 62
 SLICE_SECONDS = 0.004
 """How long the tree thread may hold the tree without looking up."""
 
@@ -277,6 +276,7 @@ class Search:
         else:
             step = self._step()
         next_report = self._begun + interval
+        tree = self.tree
         reason = ""
         finished = ""
         try:
@@ -284,9 +284,10 @@ class Search:
                 reason = self._limit(limits, deadline) or finished
                 if reason:
                     break
-                finished = step(*self._left(limits), deadline)
+                made = tree.counter("visits"), tree.counter("evaluations")
+                finished = step(*limits.left(*made), deadline)
                 with self._lock:
-                    self.tree.reclaim()
+                    tree.reclaim()
                 if on_report is not None and time.perf_counter() >= next_report:
                     on_report(self.report(multipv))
                     next_report = time.perf_counter() + interval
@@ -311,16 +312,6 @@ class Search:
             with self._lock:
                 found.plant()
 
-    def _left(self, limits: Limits) -> tuple[int, int]:
-        """Visits and evaluations that are not made yet."""
-        visits = evaluations = MOST
-        if not limits.infinite:
-            if limits.visits is not None:
-                visits = limits.visits - self.tree.counter("visits")
-            if limits.evaluations is not None:
-                evaluations = limits.evaluations - self.tree.counter("evaluations")
-        return visits, evaluations
-
     def _limit(self, limits: Limits, deadline: float | None) -> str:
         """The limit that has been met, or an empty string."""
         tree = self.tree
@@ -328,6 +319,8 @@ class Search:
             return "stop"
         if tree.solved:
             return "solved"
+        if tree.counts_are_full:
+            return "counts"
         if limits.infinite:
             return ""
         if limits.visits is not None and tree.counter("visits") >= limits.visits:

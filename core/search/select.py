@@ -78,7 +78,7 @@ def select_edge(
     virtual = settings["virtual"]
     total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["flight"])
     whole = np.int64(total)
-    if whole < TABLED and whole == total:
+    if 0 <= whole < TABLED and whole == total:
         explore = settings["explore"][whole]
         divisor = settings["divisor"][whole]
     else:

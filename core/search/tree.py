@@ -31,6 +31,7 @@ from variant_ai.core.search.nodes import (
     LOST,
     MARKING,
     MATES,
+    MOST_VISITS,
     OPEN,
     SORTED,
     SWEEPING,
@@ -53,6 +54,8 @@ from variant_ai.core.search.shortest import Gardener
 from variant_ai.core.search.table import find, grown, insert, node_key
 from variant_ai.specs.errors import DataError
 
+FULL_COUNT = MOST_VISITS - (1 << 20)
+"""Visits of the root at which a search ends: below the greatest count by more than one slice makes."""
 ASKED_AT_ONCE = 4
 """Chases judged before the caller may see to other things, at about 5 ms each."""
 _NOTHING = np.zeros(0, np.float32)
@@ -296,6 +299,11 @@ class Tree:
     def visits_at_root(self) -> int:
         """0 until it has been evaluated."""
         return int(self.arrays.nodes[self.root]["visits"])
+
+    @property
+    def counts_are_full(self) -> bool:
+        """Whether more visits could not be counted."""
+        return self.visits_at_root() >= FULL_COUNT
 
     def begin(self) -> None:
         """Start the counts of a search."""
