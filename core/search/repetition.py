@@ -11,6 +11,8 @@ behind it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,9 @@ from variant_ai.core.rules.play import is_in_check
 from variant_ai.core.search.nodes import UNKNOWN
 from variant_ai.core.search.settings import IDLE_DRAW, IDLE_FIRST_LOSES
 from variant_ai.core.search.table import READS_PLY, mixed
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.game import Game
 
 NO_CYCLE = -1
 
@@ -41,6 +46,19 @@ def past_of(keys: NDArray[np.uint64]) -> NDArray[np.void]:
     past = np.empty(size, PAST)
     past["key"], past["times"], past["last"] = np.array(held, np.uint64), times, last
     return past
+
+
+def earlier(game: Game) -> list[int]:
+    """Keys of the positions before a game's last one that may come again, in their order: where there
+    are no hands, what a capture took does not come back."""
+    has_hands = game.rules.spec.hands is not None
+    pieces = np.count_nonzero(game.position["board"])
+    keys: list[int] = []
+    for position in reversed(game.positions[:-1]):
+        if not has_hands and np.count_nonzero(position["board"]) != pieces:
+            break
+        keys.append(int(position["key"][0]))
+    return keys[::-1]
 
 
 @borrowing

@@ -47,7 +47,7 @@ from variant_ai.core.search.nodes import (
 )
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.priors import EXPANDER, decode_priors
-from variant_ai.core.search.repetition import past_of
+from variant_ai.core.search.repetition import earlier, past_of
 from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.settings import compile_settings
 from variant_ai.core.search.shortest import Gardener
@@ -78,6 +78,8 @@ class Tree:
         self._moves: list[int] = []
         """Of the game when it was set: its owner may play on it."""
         self._start: Position | None = None
+        self._earlier: list[int] = []
+        """Keys of its positions that may come again."""
         self._chases = Chases(rules)
         self.trail = self._new_trail(None)
         """Of the present game and search; replaced by `set_game` and `prepare_root`."""
@@ -124,6 +126,7 @@ class Tree:
             self._chases.forget()
         self.game = game
         self._moves, self._start = list(game.moves), game.positions[0].copy()
+        self._earlier = earlier(game)
         self.trail = self._new_trail(game)
         if not kept:
             self._plant()
@@ -187,15 +190,18 @@ class Tree:
         self.arrays.state[0]["root"] = node
 
     def _go_on(self, game: Game) -> bool:
-        """Make the node of the game's last position the root, if there is one."""
-        assert self.game is not None
+        """Make the node of the game's last position the root, if there is one, and its graph was
+        searched with the same past: values and proofs hold where the same lines repeat."""
+        continues = self._continues(game)
+        if not continues and earlier(game) != self._earlier:
+            return False
         key = self._key(game.position)
         g = self.arrays
         if self.settings[0]["transpositions"]:
             self._finish_sweep()
             node = int(find(g, key))
         else:
-            node = self._walk_to(game)
+            node = self._walk_to(game) if continues else 0
         if node == 0 or g.nodes[node]["key"] != key:
             return False
         if int(g.nodes[node]["count"]) == 0:  # an end that the game does not see
@@ -205,17 +211,19 @@ class Tree:
             share(g, np.int64(node))  # its parents are about to go
             self._take_root(node)
             begin_reclaim(g)
-            self._check_proof(game)
+        self._check_proof(game)
         return True
 
-    def _walk_to(self, game: Game) -> int:
-        """Without a table: follow the moves played since, onto another game or onto the same one."""
+    def _continues(self, game: Game) -> bool:
+        """Whether the game is the present one, played on or as it is."""
         assert self._start is not None
-        played = len(self._moves)
-        if game.moves[:played] != self._moves or not np.array_equal(game.positions[0], self._start):
-            return 0
+        same = game.moves[: len(self._moves)] == self._moves
+        return same and np.array_equal(game.positions[0], self._start)
+
+    def _walk_to(self, game: Game) -> int:
+        """Without a table: follow the moves that were played since."""
         node = self.root
-        for move in game.moves[played:]:
+        for move in game.moves[len(self._moves) :]:
             edges = self.edges(node)
             places = np.flatnonzero(edges.moves == move)
             node = int(edges.children[places[0]]) if len(places) else 0

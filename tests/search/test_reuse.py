@@ -135,6 +135,99 @@ def test_the_same_position_with_another_ply_is_another(make_search: MakeSearch) 
     assert search.tree.counter("node_count") == 1
 
 
+HUNTED = "4k4/1R7/R8/9/9/4P4/9/9/9/4K4 b - - 0 1"
+"""Two rooks hunt a king, and have let it come back twice already after these moves."""
+TWICE = "e10d10 b9b7 d10e10 b7b9 e10d10 b9b7 d10e10"
+
+
+@pytest.mark.parametrize("transpositions", [True, False])
+def test_a_proof_does_not_outlive_its_history(
+    make_search: MakeSearch, transpositions: bool
+) -> None:
+    """The same position, where the first move of the mate that was proven now draws."""
+    search = make_search("xiangqi", transpositions=transpositions)
+    game = Game.from_uci(search.rules, HUNTED, TWICE.split())
+    search.set_game(Game(search.rules, game.fen()))
+    mate = search.run(Limits(simulations=5000)).best
+    game.push(mate)
+    outcome = game.outcome()
+    assert outcome is not None and outcome.reason == "repetition"
+    game.pop()
+    search.set_game(game)
+    assert not search.tree.solved
+    report = search.run(Limits(simulations=5000))
+    assert report.best != mate
+    drawn = [line for line in search.report(100).lines if line.move == mate]
+    assert [line.mate for line in drawn] == [None]
+
+
+OPENING = "e2e4 d7d5 e4d5 d8d5 b1c3 d5a5"
+
+
+def game_of(search: Search, moves: str, begun_at: int) -> Game:
+    """The position behind the moves, with the history since a ply."""
+    played = moves.split()
+    fen = Game.from_uci(search.rules, None, played[:begun_at]).fen()
+    return Game.from_uci(search.rules, fen, played[begun_at:])
+
+
+@pytest.mark.parametrize(
+    ("variant", "before", "after", "kept"),
+    [
+        ("chess", 0, 0, True),
+        ("chess", 6, 6, True),
+        ("chess", 0, 4, True),  # all since the capture
+        ("chess", 4, 0, True),
+        ("chess", 0, 6, False),
+        ("chess", 6, 0, False),
+        ("chess", 0, 5, False),
+        ("crazyhouse", 0, 0, True),
+        ("crazyhouse", 0, 4, False),  # what was taken may come back
+    ],
+)
+def test_the_same_position_with_another_past_is_another(
+    make_search: MakeSearch, variant: str, before: int, after: int, kept: bool
+) -> None:
+    search = make_search(variant)
+    search.set_game(game_of(search, OPENING, before))
+    search.run(Limits(simulations=200))
+    search.set_game(game_of(search, OPENING, after))
+    assert (search.tree.visits_at_root() > 0) == kept
+
+
+@pytest.mark.parametrize("begun_at", [0, 4, 6])
+def test_a_game_is_told_anew_with_every_move(make_search: MakeSearch, begun_at: int) -> None:
+    """As clients do; some of them tell positions alone."""
+    search = make_search("chess")
+    search.set_game(game_of(search, OPENING, begun_at))
+    report = search.run(Limits(simulations=2000))
+    game = game_of(search, OPENING, begun_at)
+    for move in report.lines[0].pv[:2]:
+        game.push(move)
+    search.set_game(game)
+    assert search.tree.visits_at_root() > 0
+
+
+def test_positions_alone_go_on(make_search: MakeSearch) -> None:
+    """Some clients tell no moves."""
+    search = make_search("chess")
+    game = game_of(search, OPENING, 6)
+    search.set_game(game)
+    for move in search.run(Limits(simulations=2000)).lines[0].pv[:2]:
+        game.push(move)
+    search.set_game(Game(search.rules, game.fen()))
+    assert search.tree.visits_at_root() > 0
+
+
+def test_a_move_taken_back_begins_anew(make_search: MakeSearch) -> None:
+    """The graph knows of repetitions with a position that has not occurred any more."""
+    search = make_search("xiangqi")
+    for moves in ("h3e3 h10g8 e3h3", "h3e3 h10g8"):
+        search.set_game(Game.from_uci(search.rules, None, moves.split()))
+        search.run(Limits(simulations=300))
+        assert search.tree.visits_at_root() == 300
+
+
 def test_reuse_can_be_turned_off(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", reuse_tree=False)
     report = search.run(Limits(simulations=500))
