@@ -100,6 +100,8 @@ ASKS = SHARED | REPEATS
 """Slot flags with either of which the child itself has to be asked."""
 MOST_VISITS = (1 << 31) - 1
 """Greatest count of visits of a node, a slot or a repeat; what comes after it is not counted."""
+MOST_CELLS = (1 << 29) - 2
+"""A slot's number is that of its cell times four, and must fit into 31 bits."""
 REPEAT = np.dtype(
     [
         ("visits", "i4"),  # visits of the edge that closed a repetition
@@ -190,9 +192,14 @@ SMALLEST = 16
 """Nodes for which there is always room, however little memory was asked for."""
 
 
+def cells_of(memory: int) -> int:
+    """How many cells so many bytes are: of more than 34 GB no more than have a number."""
+    return min((memory - memory // TABLE_SHARE) // (CELL + 2), MOST_CELLS)
+
+
 def new_arrays(memory: int, keeps_values: bool) -> Arrays:
     """An empty graph of at most `memory` bytes; `keeps_values` for back-ups with edge values."""
-    cells = (memory - memory // TABLE_SHARE) // (CELL + 2)
+    cells = cells_of(memory)
     room = max(cells, SMALLEST * 256) + 1
     arena = np.empty(room * CELL + CELL, np.uint8)
     skip = -arena.ctypes.data % CELL  # cells are cache lines

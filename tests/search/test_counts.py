@@ -18,7 +18,7 @@ from variant_ai.core.search.backup import back_up
 from variant_ai.core.search.descend import visit_cycle
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.many import Grove
-from variant_ai.core.search.nodes import MOST_VISITS, REPEATS
+from variant_ai.core.search.nodes import CELL, MOST_VISITS, NODE, REPEATS, cells_of
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree import FULL_COUNT, Tree
@@ -120,3 +120,10 @@ def test_full_counts_end_one_tree_of_several(rules_of: Callable[[str], Rules]) -
         visit(tree, tree.root, FULL_COUNT)
         reports = grove.run(Limits(simulations=200))
     assert [report.stopped_by for report in reports] == ["counts", "simulations"]
+
+
+def test_slots_have_a_number_however_much_memory_there_is() -> None:
+    cells = cells_of(1 << 40)
+    assert 4 * cells + 3 <= np.iinfo(NODE["slots"]).max
+    assert cells * CELL > 31 << 30
+    assert cells_of(1 << 30) < (1 << 30) // CELL
