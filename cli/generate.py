@@ -352,7 +352,7 @@ def _program(
 def _net(
     text: str, rules: Rules, kept_moves: int | None, hash_mb: int | None, options: tuple[str, ...]
 ) -> _Player:
-    from variant_ai.cli.players import NO_NET, make_search, net_digest, net_rules
+    from variant_ai.cli.players import NO_NET, make_search, net_digest
     from variant_ai.core.arena.player_spec import parse_player
     from variant_ai.core.arena.self_play import KEPT_MOVES, NetSelfPlayer
 
@@ -370,10 +370,8 @@ def _net(
     if spec.net != NO_NET and not Path(spec.net).is_file():
         raise click.BadParameter(f"there is no net {spec.net}", param_hint="--engine")
 
-    own = net_rules(spec, rules)
-
     def made() -> SelfPlayer:
-        return NetSelfPlayer(lambda: make_search(spec, own), spec.label, kept)
+        return NetSelfPlayer(lambda: make_search(spec, rules), spec.label, kept)
 
     return _Player(made, {"command": [text], "net": net_digest(spec.net), "visits": kept})
 

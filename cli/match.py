@@ -138,9 +138,6 @@ def command(
         player.model_copy(
             update={
                 "net": str(beside(player.net, folder)) if player.net else "",
-                "variant": str(beside(player.variant, folder))
-                if player.net and player.variant
-                else player.variant,
                 "ponder": player.ponder or settings.ponder,
             }
         )

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.openings import Opening
     from variant_ai.core.arena.player import Player
     from variant_ai.core.arena.player_spec import PlayerSpec
-    from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
 
 
@@ -32,8 +31,7 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
     if spec.random:
         return RandomPlayer(spec.label, seed)
     if spec.net:
-        own = net_rules(spec, rules)
-        return NetPlayer(lambda: make_search(spec, own), spec.label, net_digest(spec.net))
+        return NetPlayer(lambda: make_search(spec, rules), spec.label, net_digest(spec.net))
     return external_player(
         rules,
         spec.protocol,
@@ -62,28 +60,8 @@ def net_digest(net: str) -> str:
     return hashlib.blake2b(b"".join(found), digest_size=8).hexdigest() if found else ""
 
 
-def net_rules(spec: PlayerSpec, rules: Rules) -> Rules:
-    """Those that a net searches by: of the spec it was trained with, where that is said to be
-    another one. Raises SettingError where it is another game."""
-    from variant_ai.plugins import registry
-    from variant_ai.specs import rules_hash
-    from variant_ai.specs.errors import SettingError
-
-    if spec.variant is None:
-        return rules
-    own = registry().variant(spec.variant)
-    if rules_hash(own) != rules_hash(rules.spec):
-        raise SettingError(
-            f"player {spec.label!r}: variant={spec.variant} plays by other rules than "
-            f"{rules.spec.variant}; a net may have a spec of its own where only planes, policy and "
-            "settings differ"
-        )
-    return registry().rules(own)
-
-
 def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
-    """A search with the player's network and settings, by the rules that `net_rules` tells. Games
-    may come under those of another spec of the same rules."""
+    """A search with the player's network and settings."""
     from variant_ai.core.search.params import SearchParams
     from variant_ai.core.search.search import Search
     from variant_ai.plugins import registry
@@ -96,14 +74,7 @@ def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
         batch=params.batch_size,
         threads=spec.threads,
     )
-
-    class OwnPlanes(Search):
-        """Sees each game as its own spec remembers it."""
-
-        def set_game(self, game: Game) -> None:
-            super().set_game(game if game.rules is rules else game.copy(rules))
-
-    return OwnPlanes(rules.spec, evaluator, params, rules=rules)
+    return Search(rules.spec, evaluator, params, rules=rules)
 
 
 def load_openings(

@@ -61,11 +61,7 @@ class PlayerSpec(Limits):
     protocol: Literal["uci", "ucci", "cyclone", "xboard"] = "uci"
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
     lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
-    variant: str | None = Field(
-        default=None,
-        description="the program's name of the variant; of a net, the spec it was trained with, "
-        "where that has other planes or another policy",
-    )
+    variant: str | None = Field(default=None, description="the program's name of the variant")
     ranks: Literal[0, 1] | None = Field(
         default=None, description="number of the first rank; left out, the protocol's way"
     )

@@ -372,13 +372,15 @@ class Player:
 
     def static_info(self) -> Info:
         """The net's word on the position, without a search."""
-        from variant_ai.core.encoding import Encoder
         from variant_ai.core.search.report import centipawns
+        from variant_ai.core.search.trees import remembered, sight_of
 
         self._searching().settle()
         assert self._evaluator is not None
-        game = self.table().game
-        value = self._evaluator.evaluate(Encoder(self.spec()).planes(game.position)).value[0]
+        table = self.table()
+        encoder, rules = sight_of(self._evaluator, self.spec(), table.rules)
+        position = remembered(table.game, rules).position
+        value = self._evaluator.evaluate(encoder.planes(position)).value[0]
         return Info(depth=0, cp=centipawns(float(value)))
 
     def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:

@@ -110,7 +110,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
             if request.precision != "fp16" or not by_torch:
                 raise
     if file is not None:
-        file.info.require(request.spec)
+        file.info.require(file.info.own_spec(request.spec))
         if checkpoint is not None and file.metadata.get("steps") not in (None, checkpoint[1]):
             # The run went on after its export: the checkpoint is what it has come to.
             file = None

@@ -103,8 +103,11 @@ def make_evaluator(
         plugins: makers that plugins add, by name (`registry().evaluators`).
         builders: of the nets of checkpoints (`registry().builders()`).
 
+    A net may have been trained with other planes or another policy than the spec's: its `info` has
+    the spec to show it positions by (`ModelInfo.own_spec`), as searches do.
+
     Raises UnknownNameError (evaluator, device, precision), DataError (the model is missing,
-    damaged, or for another variant, spec or encoder), VariantAIError (a package is not installed).
+    damaged, or for another variant, other rules or another encoder), VariantAIError (a package is not installed).
     """
     if batch < 1 or (threads is not None and threads < 1):
         raise VariantAIError(f"batch {batch} and threads {threads}: both are at least 1")
@@ -158,7 +161,7 @@ def make_onnx(request: EvaluatorRequest) -> Evaluator:
     file = find_model_file(_file_only(model, "onnx"), wanted)
     return OnnxEvaluator(
         file.path,
-        request.spec,
+        file.info.own_spec(request.spec),
         device=request.device,
         threads=request.threads,
         spin=request.spin,
@@ -182,7 +185,7 @@ def make_openvino(request: EvaluatorRequest) -> Evaluator:
     file = find_model_file(model, request.precision)
     return OpenVinoEvaluator(
         file.path,
-        request.spec,
+        file.info.own_spec(request.spec),
         precision=request.precision,
         threads=request.threads,
         batch=request.batch,
@@ -197,11 +200,17 @@ def make_torch(request: EvaluatorRequest) -> Evaluator:
             f"evaluator 'torch' runs checkpoints and run directories; {model} is an ONNX file: "
             "take the evaluator onnx or openvino"
         )
-    from variant_ai.core.inference.torch import TorchEvaluator
+    from variant_ai.core.inference.torch import (
+        TorchEvaluator,
+        find_checkpoint_folder,
+        read_checkpoint_info,
+    )
 
+    folder = find_checkpoint_folder(model)
+    info, _ = read_checkpoint_info(folder)
     return TorchEvaluator.load(
-        model,
-        request.spec,
+        folder,
+        info.own_spec(request.spec),
         device=request.device,
         precision=request.precision,
         threads=request.threads,

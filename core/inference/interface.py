@@ -5,6 +5,7 @@ Symbols: B batch, C input planes, H ranks, W files, A actions.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.specs import VariantSpec, encoding_hash
+from variant_ai.specs import VariantSpec, encoding_hash, rules_hash
 from variant_ai.specs.errors import DataError
 
 REQUIRED_OUTPUTS = ("value", "policy")
@@ -50,11 +51,27 @@ class ModelInfo:
     """Numbers the file computes with: fp32, fp16 or int8."""
     encoder_version: str = ""
     """Of the encoder the net was trained with; empty where the file does not say."""
+    spec: str = ""
+    """JSON of the spec the net was trained with; empty where the file does not say."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, str], source: str) -> ModelInfo:
         known = {name: metadata[name] for name in cls.__dataclass_fields__ if name in metadata}
         return cls(**{**known, "source": source})
+
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        """The spec to show the net positions of `spec` by: its own, where that has the same rules
+        and other planes or another policy, else the one given."""
+        if (
+            not self.spec
+            or self.variant != spec.variant
+            or self.encoding_hash == encoding_hash(spec)
+        ):
+            return spec
+        own = _read_spec(self.spec)
+        if own is None or encoding_hash(own) != self.encoding_hash:
+            return spec
+        return own if rules_hash(own) == rules_hash(spec) else spec
 
     def require(self, spec: VariantSpec) -> None:
         """Raises DataError where the model was made for another variant or another encoding."""
@@ -132,6 +149,15 @@ class Evaluator(ABC):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@functools.lru_cache(maxsize=16)
+def _read_spec(text: str) -> VariantSpec | None:
+    """None where this program cannot read the spec."""
+    try:
+        return VariantSpec.model_validate_json(text)
+    except ValueError:
+        return None
 
 
 def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluation:

@@ -177,6 +177,7 @@ def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
         said = json.loads(path.read_text(encoding="utf-8"))
         config = NetConfig.model_validate(said["net"])
         texts = {name: str(said[name]) for name in ("variant", "encoding_hash")}
+        texts["spec"] = json.dumps(said["spec"]) if "spec" in said else ""
     except FileNotFoundError:
         raise DataError(f"{path} is not there") from None
     except (ValueError, KeyError, TypeError, ValidationError) as error:

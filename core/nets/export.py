@@ -133,7 +133,9 @@ def write_metadata(model: onnx.ModelProto, metadata: Mapping[str, Any]) -> None:
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
     for key, value in {"format": FORMAT_VERSION, **metadata}.items():
-        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        text = (
+            value if isinstance(value, str) else json.dumps(value)
+        )  # in its order, which in a spec is meaning
         model.metadata_props.add(key=METADATA_PREFIX + key, value=text)
 
 

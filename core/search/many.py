@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -26,7 +25,7 @@ from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.tree import Tree
-from variant_ai.core.search.trees import new_tree, rules_for
+from variant_ai.core.search.trees import new_tree, remembered, sight_of
 from variant_ai.specs.schema import VariantSpec
 
 
@@ -72,15 +71,14 @@ class Grove:
         Raises DataError where the evaluator is of another shape than the spec's planes.
         """
         params = params or SearchParams.of(spec)
-        rules = rules or rules_for(spec)
-        self.encoder = Encoder(spec, "flat" if evaluator.info.head == "flat" else "map")
+        self.encoder, rules = sight_of(evaluator, spec, rules)
         check_shape(self.encoder, evaluator)
         share = max(1, params.memory_mb // max(1, len(games)))
         self.params = params.replace(memory_mb=share)
         self._uniform = evaluator.is_uniform
         self._plants = [_Plant(new_tree(self.encoder, rules, self.params)) for _ in games]
         for plant, game in zip(self._plants, games, strict=True):
-            plant.tree.set_game(game)
+            plant.tree.set_game(remembered(game, rules))
             plant.allowed = plant.tree.worth_searching()
         self._free = deque(self._new_batch() for _ in range(3))
         self._flights: deque[_SharedFlight] = deque()

@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -30,7 +29,7 @@ from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.pipeline import Job, Pipeline, streams
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.shortest import PATIENT, POSITIONS
-from variant_ai.core.search.trees import Narrowed, new_tree, rules_for
+from variant_ai.core.search.trees import Narrowed, new_tree, remembered, sight_of
 from variant_ai.specs.errors import DataError, MoveError, VariantAIError
 from variant_ai.specs.schema import VariantSpec
 
@@ -74,8 +73,7 @@ class Search:
         first = evaluators[0]
         self.batch_rows = -(-self.params.batch_size // parts)
         """Leaves of one batch."""
-        self.rules = rules or rules_for(spec)
-        self.encoder = Encoder(spec, "flat" if first.info.head == "flat" else "map")
+        self.encoder, self.rules = sight_of(first, spec, rules)
         for each in evaluators:
             check_shape(self.encoder, each)
         self.evaluators = evaluators
@@ -111,7 +109,7 @@ class Search:
     def set_game(self, game: Game) -> None:
         """Search from the game's last position. What is known of it from before is kept."""
         with self._lock:
-            self.tree.set_game(game)
+            self.tree.set_game(remembered(game, self.rules))
             self._fresh = True
 
     def advance(self, move: int) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.tree import Tree
+from variant_ai.specs.planes import moves_seen
 from variant_ai.specs.schema import VariantSpec
 
 
@@ -16,6 +19,23 @@ def rules_for(spec: VariantSpec) -> Rules:
     from variant_ai.core.rules import make_rules
 
     return make_rules(spec)
+
+
+def sight_of(
+    evaluator: Evaluator, spec: VariantSpec, rules: Rules | None = None
+) -> tuple[Encoder, Rules]:
+    """How positions of a spec are shown to a net, and the rules under which they remember what it is
+    shown: a net may have planes of its own (`ModelInfo.own_spec`)."""
+    own = evaluator.info.own_spec(spec)
+    encoder = Encoder(own, "flat" if evaluator.info.head == "flat" else "map")
+    return encoder, rules if rules is not None and own is spec else rules_for(own)
+
+
+def remembered(game: Game, rules: Rules) -> Game:
+    """The game, or a copy whose positions know as many of the last moves as the rules' spec shows."""
+    if moves_seen(game.rules.spec) >= moves_seen(rules.spec):
+        return game
+    return game.copy(rules)
 
 
 def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:

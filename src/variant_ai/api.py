@@ -373,13 +373,16 @@ class Engine:
         for each position, in one batch."""
         import numpy as np
 
+        from variant_ai.core.search.trees import remembered
+
         positions = _listed(positions)
         if not positions:
             return []
         for position in positions:
             self._require(position)
-        encoder = self.search.encoder
-        records = np.concatenate([position.game.position for position in positions])
+        encoder, rules = self.search.encoder, self.search.rules
+        games = [remembered(position.game, rules) for position in positions]
+        records = np.concatenate([game.position for game in games])
         self.search.settle()
         answer = self.evaluator.evaluate(encoder.planes(records))
         found = []

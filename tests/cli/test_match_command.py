@@ -12,16 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.players import make_search, net_digest, net_rules
+from variant_ai.cli.players import net_digest
 from variant_ai.core.arena.player import RandomPlayer, Reply
-from variant_ai.core.arena.player_spec import parse_player
 from variant_ai.core.arena.process import GAMES_FOLDERS
 from variant_ai.core.arena.time_control import Turn
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.position import last_move
-from variant_ai.core.search.limits import Limits
 from variant_ai.plugins import registry
-from variant_ai.specs import builtin_specs
 
 FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
 LINE = "h3e3 h10g8 h1g3 i10h10 i1h1 g7g6 c4c5 b10c8"
@@ -72,29 +68,6 @@ def test_games_that_repeat_others_are_told_and_count_once(tmp_path: Path) -> Non
     assert json.loads(done.stdout)["sprt"] == json.loads(pair.stdout)["sprt"]
     drawn = match(tmp_path / "r", "random;name=a", "random;name=b", "--games", "8")
     assert drawn.exit_code == 0 and "repeat" not in drawn.stderr
-
-
-def test_a_net_may_have_planes_of_its_own(tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    words = Path(builtin_specs()["xiangqi"]).read_text()
-    other.write_text(words.replace("  - colour\n", "  - last_moves: 2\n  - colour\n"))
-    plain = "net:-;evaluator=uniform;search.memory_mb=16"
-    done = match(tmp_path / "m", f"{plain};name=a", f"{plain};name=b;variant={other}")
-    assert done.exit_code == 0, done.stderr
-    described = parse_player(f"{plain};variant={other}")
-    rules = registry().rules(registry().variant("xiangqi"))
-    game = Game.from_uci(rules, None, ["h3e3", "h10g8", "h1g3"])
-    assert not game.position["last_moves"].any()
-    search = make_search(described, net_rules(described, rules))
-    try:
-        search.set_game(game)
-        seen = search.game.position["last_moves"]  # type: ignore[attr-defined]
-        assert seen[0, 0] == last_move(game.moves[-1]) and seen[0, 1] == last_move(game.moves[-2])
-        assert search.run(Limits(simulations=8)).best in game.legal_moves()
-    finally:
-        search.close()
-    done = match(tmp_path / "n", f"{plain};name=a", f"{plain};name=b;variant=minixiangqi")
-    assert done.exit_code == 1 and "plays by other rules than xiangqi" in done.stderr
 
 
 def test_openings_that_end_the_game_are_left_out(tmp_path: Path) -> None:
