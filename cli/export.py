@@ -20,6 +20,7 @@ from variant_ai.cli.common import (
     variant_option,
 )
 from variant_ai.cli.networks import calm_threads
+from variant_ai.cli.searching import spec_of_model
 
 if TYPE_CHECKING:
     from variant_ai.core.train.agreement import Sample
@@ -111,7 +112,7 @@ def command(
             if precision == "fp32":
                 fail(f"{model} is an ONNX file already; --precision fp16 or int8 makes another")
             source = model
-            spec = given or _spec_of(model)
+            spec = given or spec_of_model(model, None)
         else:
             source = output if precision == "fp32" else Path(folder) / "fp32.onnx"
             said, stores, spec = _from_checkpoint(model, source, given)
@@ -173,16 +174,6 @@ def _from_checkpoint(
         "difference": difference,
     }
     return report, stores, given or run_spec(config)
-
-
-def _spec_of(model: Path) -> VariantSpec:
-    """The spec an ONNX file was made for, as it is here."""
-    from variant_ai.core.inference.model_file import read_model_file
-
-    variant = read_model_file(model).info.variant
-    if not variant:
-        fail(f"{model} carries no metadata of variant-ai; it was not exported by it")
-    return load_variant(variant)
 
 
 def _reduce(

@@ -35,27 +35,32 @@ def fail_if_over(game: Game) -> None:
 
 
 def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
-    """The spec named, else the one a run carries, else the variant that an ONNX file names.
+    """The spec named, else the one a run carries, or an ONNX file, else the variant that it names.
 
     Raises UnknownNameError, DataError.
     """
+    from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
     from variant_ai.core.train.checkpoint import find_checkpoint, read_config
-    from variant_ai.core.train.models import ONNX_SUFFIX, model_variant
     from variant_ai.core.train.session import CONFIG, run_spec
-    from variant_ai.specs.errors import UnknownNameError
+    from variant_ai.specs.errors import DataError, UnknownNameError
 
     if variant is not None:
         return load_variant(variant)
     if model.suffix != ONNX_SUFFIX:
         return run_spec(find_checkpoint(model).config())
-    name = model_variant(model)
+    info = read_model_file(model).info
+    name = info.variant
+    if not name:
+        raise DataError(f"{model} does not say its variant; it was not exported by variant-ai")
     if (model.parent / CONFIG).is_file():
         config = read_config(model.parent / CONFIG)
         if config.variant == name:
             return run_spec(config)
     try:
-        return load_variant(name)
+        return info.own_spec(load_variant(name))
     except UnknownNameError:
+        if (carried := info.carried_spec) is not None:
+            return carried
         fail(
             f"{model} is a net for {name}, which is no variant of this installation; name its "
             "spec with -V FILE.yaml"

@@ -113,9 +113,9 @@ def activations(
     """
     calm_threads()
     from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.model_file import ONNX_SUFFIX
     from variant_ai.core.train.checkpoint import find_checkpoint
     from variant_ai.core.train.gallery import activation_pictures
-    from variant_ai.core.train.models import ONNX_SUFFIX
     from variant_ai.core.train.session import CONFIG, require_spec, run_spec
     from variant_ai.plugins import registry
 

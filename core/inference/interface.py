@@ -59,19 +59,19 @@ class ModelInfo:
         known = {name: metadata[name] for name in cls.__dataclass_fields__ if name in metadata}
         return cls(**{**known, "source": source})
 
+    @property
+    def carried_spec(self) -> VariantSpec | None:
+        """The spec it was trained with; None where it does not say, or not whole."""
+        own = _read_spec(self.spec) if self.spec else None
+        return own if own is not None and encoding_hash(own) == self.encoding_hash else None
+
     def own_spec(self, spec: VariantSpec) -> VariantSpec:
         """The spec to show the net positions of `spec` by: its own, where that has the same rules
         and other planes or another policy, else the one given."""
-        if (
-            not self.spec
-            or self.variant != spec.variant
-            or self.encoding_hash == encoding_hash(spec)
-        ):
+        if self.variant != spec.variant or self.encoding_hash == encoding_hash(spec):
             return spec
-        own = _read_spec(self.spec)
-        if own is None or encoding_hash(own) != self.encoding_hash:
-            return spec
-        return own if rules_hash(own) == rules_hash(spec) else spec
+        own = self.carried_spec
+        return spec if own is None or rules_hash(own) != rules_hash(spec) else own
 
     def require(self, spec: VariantSpec) -> None:
         """Raises DataError where the model was made for another variant or another encoding."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from variant_ai.core.encoding import Head
+from variant_ai.core.inference.model_file import ONNX_SUFFIX
 from variant_ai.core.inference.onnx import OnnxEvaluator
 from variant_ai.core.inference.onnx import devices as onnx_devices
 from variant_ai.core.nets.interface import NetworkBuilder
@@ -16,10 +17,7 @@ from variant_ai.core.train.checkpoint import find_checkpoint
 from variant_ai.core.train.device import choose_precision
 from variant_ai.core.train.evaluation import Predictor, TorchPredictor
 from variant_ai.core.train.session import require_spec
-from variant_ai.specs.errors import DataError
 from variant_ai.specs.schema import VariantSpec
-
-ONNX_SUFFIX = ".onnx"
 
 
 @dataclass(frozen=True)
@@ -32,16 +30,6 @@ class Model:
     predictor: Predictor
     run: Path | None
     """The run directory it lies in, where it does."""
-
-
-def model_variant(path: Path) -> str:
-    """The variant a model was made for. Raises DataError where it is no model or does not say."""
-    if path.suffix == ONNX_SUFFIX:
-        variant = OnnxEvaluator(path).info.variant
-        if not variant:
-            raise DataError(f"{path} does not say its variant; it was not exported by variant-ai")
-        return variant
-    return find_checkpoint(path).config().variant
 
 
 def open_model(

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -143,6 +144,12 @@ def test_a_net_of_a_spec_of_ones_own_is_evaluated_by_its_run(folder: Path, store
     succeed("show", "policy", run, "-o", folder / "policy.png")
     alone = folder / "alone.onnx"
     alone.write_bytes((run / "model.onnx").read_bytes())
+    assert json.loads(succeed("evaluate", alone, games, "--json").stdout)["positions"]
+    model = onnx.load(alone)
+    kept = [prop for prop in model.metadata_props if prop.key != "variant_ai.spec"]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    onnx.save(model, alone)
     assert "name its spec with -V FILE.yaml" in complaint("evaluate", alone, games)
 
 

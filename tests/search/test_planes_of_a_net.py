@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 import variant_ai
+from variant_ai.cli.searching import spec_of_model
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
 from variant_ai.core.nets import configure_net
@@ -145,3 +146,12 @@ def test_a_net_that_does_not_say_how_it_sees(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="use the spec it was trained with"):
         make_evaluator(PLAIN, silent.onnx, evaluator="onnx")
     make_evaluator(OWN, silent.onnx, evaluator="onnx").close()
+
+
+def test_commands_go_by_the_spec_that_a_net_brings(net: Net, tmp_path: Path) -> None:
+    """Beside no run's configuration; and of a variant that this installation does not know."""
+    lone = tmp_path / "lone.onnx"
+    lone.write_bytes(net.onnx.read_bytes())
+    assert spec_of_model(lone, None) == OWN
+    unknown = changed(TEXT.replace("variant: minixiangqi", "variant: nowhere-known"))
+    assert spec_of_model(write(tmp_path, unknown).onnx, None) == unknown
