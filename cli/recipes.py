@@ -169,6 +169,7 @@ def make_request(
     Raises click.UsageError and whatever loading the variant raises.
     """
     from variant_ai.core.train.plan import TrainRequest
+    from variant_ai.core.train.start import find_start
     from variant_ai.plugins import registry
 
     options = dict(options)
@@ -194,6 +195,11 @@ def make_request(
             options["batch"] = options["batch"] or SAMPLE_BATCH
     if options["start_from"] == PACKAGED and not PACKAGED.exists():
         options["start_from"] = _packaged_net(spec, registry().path(name))
+    if options["start_from"] is not None:
+        own = find_start(options["start_from"]).own_spec(spec)
+        if own is not spec:
+            note("The net has planes or a policy of its own, and goes on with them.")
+            spec = own
     request = TrainRequest(spec=spec, stores=stores, weights=weights, size=size, **options)
     return request, registry().rules(spec)
 

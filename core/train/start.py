@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +29,9 @@ class Start(Protocol):
     @property
     def path(self) -> Path: ...
 
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        """The spec to train it by where `spec` is meant (`ModelInfo.own_spec`)."""
+
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         """How it is built. Raises DataError where it is of another variant or encoding, or cannot be
         gone on from."""
@@ -50,6 +54,11 @@ class CheckpointStart:
     def path(self) -> Path:
         return self.checkpoint.path
 
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        config = self.checkpoint.config()
+        said = json.dumps(config.spec)
+        return ModelInfo("", config.variant, config.encoding_hash, spec=said).own_spec(spec)
+
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         config = self.checkpoint.config()
         require_spec(config, spec, str(self.path))
@@ -66,6 +75,9 @@ class FileStart:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        return ModelInfo.of(read_metadata(self.path), str(self.path)).own_spec(spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         said = read_metadata(self.path)

@@ -153,6 +153,26 @@ def test_a_net_of_a_spec_of_ones_own_is_evaluated_by_its_run(folder: Path, store
     assert "name its spec with -V FILE.yaml" in complaint("evaluate", alone, games)
 
 
+def test_a_net_with_planes_of_its_own_goes_on_with_them(folder: Path, store: Path) -> None:
+    spec = folder / "seeing.yaml"
+    words = builtin_specs()["xiangqi"].read_text()
+    spec.write_text(words.replace("  - colour\n", "  - last_moves: 1\n  - colour\n"))
+    first, plain = folder / "seeing", ("-V", "xiangqi", "--data", store, "--split", "none")
+    succeed("train", "-V", spec, *plain[2:], *TINY, "--steps", 1, "--run", first)
+    (first / "config.json").rename(first / "config")  # nothing but the file tells
+    for number, start in enumerate((first / "model.onnx", first / "checkpoints" / "step-00000001")):
+        run = folder / f"seeing-{number}"
+        done = succeed("train", *plain, "--from", start, "--batch", 32, "--steps", 1, "--run", run)
+        assert "planes or a policy of its own" in done.stderr
+        assert json.loads((run / "config.json").read_text())["net"]["planes"] == 30
+        assert json.loads(succeed("evaluate", run / "model.onnx", store, "--json").stdout)[
+            "positions"
+        ]
+    lines = succeed("analyse", "startpos", "-V", "xiangqi", "--model", first / "model.onnx",
+                    "--simulations", 20, "--json").stdout  # fmt: skip
+    assert json.loads(lines)["simulations"] >= 20
+
+
 def test_evaluate_two_nets(run: Path, store: Path) -> None:
     onnx = run / "model.onnx"
     result = succeed("evaluate", run, store, "--model", onnx, "--split", "game:0.25")
