@@ -183,14 +183,21 @@ def _evaluate(
     from variant_ai.core.train.places import places_of
     from variant_ai.plugins import registry
 
-    rules = registry().rules(spec)
-    encoders = {head: Encoder(spec, head) for head in {model.head for model in models}}
+    shown = _spec_of_all(models)
+    rules = registry().rules(shown)
     # Every action of the map that a move can have has a label, so the map can be translated.
-    encoder = encoders.get("map") or encoders["flat"]
+    heads = {model.head for model in models}
+    encoder = Encoder(shown, "map" if "map" in heads else "flat")
+    encoders = {str(model.path): Encoder(model.spec, model.head) for model in models}
     tables = {
-        str(model.path): encoders[model.head].action_table
+        str(model.path): encoders[str(model.path)].action_table
         for model in models
         if model.head != encoder.head
+    }
+    sights = {
+        str(model.path): encoders[str(model.path)]
+        for model in models
+        if model.spec.input != shown.input
     }
     source, seen, stores, games = _source(
         models[0], spec, encoder, rules, store, split, side, labels, batch, seed
@@ -206,6 +213,7 @@ def _evaluate(
             source,
             encoder,
             actions=tables,
+            sights=sights,
             rules=rules,
             counts=counts,
             seen=None if limit is not None else seen,
@@ -218,9 +226,28 @@ def _evaluate(
         chosen = read_or_find_mates(mates, rules, source)
         for model in models:
             found.nets[str(model.path)].mates = measure_mates(
-                model.predictor, chosen, rules, encoders[model.head], batch=batch
+                model.predictor, chosen, rules, encoders[str(model.path)], batch=batch
             )
     return found
+
+
+def _spec_of_all(models: list[Model]) -> VariantSpec:
+    """The spec of a net whose positions have all that the others are shown."""
+    from variant_ai.specs.planes import input_planes, moves_seen
+
+    def demands(spec: VariantSpec) -> tuple[int, int]:
+        repetitions = any(plane.item == "repetitions" for plane in input_planes(spec))
+        return moves_seen(spec), int(repetitions)
+
+    specs = [model.spec for model in models]
+    shown = max(specs, key=demands)
+    for model in models:
+        if model.spec.policy != shown.policy:
+            fail(f"{model.path} has another policy than the others; measure it by itself")
+        if any(own > there for own, there in zip(demands(model.spec), demands(shown), strict=True)):
+            fail(f"{model.path} sees what the others do not, and they what it does not; measure it "
+                 "by itself")  # fmt: skip
+    return shown
 
 
 def _source(
@@ -250,7 +277,7 @@ def _source(
             raise click.UsageError("name a store of games to measure on")
         if split is not None:
             raise click.UsageError("--split needs a store; the run's own split is used without one")
-        prepared = open_run(first.run, spec, rules)
+        prepared = open_run(first.run, first.spec, rules)
         if prepared.validation is None:
             fail(f"{first.run} held no games back; name a store to measure on")
         stores = prepared.validation_stores()

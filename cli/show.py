@@ -169,8 +169,9 @@ def policy(
     from variant_ai.plugins import registry
 
     spec = spec_of_model(model, variant)
-    rules, position = _position(spec, fen, moves)
     opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
+    spec = opened.spec
+    rules, position = _position(spec, fen, moves)
     chosen = load_notation(spec, notation)
     drawn = policy_of(
         opened.predictor,

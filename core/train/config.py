@@ -6,11 +6,13 @@ left to be decided, so the same configuration on the same data gives the same ne
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.data.record import Labels
+from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.nets.interface import NetConfig
 from variant_ai.specs.errors import DataError
 from variant_ai.specs.hashing import encoding_hash
@@ -121,6 +123,12 @@ class TrainConfig(BaseModel):
     """The budget the steps were planned for; nothing follows from it any more."""
     planned_rate: float | None = None
     """Positions a second measured for that plan."""
+
+
+def own_spec(config: TrainConfig, spec: VariantSpec) -> VariantSpec:
+    """The spec that the net of a training sees by where `spec` is meant (`ModelInfo.own_spec`)."""
+    said = json.dumps(config.spec)
+    return ModelInfo("", config.variant, config.encoding_hash, spec=said).own_spec(spec)
 
 
 def require_spec(config: TrainConfig, spec: VariantSpec, where: str) -> None:

@@ -169,6 +169,7 @@ def evaluate(
     encoder: Encoder,
     *,
     actions: Mapping[str, NDArray[np.int32]] | None = None,
+    sights: Mapping[str, Encoder] | None = None,
     rules: Rules | None = None,
     counts: Counts | None = None,
     seen: NDArray[np.bool_] | None = None,
@@ -182,6 +183,7 @@ def evaluate(
     Args:
         actions: for nets whose policy head numbers actions otherwise than `encoder` (which is the
             source's): their action for each of its actions, int32 [A].
+        sights: for nets that see other planes than `encoder` makes: what makes theirs.
         rules: gives the legal moves, for the baseline and accuracy among legal moves; None does
             without both.
         counts: of the training's actions, int64 [A], for the baseline.
@@ -209,7 +211,8 @@ def evaluate(
             if counts is not None:
                 baseline_hits += int((most_frequent(counts, legal) == samples.action).sum())
         for name, predictor in predictors.items():
-            said = predictor(samples.planes)
+            sight = (sights or {}).get(name)
+            said = predictor(samples.planes if sight is None else sight.planes(samples.positions))
             if name not in rows:
                 rows[name] = _Row(Scores.room(n, wdl=said.wdl is not None))
             value, logits = torch.from_numpy(said.value), torch.from_numpy(said.policy)

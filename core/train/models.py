@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 
 from variant_ai.core.encoding import Head
-from variant_ai.core.inference.model_file import ONNX_SUFFIX
+from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
 from variant_ai.core.inference.onnx import OnnxEvaluator
 from variant_ai.core.inference.onnx import devices as onnx_devices
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.train.checkpoint import find_checkpoint
+from variant_ai.core.train.config import own_spec, require_spec
 from variant_ai.core.train.device import choose_precision
 from variant_ai.core.train.evaluation import Predictor, TorchPredictor
-from variant_ai.core.train.session import require_spec
 from variant_ai.specs.schema import VariantSpec
 
 
@@ -27,6 +27,8 @@ class Model:
     path: Path
     title: str
     head: Head
+    spec: VariantSpec
+    """By which it sees positions: the one asked for, or its own with other planes."""
     predictor: Predictor
     run: Path | None
     """The run directory it lies in, where it does."""
@@ -52,18 +54,21 @@ def open_model(
         if device.type not in onnx_devices():  # torch may have a GPU that onnxruntime has not
             where = "cpu"
             say(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
-        evaluator = OnnxEvaluator(path, spec, device=where)
+        own = read_model_file(path).info.own_spec(spec)
+        evaluator = OnnxEvaluator(path, own, device=where)
         head: Head = "flat" if evaluator.info.head == "flat" else "map"
         title = evaluator.info.net or path.stem
-        return Model(path, title, head, evaluator.evaluate, _run_of(path.parent))
+        return Model(path, title, head, own, evaluator.evaluate, _run_of(path.parent))
     checkpoint = find_checkpoint(path)
     config = checkpoint.config()
-    require_spec(config, spec, str(path))
+    own = own_spec(config, spec)
+    require_spec(config, own, str(path))
     net = checkpoint.build(config, builders)
     predictor = TorchPredictor(net, device, choose_precision(precision, device))
     title = f"{config.net.title}, step {checkpoint.state().step}"
     folder = checkpoint.path.parent
-    return Model(path, title, config.net.head, predictor, _run_of(folder.parent) or _run_of(folder))
+    run = _run_of(folder.parent) or _run_of(folder)
+    return Model(path, title, config.net.head, own, predictor, run)
 
 
 def _run_of(folder: Path) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +14,7 @@ from variant_ai.core.nets.export import read_metadata
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.nets.restore import net_config, restore, settle_norms
 from variant_ai.core.train.checkpoint import Checkpoint, find_checkpoint
-from variant_ai.core.train.config import require_spec
+from variant_ai.core.train.config import own_spec, require_spec
 from variant_ai.core.train.source import Source
 from variant_ai.specs import VariantSpec
 
@@ -55,9 +54,7 @@ class CheckpointStart:
         return self.checkpoint.path
 
     def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        config = self.checkpoint.config()
-        said = json.dumps(config.spec)
-        return ModelInfo("", config.variant, config.encoding_hash, spec=said).own_spec(spec)
+        return own_spec(self.checkpoint.config(), spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         config = self.checkpoint.config()

@@ -168,6 +168,17 @@ def test_a_net_with_planes_of_its_own_goes_on_with_them(folder: Path, store: Pat
         assert json.loads(succeed("evaluate", run / "model.onnx", store, "--json").stdout)[
             "positions"
         ]
+    other = folder / "unseeing"
+    succeed("train", *plain, *TINY, "--steps", 1, "--run", other)
+    alone = json.loads(succeed("evaluate", first / "model.onnx", store, "--json").stdout)["nets"]
+    for pair in ((first, other), (other, first)):
+        paths = [path / "model.onnx" for path in pair]
+        done = succeed("evaluate", paths[0], store, "--model", paths[1], "--json")
+        nets = json.loads(done.stdout)["nets"]
+        assert list(nets) == [str(path) for path in paths]
+        own = str(first / "model.onnx")
+        assert nets[own]["policy_loss"] == pytest.approx(alone[own]["policy_loss"], abs=1e-6)
+    succeed("show", "policy", first / "model.onnx", "-V", "xiangqi", "-o", folder / "seen.png")
     lines = succeed("analyse", "startpos", "-V", "xiangqi", "--model", first / "model.onnx",
                     "--simulations", 20, "--json").stdout  # fmt: skip
     assert json.loads(lines)["simulations"] >= 20

@@ -119,10 +119,17 @@ def test_another_variant_is_refused(finished) -> None:
         open_model(finished.folder, crazyhouse, choose_device("cpu"))
 
 
-def test_another_spec_is_refused(finished, xiangqi: VariantSpec) -> None:
-    changed = xiangqi.model_copy(update={"input": xiangqi.input[:-1]})
+def test_other_rules_are_refused_and_other_planes_are_kept(finished, xiangqi: VariantSpec) -> None:
+    rules = xiangqi.rules.model_copy(update={"stalemate": "draw"})
+    changed = xiangqi.model_copy(update={"rules": rules})
     with pytest.raises(DataError, match="another version of the xiangqi spec"):
         open_model(finished.folder, changed, choose_device("cpu"))
+    with pytest.raises(DataError, match="another version of the xiangqi spec"):
+        open_run(finished.folder, xiangqi.model_copy(update={"input": xiangqi.input[:-1]}))
+    for path in (finished.folder, finished.folder / "model.onnx"):
+        planes = xiangqi.model_copy(update={"input": xiangqi.input[:-1]})
+        model = open_model(path, planes, choose_device("cpu"))
+        assert model.spec.input == xiangqi.input
 
 
 def test_a_changed_store_is_refused(xiangqi: VariantSpec, tmp_path: Path) -> None:
