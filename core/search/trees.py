@@ -1,4 +1,5 @@
-"""Which tree serves which rules, and with which moves the root of a tree was searched."""
+"""What a search is put together from: how the net sees, which tree serves which rules, and with which
+moves the root of a tree was searched."""
 
 from __future__ import annotations
 

@@ -155,3 +155,22 @@ def test_commands_go_by_the_spec_that_a_net_brings(net: Net, tmp_path: Path) -> 
     assert spec_of_model(lone, None) == OWN
     unknown = changed(TEXT.replace("variant: minixiangqi", "variant: nowhere-known"))
     assert spec_of_model(write(tmp_path, unknown).onnx, None) == unknown
+
+
+def test_a_net_may_number_moves_in_its_own_way(tmp_path: Path) -> None:
+    text = Path(builtin_specs()["xiangqi"]).read_text()
+    words = text.replace("slides: {N: 9, E: 8, S: 9, W: 8}", "slides: {E: 8, N: 9, S: 9, W: 8}")
+    plain, own = changed(text), changed(words)
+    assert plain.policy != own.policy
+    net, found = write(tmp_path, own), []
+    for spec in (plain, own):
+        made = make_evaluator(spec, net.onnx, evaluator="onnx", threads=1)
+        game = played(spec)
+        with (
+            made,
+            Search(spec, made, SearchParams.of(spec, **SETTINGS), rules=game.rules) as search,
+        ):
+            search.set_game(game)
+            lines = search.run(Limits(nodes=40), multipv=99).lines
+            found.append([(line.move, round(line.prior, 5)) for line in lines])
+    assert found[0] == found[1]
