@@ -182,6 +182,7 @@ def _evaluate(
     from variant_ai.core.train.mates import measure_mates
     from variant_ai.core.train.places import places_of
     from variant_ai.plugins import registry
+    from variant_ai.specs.planes import input_planes
 
     shown = _spec_of_all(models)
     rules = registry().rules(shown)
@@ -197,7 +198,7 @@ def _evaluate(
     sights = {
         str(model.path): encoders[str(model.path)]
         for model in models
-        if model.spec.input != shown.input
+        if input_planes(model.spec) != input_planes(shown)
     }
     source, seen, stores, games = _source(
         models[0], spec, encoder, rules, store, split, side, labels, batch, seed
@@ -233,7 +234,7 @@ def _evaluate(
 
 def _spec_of_all(models: list[Model]) -> VariantSpec:
     """The spec of a net whose positions have all that the others are shown."""
-    from variant_ai.specs.planes import input_planes, moves_seen
+    from variant_ai.specs.planes import input_planes, moves_seen, policy_planes
 
     def demands(spec: VariantSpec) -> tuple[int, int]:
         repetitions = any(plane.item == "repetitions" for plane in input_planes(spec))
@@ -242,7 +243,7 @@ def _spec_of_all(models: list[Model]) -> VariantSpec:
     specs = [model.spec for model in models]
     shown = max(specs, key=demands)
     for model in models:
-        if model.spec.policy != shown.policy:
+        if policy_planes(model.spec) != policy_planes(shown):  # in which the order counts
             fail(f"{model.path} has another policy than the others; measure it by itself")
         if any(own > there for own, there in zip(demands(model.spec), demands(shown), strict=True)):
             fail(f"{model.path} sees what the others do not, and they what it does not; measure it "

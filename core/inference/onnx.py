@@ -110,13 +110,12 @@ class OnnxEvaluator(Evaluator):
             options.intra_op_num_threads = self.threads
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self._spin)))
         given = os.fspath(file.path) if content is None else content
-        made = file.digest() if content is None else hashlib.sha256(content).hexdigest()
         if self._device != "cpu":
             _load_libraries()
         try:
             # Left to itself onnxruntime goes on with the CPU, and tells whoever reads the output.
             self._session: onnxruntime.InferenceSession = onnxruntime.InferenceSession(
-                given, options, providers=self._providers(made), enable_fallback=0
+                given, options, providers=self._providers(file, content), enable_fallback=0
             )
         except Exception as error:  # onnxruntime raises a class of its own per status code
             if self._device != "cpu":
@@ -148,9 +147,10 @@ class OnnxEvaluator(Evaluator):
             "are CUDA and cuDNN of the version it was built for installed?"
         )
 
-    def _providers(self, made: str) -> list[str | tuple[str, dict[str, Any]]]:
-        """The provider asked for, and those it may hand single operations to. made: digest of the
-        net, since TensorRT knows compiled nets by the names in them, not by their weights."""
+    def _providers(
+        self, file: ModelFile, content: bytes | None
+    ) -> list[str | tuple[str, dict[str, Any]]]:
+        """The provider asked for, and those it may hand single operations to."""
         if self._device == "cpu":
             return [PROVIDERS["cpu"]]
         own: dict[str, Any] = {"device_id": self._index}
@@ -160,6 +160,8 @@ class OnnxEvaluator(Evaluator):
             return [cuda, PROVIDERS["cpu"]]
         options = {**own, "trt_fp16_enable": self.precision == "fp16"}
         if (folder := cache_folder("tensorrt")) is not None:
+            # TensorRT knows compiled nets by the names in them, not by their weights.
+            made = file.digest() if content is None else hashlib.sha256(content).hexdigest()
             options |= {
                 "trt_engine_cache_enable": True,
                 "trt_engine_cache_path": str(folder),

@@ -178,6 +178,14 @@ def test_a_net_with_planes_of_its_own_goes_on_with_them(folder: Path, store: Pat
         assert list(nets) == [str(path) for path in paths]
         own = str(first / "model.onnx")
         assert nets[own]["policy_loss"] == pytest.approx(alone[own]["policy_loss"], abs=1e-6)
+    spec = folder / "turned.yaml"
+    spec.write_text(
+        words.replace("slides: {N: 9, E: 8, S: 9, W: 8}", "slides: {E: 8, N: 9, S: 9, W: 8}")
+    )
+    turned = folder / "turned"
+    succeed("train", "-V", spec, *plain[2:], *TINY, "--steps", 1, "--run", turned)
+    said = complaint("evaluate", other, store, "--model", turned, "-V", "xiangqi")
+    assert "has another policy than the others" in said
     succeed("show", "policy", first / "model.onnx", "-V", "xiangqi", "-o", folder / "seen.png")
     lines = succeed("analyse", "startpos", "-V", "xiangqi", "--model", first / "model.onnx",
                     "--simulations", 20, "--json").stdout  # fmt: skip
