@@ -27,6 +27,8 @@ class Searcher(Protocol):
 
     def clear(self, seed: int | None = None) -> None: ...
 
+    def warm_up(self) -> None: ...
+
     def root_visits(self) -> list[tuple[int, int]]: ...
 
     def stop(self) -> None: ...
@@ -43,9 +45,10 @@ class SearchHolder:
         self._search: Searcher | None = None
 
     def start(self) -> None:
-        """Make the search. Does nothing where there is one."""
+        """Make the search, and have it warm before a clock runs. Does nothing where there is one."""
         if self._search is None:
             self._search = self._make_search()
+            self._search.warm_up()
 
     def kill(self) -> None:
         """Stop at once, from any thread; a search under way ends with what it has."""

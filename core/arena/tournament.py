@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import json
 import os
 import threading
@@ -130,6 +131,15 @@ class Tournament:
         names, nets = self._check_players()
         self._names = names
         load_judge(self.rules)  # on nobody's clock
+        with settled_collector():
+            return self._run(names, nets, on_game)
+
+    def _run(
+        self,
+        names: tuple[str, ...],
+        nets: Sequence[str],
+        on_game: Callable[[MatchState, GameEntry], None],
+    ) -> MatchState:
         self.folder.mkdir(parents=True, exist_ok=True)
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(names, nets, journal)
@@ -360,6 +370,18 @@ class Tournament:
                 pairs.append(points[one] + points[other])
             seen.add(courses)
         return test.status(pair_counts(pairs))
+
+
+@contextlib.contextmanager
+def settled_collector() -> Iterator[None]:
+    """What exists by now stays, and the garbage collector need not look at it again: with the
+    libraries of a net in this process that takes a tenth of a second, in the middle of a move."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:

@@ -145,7 +145,8 @@ class Player:
             self._search.judge_chases(self._judge is not None and self._judge.is_loaded)
             self._search_settings = overrides
         if not self._is_warm:
-            self._warm_up(self._search, table)
+            self._search.warm_up()
+            self._is_warm = True
         return self._search
 
     def _made_search(
@@ -164,22 +165,6 @@ class Player:
             if params.memory_mb < wanted:
                 self._tell(f"error: no memory for Hash {wanted}; {params.memory_mb} is taken")
             return search
-
-    def _warm_up(self, search: Searching, table: Table) -> None:
-        """A first small search: compiled code is loaded and the net has run before a clock does."""
-        from variant_ai.core.rules.game import Game as NewGame
-        from variant_ai.core.search.limits import Limits
-
-        evaluator, batch = self._evaluator, self.options.number("Batch_Size")
-        if evaluator is not None and self.options.evaluator_settings["device"] != "cpu":
-            # batches grow with a search, and a GPU's library makes itself ready for each size
-            import numpy as np
-
-            evaluator.evaluate(np.zeros((batch, *evaluator.planes_shape), np.float32))
-        search.set_game(NewGame(table.rules))
-        search.run(Limits(nodes=2 * batch), on_report=None)
-        search.clear()
-        self._is_warm = True
 
     def _timing(self) -> TimeManager:
         """The clock, with the options of the moment and what it remembers of the game."""

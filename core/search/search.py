@@ -135,6 +135,16 @@ class Search:
             self._rng = np.random.default_rng(self.params.seed if seed is None else seed)
             self.tree.set_game(game)
 
+    def warm_up(self) -> None:
+        """Before a clock runs: load compiled code, and have every evaluator make itself ready for
+        the least and the greatest batch. The search is as new afterwards."""
+        if not self.uniform:
+            planes = np.zeros((self.batch_rows, *self.encoder.shape), np.float32)
+            for evaluator in self.evaluators:
+                evaluator.evaluate(planes)
+        self.run(Limits(nodes=self.params.batch_size))
+        self.clear()
+
     def judge_chases(self, on: bool) -> None:
         """Whether chases are judged, where the rules know them; off, they are idle repetitions."""
         with self._lock:

@@ -23,6 +23,7 @@ class ToySearch:
 
     def __init__(self) -> None:
         self.limits: list[Limits] = []
+        self.is_warm = False
 
     def set_game(self, game: Game) -> None:
         self.game = game
@@ -33,12 +34,29 @@ class ToySearch:
 
     def clear(self, seed: int | None = None) -> None: ...
 
+    def warm_up(self) -> None:
+        self.is_warm = True
+
     def root_visits(self) -> list[tuple[int, int]]:
         return []
 
     def stop(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+def test_a_net_is_warm_before_its_first_game() -> None:
+    """The first batches of a net take many times as long, and the first compiled code too."""
+    made: list[ToySearch] = []
+
+    def make() -> ToySearch:
+        made.append(ToySearch())
+        return made[-1]
+
+    player = NetPlayer(make, "net")
+    player.start()
+    player.start()
+    assert [search.is_warm for search in made] == [True]
 
 
 @pytest.mark.parametrize("behind", ["moves", "a position"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -20,7 +21,8 @@ from variant_ai.core.arena.match_record import move_remark, score_text
 from variant_ai.core.arena.match_settings import MatchSettings, settings_of
 from variant_ai.core.arena.openings import Opening, drawn_from_store, line_openings, played_out
 from variant_ai.core.arena.pairings import meetings, opening_order, pairings
-from variant_ai.core.arena.player import Fault, Player
+from variant_ai.core.arena.player import Fault, Player, Reply
+from variant_ai.core.arena.time_control import Turn
 from variant_ai.core.arena.tournament import MatchState, Tournament
 from variant_ai.core.data.importer import Importer
 from variant_ai.core.data.pgn import PgnReader
@@ -243,6 +245,21 @@ def test_the_judge_of_chases_is_loaded_on_nobodys_clock(
     crazyhouse = make_rules(registry().variant("crazyhouse"))  # which knows no chases
     Match(crazyhouse, tmp_path / "other", players, games=2).run()
     assert games_before == [0]
+
+
+def test_the_collector_leaves_alone_what_a_match_found(rules: Rules, tmp_path: Path) -> None:
+    """A look at all the objects of torch and numba takes longer than a short move."""
+    crowd = [[n] for n in range(10_000)]
+    frozen = []
+
+    class Watching(ToyPlayer):
+        def play(self, game: Game, turn: Turn) -> Reply:
+            frozen.append(gc.get_freeze_count())
+            return super().play(game, turn)
+
+    Match(rules, tmp_path / "m", [Watching("a"), *toys("b")], games=2).run()
+    assert min(frozen) > len(crowd)
+    assert gc.get_freeze_count() == 0
 
 
 def test_openings_are_played_with_both_colours(rules: Rules, tmp_path: Path) -> None:

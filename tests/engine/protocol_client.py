@@ -70,7 +70,7 @@ class FakeSearch:
     ) -> Report:
         assert self._game is not None
         self._stop.clear()  # as the real one: a stop before the run is lost
-        if self.fails and self.games[1:]:  # the first one warms up
+        if self.fails:
             raise RuntimeError("broken on purpose")
         self.limits.append(limits)
         rules, files = self._game.rules, self._game.rules.spec.board.files
@@ -145,6 +145,8 @@ class FakeSearch:
 
     def clear(self) -> None:
         self.cleared += 1
+
+    def warm_up(self) -> None: ...
 
     def close(self) -> None:
         pass

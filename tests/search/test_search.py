@@ -305,6 +305,24 @@ def test_clear_starts_over(make_search: MakeSearch) -> None:
     assert signature(search) == first
 
 
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_warm_search_is_as_new(
+    make_search: MakeSearch, rules_of: Callable[[str], Rules], streams: int
+) -> None:
+    encoder = Encoder(rules_of("crazyhouse").spec)
+    nets = [Counting(encoder) for _ in range(2 * streams)]
+    cold, warm = (
+        make_search("crazyhouse", net=own, noise_epsilon=0.25, deterministic=True)
+        for own in (nets[:streams], nets[streams:])
+    )
+    warm.warm_up()
+    nets = nets[streams:]
+    assert all(warm.batch_rows in net.sizes for net in nets), "the greatest batch is not met"
+    for search in (cold, warm):
+        search.run(Limits(simulations=200))
+    assert signature(warm) == signature(cold)
+
+
 def test_another_seed_gives_another_tree(make_search: MakeSearch) -> None:
     trees = []
     for seed in (1, 2):
