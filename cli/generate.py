@@ -292,7 +292,7 @@ def command(
         if mode == "new" and output.exists():
             _require_own(output, spec, sources)
             mode = "replace"
-        _write(journal, output, spec, mode, sources, report)
+        _write(journal, games, output, spec, mode, sources, report)
         ended_early = report.interrupted or report.failure
         if not (ended_early and journal.has_games()):
             journal.remove()
@@ -430,17 +430,15 @@ def _play(generator: GameGenerator, journal: GeneratedGames, wanted: int, report
 
 def _write(
     journal: GeneratedGames,
+    wanted: int,
     output: Path,
     spec: VariantSpec,
     mode: Mode,
     sources: list[str],
     report: _Report,
 ) -> None:
-    """Put the journal's games into the store, counting them; without a game nothing is written.
-
-    Games that the store has are not appended again, whether an interrupted run put them there or
-    another command with the same seed.
-    """
+    """Put the wanted games into the store, counting them; without a game nothing is written. Games
+    that it has, from an interrupted run or another command with the same seed, stay single."""
     from variant_ai.core.arena.generate import DUPLICATE, Dropped, number_of
     from variant_ai.core.data.store_writer import StoreWriter
 
@@ -450,7 +448,7 @@ def _write(
         return
     append = mode == "append"
     with StoreWriter(output, spec, mode=mode, sources=sources, drop_duplicates=append) as writer:
-        for game in journal.unlike():
+        for game in journal.unlike(wanted):
             is_new = isinstance(game, Dropped) or writer.add(game)
             report.count(game if is_new else Dropped(number_of(game), DUPLICATE))
         writer.close(dropped=report.dropped)

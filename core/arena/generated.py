@@ -98,9 +98,17 @@ class GeneratedGames:
         """Whether a game has ended that was not dropped."""
         return self._kept
 
-    def unlike(self) -> Iterator[Ended]:
-        """The same, games that were played before as dropped ones."""
-        return map(Unlike(), self.games())
+    def unlike(self, most: int) -> Iterator[Ended]:
+        """The same, games that were played before as dropped ones, up to the `most`th that is kept.
+
+        There are more where an engine failed in a game and those behind it took its place, and a
+        later run played that one, too.
+        """
+        for game in map(Unlike(), self.games()):
+            if most == 0:
+                return
+            yield game
+            most -= isinstance(game, GameRecord)
 
     def remove(self) -> None:
         """The games are in the store."""

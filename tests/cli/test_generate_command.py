@@ -108,6 +108,23 @@ def test_a_repaired_engine_goes_on(tmp_path: Path) -> None:
     assert not (tmp_path / "games.store.journal").exists()
 
 
+def test_a_game_played_after_all_is_not_one_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The killed run had played another one in its place."""
+    whole, broken, counter = tmp_path / "whole", tmp_path / "broken", tmp_path / "counter"
+    words, command = ("--games", "3", "--json"), engine("dies", "2", str(counter))
+    with monkeypatch.context() as patch:
+        patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
+        assert len(told(generate(broken, *words, command=command))["dropped"]) == 1
+    broken.unlink()
+    counter.write_text("1000")
+    assert told(generate(broken, *words, command=command))["games"] == 3
+    told(generate(whole, *words))
+    one, two = Store(whole), Store(broken)
+    assert [one.game(i).moves for i in range(3)] == [two.game(i).moves for i in range(len(two))]
+
+
 def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
     result = generate(tmp_path / "games.store", command=engine("dies"))
     assert result.exit_code == 1
