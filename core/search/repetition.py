@@ -61,6 +61,12 @@ def earlier(game: Game) -> list[int]:
     return keys[::-1]
 
 
+def is_single(past: NDArray[np.void], fold: int) -> bool:
+    """Whether no position occurred so often that its next occurrence ends the game: then nothing
+    that was searched from the game's last position depends on the positions before it."""
+    return int(past["times"].max()) < fold - 1
+
+
 @borrowing
 def times_before(past: Record, key: Number) -> Number:
     """Occurrences of a position in the game up to the root."""

@@ -429,10 +429,7 @@ class Search:
         if outcome == STUCK:
             return "solved"
         if outcome == FULL:
-            if self.tree.reclaim():
-                self.tree.finish_reclaim()
-                return ""
-            return "memory"
+            return "" if self.tree.make_room() else "memory"
         return ""
 
     def _planes(self, batch: Batch, rows: int) -> NDArray[np.float32]:

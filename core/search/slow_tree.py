@@ -94,6 +94,9 @@ class SlowTree(Tree):
         self._ahead.clear()  # nodes are about to be freed, and their numbers given to others
         return super().set_game(game)
 
+    def _goes_back(self, game: Game) -> bool:
+        return False
+
     def after(self, position: Position, move: int, child: int) -> Position:
         known = self._positions.get(child) if child else None
         return super().after(position, move, child) if known is None else known

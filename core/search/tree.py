@@ -27,13 +27,10 @@ from variant_ai.core.search.nodes import (
     CLOSES,
     IDLE,
     JOINING,
-    LOOKED,
     LOST,
     MARKING,
-    MATES,
     MOST_VISITS,
     OPEN,
-    SORTED,
     SWEEPING,
     TABLE_SHARE,
     UNPROVEN,
@@ -46,9 +43,10 @@ from variant_ai.core.search.nodes import (
     share,
 )
 from variant_ai.core.search.params import SearchParams
-from variant_ai.core.search.priors import EXPANDER, decode_priors
-from variant_ai.core.search.repetition import earlier, past_of
+from variant_ai.core.search.priors import EXPANDER
+from variant_ai.core.search.repetition import earlier, is_single, past_of
 from variant_ai.core.search.reuse import SLICE, begin_reclaim, reclaim
+from variant_ai.core.search.root import arrange
 from variant_ai.core.search.settings import compile_settings
 from variant_ai.core.search.shortest import Gardener
 from variant_ai.core.search.table import find, grown, insert, node_key
@@ -80,6 +78,8 @@ class Tree:
         self._start: Position | None = None
         self._earlier: list[int] = []
         """Keys of its positions that may come again."""
+        self._loose = False
+        """Whether there may be nodes which the root does not reach and nobody looks for."""
         self._chases = Chases(rules)
         self.trail = self._new_trail(None)
         """Of the present game and search; replaced by `set_game` and `prepare_root`."""
@@ -119,11 +119,10 @@ class Tree:
 
     def set_game(self, game: Game) -> bool:
         """Search from the game's last position. Returns whether what is known of it was kept."""
-        kept = self.root != 0 and self.params.reuse_tree and self._go_on(game)
-        if not kept:
-            clear(self.arrays)
-            self.root = 0
-            self._chases.forget()
+        searched = self.root != 0 and self.params.reuse_tree
+        kept = searched and self._go_on(game)
+        if not kept and not (searched and self._goes_back(game)):
+            self._uproot()
         self.game = game
         self._moves, self._start = list(game.moves), game.positions[0].copy()
         self._earlier = earlier(game)
@@ -134,6 +133,13 @@ class Tree:
         if kept and self.params.deterministic:
             self.finish_reclaim()
         return kept
+
+    def _uproot(self) -> None:
+        """Nothing is known any more."""
+        clear(self.arrays)
+        self.root = 0
+        self._loose = False
+        self._chases.forget()
 
     def after(self, position: Position, move: int, child: int) -> Position:
         """The position after a move that leads to the node `child`, or to none (0)."""
@@ -146,8 +152,7 @@ class Tree:
 
     def forget(self) -> None:
         """Drop the graph."""
-        clear(self.arrays)
-        self.root = 0
+        self._uproot()
         self.game = None
 
     def close(self) -> None:
@@ -182,6 +187,9 @@ class Tree:
         at = np.int64(trail.trip[0]["root_at"])
         key = self._key(trail.line[at : at + 1].copy())
         node = make_node(self.tables, self.settings, self.arrays, trail, at, key)
+        if node == 0:  # what was searched before moves were taken back fills the memory
+            self._uproot()
+            node = make_node(self.tables, self.settings, self.arrays, trail, at, key)
         insert(self.arrays, np.int64(node), key)
         self._take_root(int(node))
 
@@ -193,7 +201,7 @@ class Tree:
         """Make the node of the game's last position the root, if there is one, and its graph was
         searched with the same past: values and proofs hold where the same lines repeat."""
         continues = self._continues(game)
-        if not continues and earlier(game) != self._earlier:
+        if not continues and earlier(game) != self._earlier and not self._goes_back(game):
             return False
         key = self._key(game.position)
         g = self.arrays
@@ -211,6 +219,7 @@ class Tree:
             share(g, np.int64(node))  # its parents are about to go
             self._take_root(node)
             begin_reclaim(g)
+            self._loose = False
         self._check_proof(game)
         return True
 
@@ -219,6 +228,18 @@ class Tree:
         assert self._start is not None
         same = game.moves[: len(self._moves)] == self._moves
         return same and np.array_equal(game.positions[0], self._start)
+
+    def _goes_back(self, game: Game) -> bool:
+        """Whether moves were taken back, the graph holds for the game before them, and leaves room
+        for more: a new root will meet its nodes by their keys."""
+        whole = int(self.trip["root_end"]) == int(self.arrays.nodes[self.root]["count"])
+        if not (whole and self.settings[0]["transpositions"] and self.hashfull <= 500):
+            return False
+        assert self._start is not None
+        back = game.moves == self._moves[: len(game.moves)]
+        same = back and np.array_equal(game.positions[0], self._start)
+        self._loose = same and is_single(self.trail.past, self.rules.spec.rules.repetition.fold)
+        return self._loose
 
     def _walk_to(self, game: Game) -> int:
         """Without a table: follow the moves that were played since."""
@@ -333,33 +354,9 @@ class Tree:
 
         The root must have been evaluated. Its untried edges are sorted anew, those left out last.
         """
-        g, params = self.arrays, self.params
-        record = g.nodes[self.root]
-        n, opened = int(record["count"]), int(record["opened"])
-        moves, codes = edge_arrays(g, self.root)
-        if int(record["flags"]) & MATES:  # the order of its edges is about to change
-            record["flags"] = int(record["flags"]) & ~(MATES | LOOKED)
-        record["flags"] = int(record["flags"]) | SORTED
-        order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
-        moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
-        priors = decode_priors(codes).astype(np.float64)
-        use = np.ones(n, bool) if allowed is None else np.isin(moves, np.array(allowed, np.int32))
-        self.trail.trip[0]["root_end"] = n
-        self.trail = self.trail._replace(root_priors=_NOTHING)
-        if params.noise_epsilon == 0 and use.all():
-            return
-        if params.noise_epsilon > 0:
-            count = int(use.sum())
-            noise = np.full(count, 1.0 / count)
-            if params.noise_style == "dirichlet":
-                noise = rng.dirichlet(np.full(count, params.noise_alpha))
-            priors[use] = (1.0 - params.noise_epsilon) * priors[use] + params.noise_epsilon * noise
-        priors[~use] = -1.0
-        order = opened + np.argsort(-priors[opened:], kind="stable")
-        moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
-        priors[opened:] = priors[order]
-        self.trail.trip[0]["root_end"] = opened + int((priors[opened:] >= 0).sum())
-        self.trail = self.trail._replace(root_priors=priors.astype(np.float32))
+        end, priors = arrange(self.arrays, self.root, self.params, allowed, rng)
+        self.trail.trip[0]["root_end"] = end
+        self.trail = self.trail._replace(root_priors=priors)
 
     # --- the search ------------------------------------------------------------------------------
 
@@ -454,6 +451,17 @@ class Tree:
         if self.arrays.state[0]["phase"] == IDLE:
             return False
         return bool(reclaim(self.arrays, np.int64(steps)) != IDLE)
+
+    def make_room(self) -> bool:
+        """Free all that cannot be reached any more; False where there was nothing to free."""
+        if self._loose:
+            self._finish_sweep()
+            begin_reclaim(self.arrays)
+            self._loose = False
+        if not self.reclaim():
+            return False
+        self.finish_reclaim()
+        return True
 
     def finish_reclaim(self) -> None:
         while self.reclaim(1 << 20):

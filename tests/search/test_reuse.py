@@ -9,6 +9,7 @@ import pytest
 from graph_walk import reachable
 
 from variant_ai.core.rules.game import Game
+from variant_ai.core.search.edges import edge_arrays
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.nodes import IDLE, USED, block_cells, bytes_used, node_cells
 from variant_ai.core.search.search import Search
@@ -219,13 +220,55 @@ def test_positions_alone_go_on(make_search: MakeSearch) -> None:
     assert search.tree.visits_at_root() > 0
 
 
-def test_a_move_taken_back_begins_anew(make_search: MakeSearch) -> None:
-    """The graph knows of repetitions with a position that has not occurred any more."""
+def test_a_move_taken_back(make_search: MakeSearch) -> None:
+    """The new root meets what was searched, and so does who plays the moves again."""
+    search = make_search("crazyhouse", noise_epsilon=0.0)
+    game = Game.from_uci(search.rules, None, ["e2e4", "e7e5"])
+    search.set_game(game)
+    search.run(Limits(simulations=2000))
+    known = search.tree.root
+    move = game.pop()
+    search.set_game(game)
+    assert search.tree.visits_at_root() == 0
+    report = search.run(Limits(simulations=2000))
+    edges = search.tree.edges(search.tree.root)
+    (child,) = edges.children[edges.moves == move].tolist()
+    assert child == known
+    assert report.evaluations < report.visits - 50  # what is known is not evaluated again
+    moves = edge_arrays(search.tree.arrays, search.tree.root)[0]
+    assert sorted(moves.tolist()) == sorted(game.legal_moves().tolist())
+    game.push(move)
+    search.set_game(game)
+    assert search.tree.root == known and search.tree.visits_at_root() >= 2000
+    search.tree.finish_reclaim()
+    assert search.tree.counter("node_count") == len(reachable(search))
+
+
+def test_what_a_repetition_was_worth_is_forgotten_with_it(make_search: MakeSearch) -> None:
+    """Where a position of the game had occurred twice, the graph knows of draws that are none any
+    more."""
     search = make_search("xiangqi")
-    for moves in ("h3e3 h10g8 e3h3", "h3e3 h10g8"):
-        search.set_game(Game.from_uci(search.rules, None, moves.split()))
+    moves = "h3e3 h10g8 e3h3 g8h10"
+    for played, nodes in ((f"{moves} h3e3", 1), (f"{moves}", 1)):
+        search.set_game(Game.from_uci(search.rules, None, played.split()))
+        assert search.tree.counter("node_count") == nodes
         search.run(Limits(simulations=300))
-        assert search.tree.visits_at_root() == 300
+
+
+def test_moves_taken_back_leave_room(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse", memory_mb=1)
+    game = Game.from_uci(search.rules, None, ["e2e4", "e7e5", "g1f3"])
+    search.set_game(game)
+    search.run(Limits(simulations=1000))
+    game.pop()
+    search.set_game(game)
+    assert search.tree.counter("node_count") > 1
+    report = search.run(Limits(simulations=1_000_000))  # what it does not reach is given back
+    assert report.stopped_by == "memory"
+    assert search.tree.counter("node_count") == len(reachable(search))
+    game.pop()
+    search.set_game(game)
+    assert search.run(Limits(simulations=1000)).visits == 1000
 
 
 def test_reuse_can_be_turned_off(make_search: MakeSearch) -> None:
