@@ -257,8 +257,10 @@ class Trainer:
             # Before the checkpoint: a kill in between then repeats the validation, and does not
             # lose it.
             if due["validate"] and self.validation is not None:
+                before = time.perf_counter()
                 self._validate("validation", config.validation_limit)
                 self._train_mode()
+                window_began += time.perf_counter() - before  # the rate is that of steps
             if due["save"]:
                 self._checkpoint = self._save()
             self.observer.stepped(step)

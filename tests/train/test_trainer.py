@@ -71,6 +71,23 @@ def test_record(tmp_path: Path) -> None:
     assert train[-1]["policy_loss"] == result.train.policy_loss
 
 
+def test_the_rate_is_that_of_steps_and_not_of_validations(tmp_path: Path) -> None:
+    class Slow(SyntheticSource):
+        def sweep(self, *, limit=None):
+            time.sleep(2)
+            return super().sweep(limit=limit)
+
+    Trainer(
+        tiny_config(log_every=5, validate_every=12),
+        SyntheticSource(),
+        Slow(seed=9),
+        tmp_path,
+        tensorboard=False,
+    ).run()
+    rates = {e["step"]: e["rate"] for e in read_metrics(tmp_path) if e["kind"] == "train"}
+    assert rates[15] > 5 * 16 / 1.5  # of the five steps that a validation of two seconds broke
+
+
 def test_checkpoints_are_whole_and_few(tmp_path: Path) -> None:
     result = trained(tmp_path, keep=2)
     found = [c.path.name for c in list_checkpoints(tmp_path / "checkpoints")]
