@@ -374,8 +374,9 @@ def _joined(models: list[Model], found: Evaluation) -> dict[str, Any]:
 def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
     from variant_ai.core.train.figures import write_pictures
     from variant_ai.core.train.figures.quality import quality_pictures
+    from variant_ai.core.train.files import short_names
 
-    heads = _short([model.path for model in models])
+    heads = short_names([model.path for model in models])
     nets = {
         head: found.nets[str(model.path)].as_dict()
         for head, model in zip(heads, models, strict=True)
@@ -384,6 +385,7 @@ def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
 
 
 def _print(models: list[Model], found: Evaluation) -> None:
+    from variant_ai.core.train.files import short_names
     from variant_ai.core.train.report import metric_rows, percent
 
     nets = [found.nets[str(model.path)] for model in models]
@@ -408,7 +410,7 @@ def _print(models: list[Model], found: Evaluation) -> None:
             [title, *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
             for title, name in (("win-draw-loss log loss", "log_loss"), ("Brier score", "brier"))
         ]
-    heads = _short([model.path for model in models])
+    heads = short_names([model.path for model in models])
     print_table(["metric", *heads], rows, right=heads)
     if found.baseline_accuracy is not None:
         click.echo(f"\nbaseline, most frequent legal move: {percent(found.baseline_accuracy)}")
@@ -469,12 +471,3 @@ def _print_classes(title: str, classes: list[dict[str, Metrics]], heads: list[st
         ],
         right=["positions", *heads],
     )
-
-
-def _short(paths: list[Path]) -> list[str]:
-    """The last part of each path, or as many as it takes to tell them apart."""
-    for parts in range(1, max(len(path.parts) for path in paths)):
-        names = ["/".join(path.parts[-parts:]) for path in paths]
-        if len(set(names)) == len(set(paths)):
-            return names
-    return [str(path) for path in paths]

@@ -191,10 +191,12 @@ def _encoder(prepared: Prepared | None, rules: Rules, net: Any) -> Any:
 
 
 def _names(runs: tuple[Path, ...]) -> dict[str, Path]:
-    """Runs by their folders' names, with their nets where those are told apart by nothing else."""
+    """Runs by their nets and as much of their folders' paths as tells them apart."""
     from variant_ai.core.train.checkpoint import read_config
+    from variant_ai.core.train.files import short_names
 
+    folders = list(dict.fromkeys(path.resolve() for path in runs))
     return {
-        f"{read_config(path / 'config.json').net.title} ({path.resolve().name})": path
-        for path in runs
+        f"{read_config(path / 'config.json').net.title} ({name})": path
+        for path, name in zip(folders, short_names(folders), strict=True)
     }

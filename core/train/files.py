@@ -1,8 +1,8 @@
-"""Writing files whole, and errors that name them."""
+"""Writing files whole, errors that name them, and names to tell them apart by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,3 +30,12 @@ def write_whole(path: Path, content: bytes | str) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """The last part of each path, or as many as it takes to tell them apart."""
+    for parts in range(1, max((len(path.parts) for path in paths), default=1)):
+        names = ["/".join(path.parts[-parts:]) for path in paths]
+        if len(set(names)) == len(set(paths)):
+            return names
+    return [str(path) for path in paths]

@@ -36,7 +36,7 @@ from variant_ai.core.train.figures.maps import (
 )
 from variant_ai.core.train.figures.planes import planes_picture
 from variant_ai.core.train.figures.quality import quality_pictures
-from variant_ai.core.train.files import write_whole
+from variant_ai.core.train.files import short_names, write_whole
 from variant_ai.core.train.html import Chapter, Table, page
 from variant_ai.core.train.record import read_metrics
 from variant_ai.core.train.report import TITLES, number, percent, result_rows
@@ -222,9 +222,11 @@ def _position_chapter(
 
 def _data(prepared: Prepared, rules: Rules) -> Chapter:
     data = prepared.config.data
-    sets = {}
-    for path in dict.fromkeys((*data.stores, *data.validation_stores)):
-        sets[Path(path).stem] = DataSet.of(Store(path, rules.spec))
+    paths = list(dict.fromkeys(map(Path, (*data.stores, *data.validation_stores))))
+    sets = {
+        name.removesuffix(".store"): DataSet.of(Store(path, rules.spec))
+        for path, name in zip(paths, short_names(paths), strict=True)
+    }
     rows = [
         (
             name,

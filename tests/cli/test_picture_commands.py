@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -101,6 +102,30 @@ def test_a_training_ends_with_a_report(run: Path) -> None:
     validation = results["validation"]
     assert set(validation["by_rating"]) <= {f"{k}00-{k}99" for k in (15, 16, 17)}
     assert validation["intervals"]["policy_loss"]["low"] < validation["policy_loss"]
+
+
+def test_runs_and_stores_of_one_name_are_all_in_the_report(
+    run: Path, store: Path, tmp_path: Path
+) -> None:
+    from variant_ai.cli.report import _names
+    from variant_ai.core.train.gallery import _data
+    from variant_ai.core.train.session import open_run
+
+    runs, stores = [], []
+    for name in ("first", "second"):
+        runs.append(tmp_path / name / "arm")
+        runs[-1].mkdir(parents=True)
+        shutil.copy(run / "config.json", runs[-1])
+        stores.append(Path(shutil.copy(store, tmp_path / name)))
+    beside = _names((*runs, runs[0]))
+    assert [name.partition("(")[2] for name in beside] == ["first/arm)", "second/arm)"]
+    assert list(beside.values()) == runs
+    prepared = open_run(run)
+    both = prepared.config.data.model_copy(update={"stores": tuple(map(str, stores))})
+    config = prepared.config.model_copy(update={"data": both})
+    rules = make_rules(prepared.encoder.spec)
+    (table,) = _data(dataclasses.replace(prepared, config=config), rules).tables
+    assert [row[0] for row in table.rows] == ["first/games", "second/games"]
 
 
 def test_report_later_and_beside_another(run: Path, folder: Path, store: Path) -> None:
