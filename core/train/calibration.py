@@ -44,7 +44,10 @@ class Calibration:
     """Mean of |predicted - happened| over positions, in the prediction's unit."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {"expected_error": self.expected_error, "bins": [asdict(b) for b in self.bins]}
+        return {
+            "expected_error": _known(self.expected_error),
+            "bins": [asdict(b) for b in self.bins],
+        }
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,16 @@ class WdlQuality:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "log_loss": self.log_loss,
-            "brier": self.brier,
+            "log_loss": _known(self.log_loss),
+            "brier": _known(self.brier),
             "accuracy": self.accuracy,
             "classes": {name: found.as_dict() for name, found in self.classes.items()},
         }
+
+
+def _known(value: float) -> float | None:
+    """For JSON, which has no NaN."""
+    return value if math.isfinite(value) else None
 
 
 def calibration(
@@ -76,7 +84,11 @@ def calibration(
     high: float,
     bins: int,
 ) -> Calibration:
-    """Both [N], predictions within [low, high]; the last bin holds its upper end too."""
+    """Both [N], predictions within [low, high]; the last bin holds its upper end too. Predictions that
+    are no numbers (of a net whose training went wrong) are in no bin, and the error is none then."""
+    told = np.isfinite(predicted)
+    whole = bool(told.all())
+    predicted, happened = predicted[told], happened[told]
     width = (high - low) / bins
     number = np.clip(((predicted - low) / width).astype(np.int64), 0, bins - 1)
     count = np.bincount(number, minlength=bins)
@@ -92,7 +104,8 @@ def calibration(
         )
         for k in np.flatnonzero(count)
     )
-    error = float(np.abs(said - was).sum() / count.sum()) if len(predicted) else math.nan
+    known = whole and len(predicted)
+    error = float(np.abs(said - was).sum() / count.sum()) if known else math.nan
     return Calibration(made, error)
 
 

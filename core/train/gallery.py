@@ -212,7 +212,8 @@ def _position_chapter(
         pictures += activation_pictures(net, encoder, rules, position)
     predictor = TorchPredictor(net, torch.device("cpu"))
     text = "" if played is None else uci(rules.types, rules.spec.board.files, played)
-    pictures.append(policy_of(predictor, encoder, rules, position, played=text))
+    with suppress(VariantAIError):  # a net whose training went wrong says no numbers
+        pictures.append(policy_of(predictor, encoder, rules, position, played=text))
     return Chapter(
         "One position",
         "A position of the held-back games: what the net sees, what happens inside, what comes out.",
@@ -278,12 +279,17 @@ def policy_of(
     write_move: Callable[[int], str] | None = None,
 ) -> Picture:
     """Paper 000, figure 4, e and f, of any net. `write_move` turns a move into text; UCI by
-    default. Raises VariantAIError where there is no legal move."""
+    default. Raises VariantAIError where there is no legal move, or the net says what is no number."""
     moves = rules.legal_moves(position).tolist()
     if not moves:
         raise VariantAIError(f"there is no legal move in {rules.fen(position)}")
     said = predictor(encoder.planes(position))
     logits = said.policy[0][encoder.action_indices(position, moves)].astype(np.float64)
+    value = float(said.value.reshape(-1)[0])
+    if not np.isfinite([*logits, value]).all():
+        raise VariantAIError(
+            f"what the net says of {rules.fen(position)} is no number: its training went wrong"
+        )
     shares = np.exp(logits - logits.max())
     shares /= shares.sum()
     files = rules.spec.board.files
@@ -296,7 +302,6 @@ def policy_of(
         for k in np.argsort(-shares, kind="stable").tolist()
     ]
     wdl = None if said.wdl is None else said.wdl[0].tolist()
-    value = float(said.value.reshape(-1)[0])
     return policy_picture(rules, position, candidates, value, wdl, played)
 
 

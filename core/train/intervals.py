@@ -39,8 +39,8 @@ class Interval:
         return self.low > 0 or self.high < 0
 
     def as_dict(self) -> dict[str, float | None]:
-        """For JSON: NaN becomes None."""
-        return {k: None if math.isnan(v) else v for k, v in asdict(self).items()}
+        """For JSON: what is no number, or infinite, becomes None."""
+        return {k: v if math.isfinite(v) else None for k, v in asdict(self).items()}
 
 
 def interval(x: Values, w: Values, game: NDArray[np.int64]) -> Interval:

@@ -41,9 +41,9 @@ class Metrics:
     combined_loss: float
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """For JSON: NaN becomes None."""
+        """For JSON: what is no number, or infinite, becomes None."""
         return {
-            name: None if isinstance(value, float) and math.isnan(value) else value
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(self).items()
         }
 

@@ -247,7 +247,8 @@ class Trainer:
                 wrong = any(map(self._guard.objects, (losses / self.workers.world).tolist()))
             # The loss tells nothing of what the step after it did.
             if due["save"] and not wrong:
-                wrong = not all(bool(w.isfinite().all()) for w in self.net.parameters())
+                # Nor do the running statistics, which no step looks at and every evaluation needs.
+                wrong = not all(bool(w.isfinite().all()) for w in self.net.state_dict().values())
             if any(self.workers.any(wrong)):
                 raise FloatingPointError
             self.state.seconds = seconds + time.perf_counter() - began

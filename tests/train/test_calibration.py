@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from variant_ai.core.data.store import NO_RATING
 from variant_ai.core.train.calibration import calibration, value_calibration, wdl_quality
+from variant_ai.core.train.evaluation import break_down
+from variant_ai.core.train.figures.quality import quality_pictures
 from variant_ai.core.train.intervals import interval, intervals, paired_differences
 from variant_ai.core.train.metrics import Scores
 from variant_ai.core.train.places import Places, rating_classes
@@ -108,6 +111,21 @@ def test_intervals_agree_with_the_metrics() -> None:
     for name, found in intervals(made, np.repeat(np.arange(10), 5), 0.01).items():
         assert found.mean == pytest.approx(metrics[name], rel=1e-5), name
         assert found.low < found.mean < found.high
+
+
+@pytest.mark.parametrize("said", (np.nan, np.inf))
+def test_a_net_that_says_no_numbers_is_told_as_json(said: float) -> None:
+    n = 60
+    result = np.tile([1, 0, -1], n // 3)
+    made = Scores(
+        np.full(n, -np.inf, "f4"), np.full(n, 9), np.full(n, said, "f4"), result.astype("f4"),
+        np.full((n, 3), np.nan, "f4"),
+    )  # fmt: skip
+    with np.errstate(invalid="ignore"):
+        found = break_down(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
+    json.dumps(found, allow_nan=False)
+    assert found["policy_loss"] is None and found["calibration"]["expected_error"] is None
+    assert [picture.name for picture in quality_pictures({"net": found})] == ["by-ply"]
 
 
 def test_scores_carry_win_draw_loss() -> None:

@@ -20,6 +20,7 @@ from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.nets import build_net
 from variant_ai.core.rules import make_rules
 from variant_ai.core.train.activations import activations
+from variant_ai.core.train.evaluation import TorchPredictor
 from variant_ai.core.train.figures import canvas
 from variant_ai.core.train.figures.curves import compared_curves, last_steps, learning_curves
 from variant_ai.core.train.figures.datasets import DataSet, dataset_pictures
@@ -98,6 +99,10 @@ def test_inside_of_a_net(xiangqi: VariantSpec) -> None:
     assert [p.name for p in shown] == ["maps-first", "maps-last", "heads"]
     for one in shown:
         pixels(one)
+    with torch.no_grad():
+        next(net.parameters()).fill_(float("nan"))
+    with pytest.raises(VariantAIError, match="is no number"):
+        policy_of(TorchPredictor(net, torch.device("cpu")), encoder, rules, rules.position())
     with pytest.raises(VariantAIError, match="no part 'stem'"):
         activations(torch.nn.Identity(), seen)
 

@@ -333,6 +333,26 @@ def test_a_leap_of_the_loss_is_seen_however_rarely_one_looks(
     assert result.validation is not None and result.validation.policy_loss < 4
 
 
+def test_running_statistics_that_a_step_ruined_are_not_saved(tmp_path: Path) -> None:
+    """The loss of a training does not look at them, and every evaluation does."""
+    trainer = Trainer(
+        tiny_config(), SyntheticSource(), SyntheticSource(seed=9), tmp_path, tensorboard=False
+    )
+    step, taken = trainer.optimiser.step, []
+
+    def ruining() -> None:
+        step()
+        taken.append(None)
+        if len(taken) == 20:
+            norm = next(m for m in trainer.net.modules() if isinstance(m, torch.nn.BatchNorm2d))
+            norm.running_var.fill_(float("inf"))
+
+    trainer.optimiser.step = ruining
+    result = trainer.run()
+    assert [e["step"] for e in recoveries(tmp_path)] == [10]
+    assert all(w.isfinite().all() for w in result.net.state_dict().values())
+
+
 @pytest.mark.parametrize("interrupted", (False, True))
 def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path, interrupted: bool) -> None:
     trainer = Trainer(

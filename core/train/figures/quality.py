@@ -39,7 +39,9 @@ def quality_pictures(nets: Mapping[str, Measured]) -> list[Picture]:
 
 def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
     """Value said against mean result, and how often each value is said."""
-    known = {name: net["calibration"] for name, net in nets.items() if net.get("calibration")}
+    known = {
+        name: net["calibration"] for name, net in nets.items() if _told(net.get("calibration"))
+    }
     if not known:
         return None
     figure = new_figure(6.8, 7.4)
@@ -62,9 +64,18 @@ def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
     )
 
 
+def _told(found: Measured | None) -> bool:
+    """Whether a calibration is one: that of a net that says no numbers is not."""
+    return found is not None and found.get("expected_error") is not None
+
+
 def wdl_picture(nets: Mapping[str, Measured]) -> Picture | None:
     """The same for the probabilities of win, draw and loss; None where no net tells them."""
-    known = {name: net["wdl"]["classes"] for name, net in nets.items() if net.get("wdl")}
+    known = {
+        name: net["wdl"]["classes"]
+        for name, net in nets.items()
+        if net.get("wdl") and all(map(_told, net["wdl"]["classes"].values()))
+    }
     if not known:
         return None
     classes = list(next(iter(known.values())))
