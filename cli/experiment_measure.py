@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -28,9 +29,12 @@ def measure(
     """All nets on the stores of `measure`; what is known is not measured again. `lock` is handed on to
     the process that measures."""
     from variant_ai.cli.experiment_child import child_json
+    from variant_ai.core.train.files import write_whole
 
     path = target / MEASURED
-    known: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    known: dict[str, Any] = {}
+    with contextlib.suppress(FileNotFoundError, ValueError):  # what is damaged is measured again
+        known = json.loads(path.read_text(encoding="utf-8"))
     # What was measured belongs to a net, a store and the words of the command, not to a folder.
     now = {str(folder): _identity(folder) for arm in arms for folder in arm.folders}
     for title, store in experiment.measure.items():
@@ -54,7 +58,7 @@ def measure(
         words = ["evaluate", nets[0], str(places[store]), *more, "-V", experiment.variant, "--json"]
         said = child_json(words, lock)
         known[title].update({net: {**said["nets"][net], "of": [now[net], data]} for net in nets})
-        path.write_text(json.dumps(known))
+        write_whole(path, json.dumps(known))
     return [
         dataclasses.replace(
             arm,

@@ -296,10 +296,12 @@ def _plan(
 
 def _keep_plan(target: Path, planned: Mapping[str, Planned]) -> None:
     """Writes down how each run is made. Ends the command where one was made in another way."""
+    from variant_ai.core.train.files import write_whole
+
     path = target / RECORD
     now = {folder.name: words for runs in planned.values() for folder, words in runs}
     try:
-        before = json.loads(path.read_text())["runs"]
+        before = json.loads(path.read_text(encoding="utf-8"))["runs"]
     except (OSError, ValueError, KeyError):
         before = {}
     for name, words in now.items():
@@ -308,7 +310,7 @@ def _keep_plan(target: Path, planned: Mapping[str, Planned]) -> None:
                 f"{target / name} was made with other options (variant-ai "
                 f"{shlex.join(before[name])}); delete it, or run into another folder with -o"
             )
-    path.write_text(json.dumps({"runs": {**before, **now}}, indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps({"runs": {**before, **now}}, indent=2, ensure_ascii=False))
 
 
 @contextlib.contextmanager
@@ -365,6 +367,7 @@ def _time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRu
     from variant_ai.cli.experiment_child import child_json
     from variant_ai.core.train.comparison import ArmRuns
     from variant_ai.core.train.environment import describe_environment
+    from variant_ai.core.train.files import write_whole
 
     ((folder, words),) = runs
     results = folder / RESULTS
@@ -378,7 +381,7 @@ def _time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRu
             return ArmRuns(arm, (), (), (error.message,))
         folder.mkdir(exist_ok=True)
         (folder / "environment.json").write_text(json.dumps(describe_environment()))
-        results.write_text(json.dumps(said))
+        write_whole(results, json.dumps(said))
     return ArmRuns(arm, (folder,), (shlex.join(("variant-ai", *words)),))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -140,6 +141,33 @@ def test_a_net_that_was_trained_again_is_measured_again(
     results = out / "light" / "results.json"
     results.write_text(results.read_text().replace("2.0", "1.5"))
     assert "measuring 1 nets on all games" in call(home / "weights.yaml", "-o", out).stderr
+
+
+def test_a_full_disk_takes_nothing_of_what_was_measured(
+    home: Path, tmp_path: Path, quick: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    call(home / "weights.yaml", "-o", out)  # an arm fails
+    call(home / "weights.yaml", "-o", out)
+    kept = {name: (out / name).read_bytes() for name in ("measured.json", "experiment.json")}
+    results = out / "light" / "results.json"
+    results.write_text(results.read_text().replace("2.0", "1.5"))
+
+    def full(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if "w" in mode and path.name.removesuffix(".part") in kept:
+            path.touch()
+            os.truncate(path, 0)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return plain(path, mode, *rest, **more)
+
+    plain = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        assert "No space left" in call(home / "weights.yaml", "-o", out).output
+    assert {name: (out / name).read_bytes() for name in kept} == kept
+    (out / "measured.json").write_bytes(b"")
+    again = call(home / "weights.yaml", "-o", out)
+    assert again.exit_code == 0 and "measuring 2 nets on all games" in again.stderr
 
 
 def test_an_arm_with_a_spec_of_its_own(home: Path, tmp_path: Path) -> None:
