@@ -85,9 +85,14 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
     options = [node for item in items for node in _subschemas(item["loc"])]
     zone = bool(path) and (path[-1] in _ZONE_WORDS or "zones" in path[-2:-1])
     square = not zone and (bool(_ZONE_WORDS & {*path[-2:-1]}) or "zones" in path[-3:-2])
+    loc = items[-1]["loc"]
+    bare = loc[0] in ("input", "policy") and loc[2:] == (given,)
     forms: list[str] = []
     for option in options:
-        if zone and "const" not in option and option.get("type") in ("string", "array"):
+        if bare:  # a plane item's key without its value
+            values = option.get("enum") or [_form(option, None)]
+            forms += [f"{{{given}: {value}}}" for value in values]
+        elif zone and "const" not in option and option.get("type") in ("string", "array"):
             number = isinstance(given, int) and not isinstance(given, bool)
             forms.append(f"a zone: `rank {given}`, …" if number else f"a zone: {ZONES}")
         elif square:

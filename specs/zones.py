@@ -52,12 +52,17 @@ def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
         return zone_squares(inner, board)
     if match := _RANKS.match(zone):
         first, last = int(match[1]), int(match[2] or match[1])
-        if not 1 <= first <= last <= board.ranks:
+        if last < first:
+            raise SpecError(f"zone {zone!r} is empty; accepted: `rank {last}-{first}`")
+        if first < 1 or last > board.ranks:
             raise SpecError(f"zone {zone!r} lies outside the board's ranks 1-{board.ranks}")
         return frozenset(range((first - 1) * board.files, last * board.files))
     if match := _FILES.match(zone):
         left, right = ord(match[1]) - 97, ord(match[2] or match[1]) - 97
-        if not left <= right < board.files:
+        if right < left:
+            message = f"zone {zone!r} is empty; accepted: `file {match[2]}-{match[1]}`"
+            raise SpecError(message)
+        if right >= board.files:
             raise SpecError(f"zone {zone!r} lies outside files a-{chr(96 + board.files)}")
         return frozenset(
             r * board.files + f for r in range(board.ranks) for f in range(left, right + 1)
