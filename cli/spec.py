@@ -246,7 +246,10 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     mirror images and with colours exchanged; and a small net's ONNX file with the spec's planes
     and actions. Exit status 1 if anything differs.
     """
+    from variant_ai.plugins import registry
+
     spec = load_variant(variant)
+    registry().rules(spec)  # a start position that is none has its place; no stage would say more
     stages: list[Stage] = []
     for name, run in (
         ("rules", _check_rules),

@@ -360,10 +360,15 @@ class Registry:
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules:
         """Rules of a variant by the named engine, ours or a plugin's (None: the spec's choice)."""
         from variant_ai.core.rules import make_rules
+        from variant_ai.specs.loader import in_file
 
         self._offer_engines()
         entry = self.rules_engines.get(spec.rules.engine if engine is None else engine)
-        return make_rules(spec, engine) if entry is None else entry.make(spec)
+        try:
+            return make_rules(spec, engine) if entry is None else entry.make(spec)
+        except SpecError as error:
+            path = next((path for path, read in self._specs.items() if read is spec), None)
+            raise error if path is None else in_file(error, path) from error
 
     def _offer_engines(self) -> None:
         """Make the engines of plugins known to the core, which does not look for plugins."""

@@ -17,11 +17,13 @@ class VariantAIError(Exception):
 
 
 class SpecError(VariantAIError):
-    """A variant spec that cannot be used: `where` is file:line:column when it came from a file."""
+    """A variant spec that cannot be used: `where` is file:line:column when it came from a file;
+    `keys` lead to the word that is wrong, where who raises it knows the word and not the file."""
 
-    def __init__(self, message: str, where: str = "") -> None:
+    def __init__(self, message: str, where: str = "", keys: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{where}: {message}" if where else message)
         self.where = where
+        self.keys = keys
 
 
 class UnknownNameError(VariantAIError):

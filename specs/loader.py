@@ -10,8 +10,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from variant_ai.specs.checks import check
-from variant_ai.specs.errors import unknown
-from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
+from variant_ai.specs.errors import SpecError, unknown
+from variant_ai.specs.located import (
+    line_of,
+    located_error,
+    parse_yaml,
+    place_of,
+    plain,
+    read_text,
+    yaml_path,
+)
 from variant_ai.specs.schema import VariantSpec
 from variant_ai.specs.start_checks import Issue
 from variant_ai.specs.zones import ACCEPTED as ZONES
@@ -62,6 +70,14 @@ def _said_once(tree: Any, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | i
             yield path, _wrong_type(path, items)
         else:
             yield from ((path, _message(item)) for item in items)
+
+
+def in_file(error: SpecError, path: Path) -> SpecError:
+    """What was found wrong with a spec after it was read, with the place in its file."""
+    if error.where:
+        return error
+    tree = parse_yaml(read_text(path, "a variant spec"), str(path), "a spec", "spec, variant, …")
+    return SpecError(str(error), place_of(tree, str(path), error.keys), error.keys)
 
 
 _TYPE_ERRORS = {

@@ -94,6 +94,12 @@ def yaml_path(tree: Any, loc: Iterable[str | int]) -> tuple[str | int, ...]:
 
 def line_of(tree: Any, where: str, path: Sequence[str | int], message: str) -> str:
     """`file:line:column: a.b.c: message`; a path too long for the tree ends where the tree does."""
+    dotted = ".".join(str(part) for part in path)
+    return f"{place_of(tree, where, path)}: {dotted + ': ' if dotted else ''}{message}"
+
+
+def place_of(tree: Any, where: str, path: Sequence[str | int]) -> str:
+    """`file:line:column` of the deepest word of a path that exists."""
     node: Any = tree
     line, column = 0, 0
     for part in path:
@@ -104,8 +110,7 @@ def line_of(tree: Any, where: str, path: Sequence[str | int], message: str) -> s
         else:
             break
         node = node[part]
-    dotted = ".".join(str(part) for part in path)
-    return f"{where}:{line + 1}:{column + 1}: {dotted + ': ' if dotted else ''}{message}"
+    return f"{where}:{line + 1}:{column + 1}"
 
 
 def located_error(lines: Iterable[str], where: str) -> SpecError:

@@ -49,7 +49,8 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
         rules = factory(spec)
         rules.position()
     except FenError as error:
-        raise SpecError(f"variant {spec.variant!r}: rules.start: {error}") from error
+        message = f"variant {spec.variant!r}: rules.start: {error}"
+        raise SpecError(message, keys=("rules", "start")) from error
     return rules
 
 

@@ -143,7 +143,8 @@ def compile_tables(spec: VariantSpec) -> Tables:
     if missing:
         raise SpecError(
             f"variant {spec.variant!r}: the kernel has no rule for {', '.join(missing)}; "
-            "write `engine: fairy` under `rules:`"
+            "write `engine: fairy` under `rules:`",
+            keys=("rules",),
         )
     types = PieceTypes(spec)
     geometry = Geometry(spec)

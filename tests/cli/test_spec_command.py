@@ -135,6 +135,26 @@ def test_a_wrong_spec_is_told_its_first_difference(
     assert "the rules differ already" in report
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said"),
+    [
+        ("w - - 0 1", "x - - 0 1", "15:3", "rules.start: side to move 'x' is neither"),
+        ("  start:", "  explodes: true\n  start:", "14:1", "the kernel has no rule for `explodes"),
+    ],
+)
+def test_what_only_the_rules_find_wrong_has_its_place_too(
+    tmp_path: Path, old: str, new: str, place: str, said: str
+) -> None:
+    text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
+    assert old in text
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(text.replace(old, new, 1), encoding="utf-8")
+    result = CliRunner().invoke(cli, ["spec", "check", str(wrong)], prog_name="variant-ai")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {wrong}:{place}: variant 'minixiangqi': ")
+    assert said in result.stderr
+
+
 def test_a_spec_without_a_judge_is_checked_against_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
