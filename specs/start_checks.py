@@ -103,6 +103,11 @@ def _castling_issues(
         return
     fields = spec.rules.start.split()
     rights = fields[2] if len(fields) > 2 else ""
+    if len(fields) < 4 or rights.isdigit():
+        both = "".join(spec.castling) + "".join(spec.castling).lower()
+        message = f"no field says who may castle; accepted: `{both} -` after the side to move"
+        yield Issue(("rules", "start"), message)
+        return
     walks: dict[tuple[int, int], str] = {}
     for letter, walk in spec.castling.items():
         king, rook = walk.king.split("-"), walk.rook.split("-")

@@ -82,6 +82,12 @@ def test_a_walk_that_the_king_has_anyway() -> None:
         parse_spec(text.replace(king, king.replace("K,", f"{word},", 1)))
 
 
+@pytest.mark.parametrize("fields", ["w", "w 0 1", "w KQkq"])
+def test_castling_needs_its_field_in_the_start_position(fields: str) -> None:
+    message = refusal("chess", ("w KQkq - 0 1", fields))
+    assert "rules.start: no field says who may castle; accepted: `KQkq -` after" in message
+
+
 def test_castling_needs_a_king() -> None:
     wins = ("  insufficient_material: true", "  wins: [{extinct: K}]")
     message = refusal("chess", ("K, royal: true", "K"), wins)
