@@ -157,9 +157,10 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
     if rules.counting != "none":
         said.append(f"Moves are counted as in {rules.counting}.")
     if spec.hands is not None:
+        promoted = {"reverts": "reverts to what it was", "keeps": "keeps its kind"}
         said.append(
             f"Captured pieces go to the captor's hand ({' '.join(spec.hands.order)}); "
-            f"a promoted one {spec.hands.promoted}."
+            f"a promoted one {promoted.get(spec.hands.promoted, spec.hands.promoted)}."
         )
     for side, walk in spec.castling.items():
         said.append(f"Castling {side}: king {walk.king}, rook {walk.rook}.")
@@ -180,8 +181,9 @@ def _win(win: Any) -> str:
     said = win.model_dump(exclude_none=True, exclude_defaults=True)
     if set(said) == {"checks"}:
         return f"giving {win.checks} checks"
-    if set(said) == {"piece", "reaches"}:
-        return f"bringing {win.piece} to {zone_in_words(win.reaches)}"
+    if set(said) in ({"piece", "reaches"}, {"piece", "reaches", "safe"}):
+        safely = " where it is not attacked" if win.safe else ""
+        return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}"
     if set(said) == {"extinct"}:
         return f"leaving the other side without {win.extinct}"
     return ", ".join(f"{key} {value}" for key, value in said.items())

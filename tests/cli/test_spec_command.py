@@ -92,6 +92,12 @@ def test_betza_is_put_into_words(betza: str, words: str) -> None:
     assert moves_in_words(betza) == words
 
 
+def test_wins_and_hands_are_put_into_words() -> None:
+    said = run("show", "dobutsu")
+    assert "A side wins by bringing L to rank 4 where it is not attacked." in said
+    assert "(C E G); a promoted one reverts to what it was." in said
+
+
 def test_indices_in_short() -> None:
     assert ranges([3, 0, 1, 2, 9, 7, 8]) == "0-3, 7-9"
     assert ranges([]) == ""
