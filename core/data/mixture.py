@@ -1,6 +1,6 @@
 """Batches mixed from several samplers in fixed shares: stores by weight.
 
-Each batch holds a fixed number of samples of each part, so what a step contains still depends on
+Each step holds a fixed number of samples of each part, so what a step contains still depends on
 seed and step alone. A part is gone through in its own shuffled order and begins again when it is
 used up, while others may not have been met once.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.data.sampler import Batch, BatchMaker, Sampler
 from variant_ai.specs.errors import DataError
@@ -26,19 +27,23 @@ class MixedSampler(BatchMaker):
         batch: int,
         rank: int = 0,
         world: int = 1,
+        batches: int = 1,
     ) -> None:
         """`weights` are relative and positive; `rank` and `world` as of `Sampler`, whose own the
-        parts leave alone. Raises DataError where a part would get less than one sample a batch."""
+        parts leave alone. So many `batches` on end, whoever gets them, are one step: in them all the
+        shares are kept, to the last sample. Raises DataError where a part would get less than one
+        sample a step."""
         self.encoder = parts[0].encoder
         self.size, self.rank, self.world = batch, rank, world
         self._parts = tuple(parts)
-        self.counts = share_out(batch, weights)
-        """Samples of each part in a batch."""
+        self.counts = share_out(batch * batches, weights)
+        """Samples of each part in a step."""
         if 0 in self.counts:
             raise DataError(
-                f"a batch of {batch} holds no sample of a store with "
+                f"a batch of {batch * batches} holds no sample of a store with "
                 f"{min(weights) / sum(weights):.2g} of the weight; give it more, or larger batches"
             )
+        self._until = _dealt(self.counts, batches)
         self.positions = sum(part.positions for part in parts)
         self.choices = max(part.choices for part in parts)
 
@@ -61,11 +66,14 @@ class MixedSampler(BatchMaker):
 
     def batch(self, step: int, out: Batch | None = None) -> Batch:
         out = out or self.new_batch()
-        number = step * self.world + self.rank
+        whole, nth = divmod(step * self.world + self.rank, len(self._until) - 1)
         at = 0
-        for part, count in zip(self._parts, self.counts, strict=True):
-            part.fill(out.part(at, at + count), number * count)
-            at += count
+        for part, count, (first, end) in zip(
+            self._parts, self.counts, self._until[nth : nth + 2].T.tolist(), strict=True
+        ):
+            if first < end:
+                part.fill(out.part(at, at + end - first), whole * count + first)
+            at += end - first
         return out
 
     def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
@@ -73,6 +81,16 @@ class MixedSampler(BatchMaker):
         for part in self._parts:
             of = None if limit is None else max(1, limit * part.positions // self.positions)
             yield from part.sweep(limit=of)
+
+
+def _dealt(counts: Sequence[int], batches: int) -> NDArray[np.int64]:
+    """[batches + 1, P]: how many samples of each part come before each batch of a step, and in all.
+    Parts are spread over the step as evenly as can be."""
+    parts = np.repeat(np.arange(len(counts)), counts)
+    at = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    of = parts[np.argsort(at, kind="stable")].reshape(batches, -1)
+    dealt = np.stack([(of == part).sum(axis=1) for part in range(len(counts))], axis=1)
+    return np.concatenate([np.zeros((1, len(counts)), np.int64), dealt.cumsum(axis=0)])
 
 
 def share_out(total: int, weights: Sequence[float]) -> tuple[int, ...]:

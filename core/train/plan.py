@@ -192,6 +192,7 @@ def prepare(
         seed=request.seed,
         rules=rules,
         workers=workers,
+        micro_batches=micro_batches,
     )
     train, validation = opened.train, opened.validation
     per_epoch = train.samples_per_epoch / batch

@@ -187,6 +187,7 @@ def open_run(
         seed=config.seed,
         rules=rules,
         workers=workers,
+        micro_batches=config.micro_batches,
     )
     placed: dict[str, Any] = {"threads": threads or config.threads}
     if device is not None:

@@ -104,10 +104,12 @@ def open_data(
     seed: int,
     rules: Rules | None = None,
     workers: Workers = ALONE,
+    micro_batches: int = 1,
 ) -> OpenData:
     """Opens the stores of a configuration, splits them and makes the samplers.
 
-    `batch` is that of a part of a step; each process gets batches of its own to train on.
+    `batch` is that of a part of a step, of which there are `micro_batches`; each process gets batches
+    of its own to train on.
 
     Raises DataError where the configuration gives hashes and a store has another, and where visits
     are to be learnt and the games to train on have none.
@@ -137,7 +139,7 @@ def open_data(
             f"the games of {', '.join(data.stores)} are on other sides of the split {data.split} than "
             "when this training began: their years, groups or sources have changed"
         )
-    train = _train_source(stores, encoder, data, games, batch, seed, rules, workers)
+    train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
     if data.labels == "visits" and train.searched == 0:
         raise DataError(
             f"no game to train on has visits of a search ({', '.join(data.stores)}): self-play of a "
@@ -228,6 +230,7 @@ def _train_source(
     seed: int,
     rules: Rules | None,
     workers: Workers,
+    micro_batches: int,
 ) -> TrainSource:
     options: dict[str, Any] = {
         "batch": batch,
@@ -245,7 +248,9 @@ def _train_source(
     for store, chosen in zip(stores, games, strict=True):
         with _said_of("to train on", [store]):
             parts.append(Sampler(store, encoder, games=chosen, **options))
-    return MixedSampler(parts, data.weights, batch=batch, rank=rank, world=world)
+    return MixedSampler(
+        parts, data.weights, batch=batch, rank=rank, world=world, batches=micro_batches
+    )
 
 
 @contextmanager

@@ -476,6 +476,19 @@ class TestMixture:
         other = MixedSampler(parts, (3, 1), batch=8, rank=1, world=2)
         assert other.batch(3).action.tolist() == alone.batch(7).action.tolist()
 
+    def test_a_step_in_parts_holds_the_same_samples(self) -> None:
+        """0.7 of a part of four would be rounded to three of them, in every part."""
+        parts = self.parts()
+        whole = MixedSampler(parts, (0.7, 0.3), batch=64)
+        split = MixedSampler(parts, (0.7, 0.3), batch=4, batches=16)
+        assert split.counts == whole.counts == (45, 19)
+        for step in (0, 7):
+            moves = [split.batch(16 * step + part).action for part in range(16)]
+            expected = whole.batch(step).action.tolist()
+            assert sorted(np.concatenate(moves).tolist()) == sorted(expected)
+        other = MixedSampler(parts, (0.7, 0.3), batch=4, batches=16, rank=1, world=2)
+        assert other.batch(3).action.tolist() == split.batch(7).action.tolist()
+
     def test_a_sweep_is_every_position(self) -> None:
         parts = self.parts()
         mixed = MixedSampler(parts, (1, 9), batch=10)
