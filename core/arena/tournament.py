@@ -289,7 +289,8 @@ class Tournament:
                     break
                 # With a timeout the main thread still hears Ctrl-C on every system.
                 ended, under_way = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in ended:
+                # What failed comes last: games that ended beside it are not to be lost.
+                for future in sorted(ended, key=lambda one: one.exception() is not None):
                     entry = future.result()
                     if entry is not None:
                         yield entry

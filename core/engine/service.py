@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -255,6 +256,8 @@ def check(given: Any) -> dict[str, Any]:
         if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
             kinds = " or ".join(kind.__name__ for kind in FIELDS[name])
             raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise DataError(f"{name}: {value} where a finite number is expected")
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):
             raise DataError(f"{name}: a list of moves as text is expected")
     if words.get("multipv", 1) < 1 or words.get("report_every", 1) <= 0:

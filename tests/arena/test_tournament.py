@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import gc
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from arena_players import ToyPlayer, WaitingPlayer
 
+from variant_ai.core.arena import tournament
 from variant_ai.core.arena.journal import GameEntry, Journal
 from variant_ai.core.arena.match_record import move_remark, score_text
 from variant_ai.core.arena.match_settings import MatchSettings, settings_of
@@ -35,7 +37,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import SanNotation, core_notations
 from variant_ai.plugins import registry
 from variant_ai.specs import DataError, VariantSpec
-from variant_ai.specs.errors import SettingError
+from variant_ai.specs.errors import EngineError, SettingError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 
@@ -260,6 +262,23 @@ def test_the_collector_leaves_alone_what_a_match_found(rules: Rules, tmp_path: P
     Match(rules, tmp_path / "m", [Watching("a"), *toys("b")], games=2).run()
     assert min(frozen) > len(crowd)
     assert gc.get_freeze_count() == 0
+
+
+def test_a_player_that_cannot_start_takes_no_game_with_it(
+    rules: Rules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Absent(ToyPlayer):
+        def new_game(self, game: Game, number: int = 0) -> None:
+            super().new_game(game, number)
+            if number == 0:
+                raise EngineError("there is no such program")
+
+    match = Match(rules, tmp_path / "m", [Absent("a"), *toys("b")], games=12, concurrency=12)
+    # all of them have ended when the first is looked at
+    monkeypatch.setattr(tournament, "wait", lambda futures, **_: concurrent.futures.wait(futures))
+    with pytest.raises(EngineError, match="no such program"):
+        match.run()
+    assert len(match.entries) == 11
 
 
 def test_openings_are_played_with_both_colours(rules: Rules, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from typing import Any
@@ -142,6 +143,8 @@ def test_a_finished_game_says_how_it_ended() -> None:
         ({"id": 1, "node": 3}, "unknown field 'node'"),
         ({"id": 1, "nodes": "many"}, 'nodes: "many" where a int is expected'),
         ({"id": 1, "nodes": True}, "nodes: true where a int is expected"),
+        ({"id": 1, "movetime": math.inf}, "movetime: inf where a finite number is expected"),
+        ({"id": 1, "report_every": math.nan}, "report_every: nan where a finite number"),
         ({"id": 1, "nodes": -3}, "limit nodes = -3"),
         ({"id": 1, "moves": [1]}, "a list of moves as text"),
         ({"id": 1, "multipv": 0}, "greater than 0"),
