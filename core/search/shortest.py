@@ -93,6 +93,15 @@ class Gardener:
         elif plies:
             self._plant_loss(root, 0, plies)
 
+    def warm_up(self) -> None:
+        """Load or compile what finding and planting call. The root must be evaluated."""
+        root = self._tree.root
+        self.quickest(1)
+        edge = self._edge_of(root, self._tree.move_of(root, 0))
+        assert edge is not None  # nothing is searched yet, there is memory
+        self._open(self._child(root, edge, 0), 1)
+        self._settle(root)
+
     def _ask(self, ply: int, plies: int, lost: int, allowed: NDArray[np.int32]) -> tuple[int, int]:
         """`seek` from a ply behind the root: its answer and the winning move."""
         tree, quest = self._tree, new_quest()

@@ -131,8 +131,17 @@ class SlowTree(Tree):
         self._positions[node] = position
         return node
 
-    def _warm_up_seeking(self) -> None:
-        """Nobody seeks."""
+    def _warm_up_rare(self, batch: Batch) -> None:
+        g, s = self.arrays, self.settings
+        self.fill(batch, 0, 1, 1)
+        self.abandon(batch, 0, 1)
+        root = np.int64(self.root)
+        slot = np.int64(g.nodes[root]["slots"])
+        visit_cycle(g, root, slot, np.int64(0))
+        correction(g, s, slot)
+        back_up(g, s, batch.paths, np.int64(0), np.int64(0), 0.0, 0.0, np.int64(0))
+        child = np.int64(g.slots[slot]["child"])
+        finish(s, g, child, np.int64(-1), np.int64(0), np.bool_(True))
 
     def shorten(
         self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]

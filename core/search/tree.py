@@ -109,11 +109,12 @@ class Tree:
         begin_reclaim(self.arrays)
         self.finish_reclaim()
         self._chases.warm_up(self.trail)
-        self._warm_up_seeking()
+        self._warm_up_rare(batch)
         self.forget()
 
-    def _warm_up_seeking(self) -> None:
-        Gardener(self, 1, lambda: False).quickest(1)
+    def _warm_up_rare(self, batch: Batch) -> None:
+        """What only some searches come to; the root is evaluated, the graph forgotten afterwards."""
+        Gardener(self, 1, lambda: False).warm_up()
 
     # --- the game --------------------------------------------------------------------------------
 
