@@ -122,8 +122,11 @@ class Tree:
         """Search from the game's last position. Returns whether what is known of it was kept."""
         searched = self.root != 0 and self.params.reuse_tree
         kept = searched and self._go_on(game)
-        if not kept and not (searched and self._goes_back(game)):
-            self._uproot()
+        if not kept:
+            if searched and self._goes_back(game):
+                self._loose = True
+            else:
+                self._uproot()
         self.game = game
         self._moves, self._start = list(game.moves), game.positions[0].copy()
         self._earlier = earlier(game)
@@ -239,8 +242,7 @@ class Tree:
         assert self._start is not None
         back = game.moves == self._moves[: len(game.moves)]
         same = back and np.array_equal(game.positions[0], self._start)
-        self._loose = same and is_single(self.trail.past, self.rules.spec.rules.repetition.fold)
-        return self._loose
+        return same and is_single(self.trail.past, self.rules.spec.rules.repetition.fold)
 
     def _walk_to(self, game: Game) -> int:
         """Without a table: follow the moves that were played since."""
