@@ -98,7 +98,7 @@ def command(
     )
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.notation import UciNotation
-    from variant_ai.core.search.params import SearchParams
+    from variant_ai.core.search.params import DEFAULT_SET, PAPER, SearchParams
     from variant_ai.core.search.search import Search
     from variant_ai.plugins import registry
     from variant_ai.specs.errors import FenError, MoveError, UnknownNameError
@@ -109,7 +109,10 @@ def command(
             raise UnknownNameError("setting", name, SETTINGS)
     if output is not None and output.suffix.lower() not in (".png", ".svg", ".pdf"):
         fail(f"{output}: a plot ends in .png, .svg or .pdf")
-    chosen = settings_of(SearchParams.of(spec), settings_given(net))
+    words = net.search_set
+    if words == DEFAULT_SET and PAPER in spec.settings:
+        words = PAPER
+    chosen = settings_of(SearchParams.of(spec, words), settings_given(net))
     rules = registry().rules(spec)
     try:
         game = Game(rules, fen or POSITION)

@@ -66,7 +66,7 @@ def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
     from variant_ai.core.search.search import Search
     from variant_ai.plugins import registry
 
-    params = SearchParams.of(rules.spec, **spec.search)
+    params = SearchParams.of(rules.spec, spec.settings, **spec.search)
     evaluator = registry().evaluator(
         rules.spec,
         None if spec.net == NO_NET else Path(spec.net),

@@ -77,6 +77,7 @@ class NetChoice:
     threads: int | None
     device: str
     precision: str | None
+    search_set: str
     settings: tuple[str, ...]
 
 
@@ -118,6 +119,14 @@ def net_options(command: F) -> F:
         ),
         click.option("--precision", metavar="NAME", help="fp32, bf16, fp16, int8."),
         click.option(
+            "--settings",
+            "search_set",
+            metavar="NAME",
+            default="default",
+            show_default=True,
+            help="Set of search settings of the variant's spec, such as paper.",
+        ),
+        click.option(
             "--set",
             "settings",
             multiple=True,
@@ -131,11 +140,13 @@ def net_options(command: F) -> F:
 
 
 def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
-    """The spec's settings, and above them what the user says. Raises UnknownNameError,
-    SettingError."""
+    """The chosen set of the spec's settings with the user's words applied.
+
+    Raises UnknownNameError, SettingError.
+    """
     from variant_ai.core.search.params import SearchParams
 
-    return SearchParams.of(spec, **settings_given(net))
+    return SearchParams.of(spec, net.search_set, **settings_given(net))
 
 
 def settings_given(net: NetChoice) -> dict[str, Any]:

@@ -335,21 +335,31 @@ PolicyItem = Annotated[
 
 
 class Search(Model):
-    """Search defaults of the variant; the meaning and source of each stands with the search."""
+    """Search settings of the variant; meaning and source of each stand in `core/search/params.py`."""
 
+    cpuct_init: float = Field(default=2.5, ge=0, le=100)
+    cpuct_base: float = Field(default=19652.0, ge=1, le=1e9)
+    u_divisor: Annotated[float, Field(ge=0.01, le=1)] | Literal["adaptive"] = 1.0
+    u_min: float = Field(default=0.25, ge=0.01, le=1)
+    u_init: float = Field(default=1.0, ge=0.01, le=1)
+    u_base: float = Field(default=1965.0, ge=1, le=1e9)
+    q_unvisited: Literal["loss", "draw", "parent"] = "loss"
+    q_unvisited_reduction: float = Field(default=0.2, ge=0, le=2)
+    node_temperature: float = Field(default=1.0, ge=0.05, le=20)
+    virtual_style: Literal["loss", "visit"] = "loss"
+    virtual_loss: float = Field(default=1.0, ge=0, le=100)
+    noise_epsilon: float = Field(default=0.0, ge=0, le=1)
+    noise_alpha: float = Field(default=0.2, ge=0.001, le=100)
     enhance_checks: bool = False
     enhance_threshold: float = Field(default=0.1, ge=0, le=1)
     enhance_factor: float = Field(default=0.5, ge=0, le=10)
     mate_stop: bool = True
-    cpuct_init: float = Field(default=2.5, ge=0, le=100)
-    u_divisor: Annotated[float, Field(ge=0.01, le=1)] | Literal["adaptive"] = 1.0
-    q_unvisited: Literal["loss", "draw", "parent"] = "loss"
     q_weight: float = Field(default=0.0, ge=0, le=1)
+    q_thresh_init: float = Field(default=0.5, ge=0, le=1)
+    q_thresh_max: float = Field(default=0.9, ge=0, le=1)
+    q_thresh_base: float = Field(default=1965.0, ge=1, le=1e9)
     pv_values: Literal["off", "on"] = "off"
-    node_temperature: float = Field(default=1.0, ge=0.05, le=20)
-    noise_alpha: float = Field(default=0.2, ge=0.001, le=100)
-    virtual_style: Literal["loss", "visit"] = "loss"
-    virtual_loss: float = Field(default=1.0, ge=0, le=100)
+    pv_depth: int = Field(default=5, ge=1, le=99)
 
 
 class Drawing(Model):
@@ -421,6 +431,11 @@ class VariantSpec(Model):
     policy: tuple[PolicyItem, ...] | Literal["derived"] = "derived"
     symmetry: tuple[Literal["files"], ...] = ()
     search: Search = Search()
+    settings: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], Search] = Field(
+        default_factory=dict,
+        description="named sets of search settings, complete in themselves, for whoever asks for "
+        "them: `paper` has those of the publication",
+    )
     drawing: Drawing = Drawing()
     training: Training = Training()
     protocols: tuple[Literal["uci", "ucci", "cyclone"], ...] = ("uci",)

@@ -4,6 +4,7 @@
     xboard:sjeng;name=Sjeng;depth=4                    another protocol, limits of its own
     uci:sjaakii -uci;option.Hash=64;letters=also
     net:model.onnx;nodes=800;search.cpuct_init=2.2     a network with search settings
+    net:model.onnx;settings=paper                      with a named set of the variant's spec
     net:-;evaluator=uniform;nodes=800                  a search without a network
     random                                             any legal move
 
@@ -76,6 +77,9 @@ class PlayerSpec(Limits):
 
     net: str = Field(default="", description="network: an ONNX file")
     evaluator: str = "auto"
+    settings: str = Field(
+        default="default", description="named set of search settings of the variant's spec"
+    )
     search: dict[str, Any] = Field(default_factory=dict, description="settings of the search")
     threads: int | None = Field(default=None, ge=1, description="of the evaluator")
 

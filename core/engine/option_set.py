@@ -104,13 +104,13 @@ class OptionSet:
     # --- what they come to ---------------------------------------------------------------------
 
     def search_overrides(self, spec_divisor: float | str = 1.0) -> dict[str, Any]:
-        """Fields of SearchParams that stand above the spec's; `spec_divisor` is the spec's
-        u_divisor, which the option for its first value has to know."""
+        """Fields of SearchParams that override the spec's; `spec_divisor` is the u_divisor of the
+        chosen set, which the option for its first value has to know."""
         found: dict[str, Any] = {}
         for option in OPTIONS:
             if option.field and option.name in self._given:
                 value = self._given[option.name]
-                if value in ("auto", AUTO) and option.default in ("auto", AUTO):
+                if value in ("auto", AUTO) and (option.default == value or option.low == AUTO):
                     continue
                 if option.words is not None:
                     found[option.field] = option.words[str(value).lower()]
@@ -129,8 +129,7 @@ class OptionSet:
     def _add_divisor(self, found: dict[str, Any], spec_divisor: float | str) -> None:
         chosen = self.text("U_Divisor")
         if chosen == "auto":
-            # a first value of 1 is the default, which a client may only have repeated
-            if spec_divisor != "adaptive" and found.get("u_init", 1.0) != 1.0:
+            if spec_divisor != "adaptive" and "u_init" in found:
                 found["u_divisor"] = found["u_init"]
         else:
             constant = found.get("u_init", 1.0)

@@ -171,28 +171,33 @@ OPTIONS: tuple[Option, ...] = (
           "hundredths either way; 10 for games with people"),
     _check("Use_NPS_Time_Manager", False, _NO_EFFECT, effect=False),
     # --- selection -----------------------------------------------------------------------------
+    Option("Search_Settings", "string", "default", about="Named set of search settings of the "
+           "variant, which the options below override: default, or a name of the spec such as "
+           "paper"),
     _centi("CPuct_Init", "cpuct_init", AUTO, AUTO, 10_000, "Exploration constant" + AS_SPEC),
-    _spin("CPuct_Base", 19_652, 1, 1_000_000_000, "Visits in which the exploration constant grows "
-          "by ln 2", field="cpuct_base"),
+    _spin("CPuct_Base", AUTO, AUTO, 1_000_000_000, "Visits in which the exploration constant "
+          "grows by ln 2, from 1 on" + AS_SPEC, field="cpuct_base"),
     _combo("U_Divisor", "auto", ("auto", "constant", "adaptive"), "Divisor of the exploration "
            "term: constant at Centi_U_Init_Divisor, or falling from there to Centi_U_Min_Divisor; "
            "auto: as the variant has it"),
-    _centi("U_Init_Divisor", "u_init", 100, 1, 100, "Divisor of the exploration term in a young "
-           "tree, or always"),
-    _centi("U_Min_Divisor", "u_min", 25, 1, 100, "Where the adaptive divisor ends"),
-    _spin("U_Base", 1965, 1, 1_000_000_000, "Visits after which 1/e of the way from the first "
-          "divisor to the last is left", field="u_base"),
+    _centi("U_Init_Divisor", "u_init", AUTO, AUTO, 100, "Divisor of the exploration term in a "
+           "young tree, or always, from 1 on" + AS_SPEC),
+    _centi("U_Min_Divisor", "u_min", AUTO, AUTO, 100, "Where the adaptive divisor ends, from 1 "
+           "on" + AS_SPEC),
+    _spin("U_Base", AUTO, AUTO, 1_000_000_000, "Visits after which 1/e of the way from the first "
+          "divisor to the last is left, from 1 on" + AS_SPEC, field="u_base"),
     _combo("Q_Unvisited", "auto", ("auto", "loss", "draw", "parent"), "Value of a move never "
            "visited; auto: as the variant has it", field="q_unvisited"),
-    _centi("Q_Unvisited_Reduction", "q_unvisited_reduction", 20, 0, 200, "What `parent` takes off "
-           "the node's value"),
+    _centi("Q_Unvisited_Reduction", "q_unvisited_reduction", AUTO, AUTO, 200, "What `parent` takes "
+           "off the node's value" + AS_SPEC),
     _centi("Node_Temperature", "node_temperature", AUTO, AUTO, 2000, "Softmax temperature of the "
            "policy at every node, from 5 on" + AS_SPEC),
     _combo("Virtual_Style", "auto", ("auto", "loss", "visit"), "What a visit under way counts "
            "as; auto: as the variant has it", field="virtual_style"),
     _centi("Virtual_Loss", "virtual_loss", AUTO, AUTO, 10_000, "How many visits one under way "
            "counts as" + AS_SPEC),
-    _centi("Dirichlet_Epsilon", "noise_epsilon", 0, 0, 100, "Share of noise in the root's policy"),
+    _centi("Dirichlet_Epsilon", "noise_epsilon", AUTO, AUTO, 100, "Share of noise in the root's "
+           "policy" + AS_SPEC),
     _centi("Dirichlet_Alpha", "noise_alpha", AUTO, AUTO, 10_000, "Parameter of the Dirichlet "
            "noise, from 1 on" + AS_SPEC),
     _combo("Noise_Style", "dirichlet", ("dirichlet", "uniform"), "Kind of noise",
@@ -223,15 +228,15 @@ OPTIONS: tuple[Option, ...] = (
     # --- choice of the move --------------------------------------------------------------------
     _centi("Q_Value_Weight", "q_weight", AUTO, AUTO, 100, "Weight of values beside visits in the "
            "final choice" + AS_SPEC),
-    _centi("Q_Thresh_Init", "q_thresh_init", 50, 0, 100, "Share of the greatest visits below which "
-           "a move's value counts for nothing, in a young tree"),
-    _centi("Q_Thresh_Max", "q_thresh_max", 90, 0, 100, "The same in an old tree"),
-    _spin("Q_Thresh_Base", 1965, 1, 1_000_000_000, "Visits after which 1/e of the way between "
-          "them is left", field="q_thresh_base"),
+    _centi("Q_Thresh_Init", "q_thresh_init", AUTO, AUTO, 100, "Share of the greatest visits below "
+           "which a move's value counts for nothing, in a young tree" + AS_SPEC),
+    _centi("Q_Thresh_Max", "q_thresh_max", AUTO, AUTO, 100, "The same in an old tree" + AS_SPEC),
+    _spin("Q_Thresh_Base", AUTO, AUTO, 1_000_000_000, "Visits after which 1/e of the way between "
+          "them is left, from 1 on" + AS_SPEC, field="q_thresh_base"),
     _combo("PV_Values", "auto", ("auto", "true", "false"), "Lower a move's value to that at the "
            "end of its line; auto: as the variant has it", field="pv_values",
            words={"true": "on", "false": "off"}),
-    _spin("PV_Depth", 5, 1, 99, "Plies of that line", field="pv_depth"),
+    _spin("PV_Depth", AUTO, AUTO, 99, "Plies of that line, from 1 on" + AS_SPEC, field="pv_depth"),
     _centi("Temperature", "temperature", 170, 0, 10_000, "Moves are drawn by visits^(1/temperature)"
            " in the first Temperature_Moves moves"),
     _centi("Temperature_Decay", "temperature_decay", 92, 0, 100, "Factor of the temperature for "

@@ -18,7 +18,7 @@ from variant_ai.core.engine.control import Control
 from variant_ai.core.engine.option_set import OptionSet
 from variant_ai.core.engine.searcher import Searcher, Task
 from variant_ai.core.engine.uci import Info
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.specs.errors import UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
     from variant_ai.core.engine.table import LateJudge, Table
@@ -66,7 +66,7 @@ class Player:
         self._evaluator: Evaluator | None = None
         self._evaluator_settings: tuple[str, dict[str, Any]] | None = None
         self._search: Searching | None = None
-        self._search_settings: dict[str, Any] | None = None
+        self._search_settings: tuple[str, dict[str, Any]] | None = None
         self._manager: TimeManager | None = None
         self._is_warm = False
         self._judge: LateJudge | None = None
@@ -137,17 +137,30 @@ class Player:
             self._evaluator = self.workshop.evaluator(spec, settings[1], self._tell)
             self._evaluator_settings = settings
             self._is_warm = False
-        overrides = self.options.search_overrides(spec.search.u_divisor)
-        if self._search is None or overrides != self._search_settings:
+        words, overrides = self._chosen_settings(spec)
+        if self._search is None or (words, overrides) != self._search_settings:
             self._drop_search()
-            params = SearchParams.of(spec, **overrides)
+            params = SearchParams.of(spec, words, **overrides)
             self._search = self._made_search(spec, self._evaluator, params, table.rules)
             self._search.judge_chases(self._judge is not None and self._judge.is_loaded)
-            self._search_settings = overrides
+            self._search_settings = words, overrides
         if not self._is_warm:
             self._search.warm_up()
             self._is_warm = True
         return self._search
+
+    def _chosen_settings(self, spec: VariantSpec) -> tuple[str, dict[str, Any]]:
+        """Name of the set of search settings, and the options that override it."""
+        from variant_ai.core.search.params import DEFAULT_SET, words_of
+
+        name = self.options.text("Search_Settings").strip().lower() or DEFAULT_SET
+        try:
+            words = words_of(spec, name)
+        except UnknownNameError as error:
+            self._tell(f"error: {error}; playing with {DEFAULT_SET}")
+            name, words = DEFAULT_SET, spec.search
+            self.options.put("Search_Settings", name)
+        return name, self.options.search_overrides(words.u_divisor)
 
     def _made_search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules

@@ -1,7 +1,8 @@
 """Every number and switch of the search: meaning, unit, range, default and where it comes from.
 
-The defaults are those every variant starts from. A spec's `search:` words stand above them, and
-what the user says stands above both: `SearchParams.of(spec, batch_size=32)`.
+The defaults are those every variant starts from. A spec's `search:` words override them, and the
+user's words override both: `SearchParams.of(spec, batch_size=32)`. A spec may have further sets of
+words by name (`settings: {paper: …}`), each complete in itself: `SearchParams.of(spec, "paper")`.
 
 `000 9.1` is the preprint's section, `thesis 7.1` the thesis' table of engine settings.
 """
@@ -19,6 +20,10 @@ from variant_ai.specs.errors import SettingError, UnknownNameError
 from variant_ai.specs.schema import Search as SearchWords
 from variant_ai.specs.schema import VariantSpec
 
+DEFAULT_SET = "default"
+"""Name of the settings in a spec's `search:`, beside the names in its `settings:`."""
+PAPER = "paper"
+"""Set that the papers' experiments use, where a spec has it."""
 FieldKind = Literal["int", "float", "bool", "choice", "float or choice"]
 
 
@@ -307,13 +312,14 @@ class SearchParams:
                 object.__setattr__(self, row.name, float(value))
 
     @classmethod
-    def of(cls, spec: VariantSpec, **overrides: Any) -> SearchParams:
-        """The spec's defaults with `overrides` above them.
+    def of(cls, spec: VariantSpec, settings: str = DEFAULT_SET, **overrides: Any) -> SearchParams:
+        """The spec's settings, or those of its named set, with `overrides` applied.
 
-        Raises UnknownNameError for a name that is no setting, SettingError for its value.
+        Raises UnknownNameError for a name that is no set or no setting, SettingError for a value.
         """
-        words = {name: getattr(spec.search, name) for name in SearchWords.model_fields}
-        return cls(**{**words, **_known(overrides)})
+        words = words_of(spec, settings)
+        named = {name: getattr(words, name) for name in SearchWords.model_fields}
+        return cls(**{**named, **_known(overrides)})
 
     def leaves_at(self, visits: int) -> int:
         """How many leaves a batch may hold when the root has so many visits: 1, 4, 16, ..., sizes
@@ -326,6 +332,16 @@ class SearchParams:
     def replace(self, **overrides: Any) -> SearchParams:
         """These settings with others in their place. Raises as `of` does."""
         return dataclasses.replace(self, **_known(overrides))
+
+
+def words_of(spec: VariantSpec, settings: str = DEFAULT_SET) -> SearchWords:
+    """The spec's `search:` words, or those of its named set. Raises UnknownNameError."""
+    if settings == DEFAULT_SET:
+        return spec.search
+    if settings not in spec.settings:
+        names = (DEFAULT_SET, *spec.settings)
+        raise UnknownNameError(f"set of search settings of {spec.variant}", settings, names)
+    return spec.settings[settings]
 
 
 @dataclass(frozen=True)

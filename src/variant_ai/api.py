@@ -232,10 +232,12 @@ class Engine:
         threads: int | None = None,
         device: str = "cpu",
         precision: str | None = None,
-        **settings: Any,
+        settings: str = "default",
+        **overrides: Any,
     ) -> None:
-        """model: an ONNX file or a run; None: the net that comes with the variant, or none, which
-        a warning tells. settings: fields of `SearchParams`, above those of the spec.
+        """model: an ONNX file or a run; None: the net that comes with the variant, or no net, with
+        a warning. settings: name of a set of search settings of the spec, such as `paper`.
+        overrides: fields of `SearchParams` that override them.
 
         Raises UnknownNameError, SettingError, DataError.
         """
@@ -243,7 +245,7 @@ class Engine:
         from variant_ai.core.search.search import Search
 
         self.spec = load_variant(variant)
-        self.params = SearchParams.of(self.spec, **settings)
+        self.params = SearchParams.of(self.spec, settings, **overrides)
         how: dict[str, Any] = {
             "evaluator": evaluator,
             "batch": self.params.batch_size,

@@ -28,7 +28,9 @@ def test_an_experiment_can_be_played(file: Path) -> None:
     spec = registry().variant(settings.variant)
     for player in settings.players:
         if player.net:
-            SearchParams.of(spec, **player.search)
+            SearchParams.of(spec, player.settings, **player.search)
+            ours = file.stem.startswith("engines")
+            assert player.settings == ("default" if ours else "paper")
     if settings.openings.lines:
         rules = registry().rules(spec)
         openings = load_openings(settings.openings, rules, 0)

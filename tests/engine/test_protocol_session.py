@@ -39,6 +39,25 @@ def test_a_game_as_match_runners_play_it() -> None:
             assert best(client.ask("go movetime 30", until="bestmove")) == "a1a2"
 
 
+def test_a_named_set_of_search_settings_is_played_with() -> None:
+    with hello() as client:
+        client.ask("setoption name UCI_Variant value crazyhouse")
+        client.ask("setoption name Search_Settings value paper", "position startpos")
+        params = last_search(client).params
+        assert params.enhance_checks and params.u_divisor == "adaptive"
+        client.ask("setoption name Enhance_Checks value false")
+        params = last_search(client).params
+        assert not params.enhance_checks and params.virtual_loss == 3
+
+
+def test_an_unknown_set_of_search_settings_costs_no_move() -> None:
+    with hello() as client:
+        lines = client.ask("setoption name Search_Settings value papr", "position startpos")
+        lines += client.ask("go nodes 5", until="bestmove")
+        assert any("error: " in line and "'papr'" in line and "paper" in line for line in lines)
+        assert best(lines) == "a2a3"
+
+
 def test_exact_lines_of_a_search() -> None:
     with hello() as client:
         client.ask("setoption name MultiPV value 2", "setoption name UCI_ShowWDL value true")

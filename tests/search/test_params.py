@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams, field_table, setting
+from variant_ai.core.search.params import PAPER, SearchParams, field_table, setting
 from variant_ai.core.search.report import MAX_CENTIPAWNS, Line, Report, centipawns
 from variant_ai.plugins import registry
 from variant_ai.specs import encoding_hash, rules_hash
@@ -14,22 +14,45 @@ from variant_ai.specs.schema import Search as SearchWords
 
 
 def test_published_settings_of_the_variants() -> None:
-    crazyhouse = SearchParams.of(registry().variant("crazyhouse"))
+    crazyhouse = SearchParams.of(registry().variant("crazyhouse"), PAPER)
     assert crazyhouse.enhance_checks
     assert crazyhouse.u_divisor == "adaptive"
     assert (crazyhouse.q_weight, crazyhouse.virtual_loss) == (0.7, 3.0)
-    xiangqi = SearchParams.of(registry().variant("xiangqi"))
+    assert (crazyhouse.virtual_style, crazyhouse.node_temperature) == ("loss", 1.0)
+    xiangqi = SearchParams.of(registry().variant("xiangqi"), PAPER)
     assert not xiangqi.enhance_checks
     assert (xiangqi.u_divisor, xiangqi.q_weight, xiangqi.node_temperature) == (1.0, 0.0, 1.7)
 
 
 def test_overrides_stand_above_the_spec() -> None:
     spec = registry().variant("crazyhouse")
-    params = SearchParams.of(spec, q_weight=0.25, batch_size=64)
+    params = SearchParams.of(spec, PAPER, q_weight=0.25, batch_size=64)
     assert (params.q_weight, params.batch_size) == (0.25, 64)
     assert params.enhance_checks
     assert params.replace(seed=7).seed == 7
     assert params.replace(seed=7).batch_size == 64
+
+
+def test_a_named_set_is_complete_in_itself() -> None:
+    """A set starts from the plain defaults: nothing of the spec's `search:` enters it."""
+    spec = registry().variant("crazyhouse")
+    other = spec.model_copy(
+        update={"search": SearchWords(cpuct_init=9.0), "settings": {"mine": SearchWords(u_min=0.5)}}
+    )
+    assert SearchParams.of(other).cpuct_init == 9.0
+    assert SearchParams.of(other, "mine") == SearchParams(u_min=0.5)
+
+
+def test_an_unknown_set_is_answered_with_those_of_the_spec() -> None:
+    with pytest.raises(UnknownNameError, match=r"crazyhouse 'papr'.*'paper'.*default, paper"):
+        SearchParams.of(registry().variant("crazyhouse"), "papr")
+
+
+def test_sets_change_nothing_that_nets_and_games_depend_on() -> None:
+    spec = registry().variant("crazyhouse")
+    other = spec.model_copy(update={"settings": {}})
+    assert rules_hash(other) == rules_hash(spec)
+    assert encoding_hash(other) == encoding_hash(spec)
 
 
 def test_whole_numbers_become_floats_where_floats_are_meant() -> None:
