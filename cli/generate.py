@@ -355,6 +355,7 @@ def _net(
     from variant_ai.cli.players import NO_NET, make_search, net_digest
     from variant_ai.core.arena.player_spec import parse_player
     from variant_ai.core.arena.self_play import KEPT_MOVES, NetSelfPlayer
+    from variant_ai.plugins import registry
 
     if options or hash_mb is not None:
         raise click.UsageError(
@@ -365,15 +366,18 @@ def _net(
     if said.allowance().given:
         raise click.BadParameter("a net is told its nodes by --nodes", param_hint="--engine")
     # The same seed is to give the same games, unless somebody wants it otherwise.
-    spec = said.model_copy(update={"search": {"deterministic": True, **said.search}})
+    file = registry().net(rules.spec, Path(said.net))
+    spec = said.model_copy(
+        update={"net": str(file), "search": {"deterministic": True, **said.search}}
+    )
     kept = KEPT_MOVES if kept_moves is None else kept_moves
-    if spec.net != NO_NET and not Path(spec.net).is_file():
+    if spec.net != NO_NET and not file.is_file():
         raise click.BadParameter(f"there is no net {spec.net}", param_hint="--engine")
 
     def made() -> SelfPlayer:
         return NetSelfPlayer(lambda: make_search(spec, rules), spec.label, kept)
 
-    return _Player(made, {"command": [text], "net": net_digest(spec.net), "visits": kept})
+    return _Player(made, {"command": [text], "net": net_digest(file), "visits": kept})
 
 
 @dataclass

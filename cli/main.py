@@ -65,6 +65,7 @@ COMMANDS = {
     "serve": _own("serve", "Analyse positions for other programs, as JSON lines."),
     "generate": _own("generate", "Let a UCI engine play itself into a game store."),
     "match": _own("match", "Let engines and nets play matches, with tables and PGN."),
+    "tune": _own("tune", "Find better search settings by matches."),
     "solve": _own("solve", "Let an engine or a net solve puzzles."),
     "openings": _own("openings", "Draw opening lines from the policy of a net."),
     "store": _own("store", "Show, filter, merge, split, export or verify game stores."),

@@ -27,11 +27,16 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
     from variant_ai.core.arena.net_player import NetPlayer
     from variant_ai.core.arena.player import RandomPlayer
     from variant_ai.core.arena.process import engine_command
+    from variant_ai.plugins import registry
 
     if spec.random:
         return RandomPlayer(spec.label, seed)
     if spec.net:
-        return NetPlayer(lambda: make_search(spec, rules), spec.label, net_digest(spec.net))
+        return NetPlayer(
+            lambda: make_search(spec, rules),
+            spec.label,
+            net_digest(registry().net(rules.spec, Path(spec.net))),
+        )
     return external_player(
         rules,
         spec.protocol,
@@ -48,10 +53,9 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
     )
 
 
-def net_digest(net: str) -> str:
-    """Of the file that a player's net is, or of those that may be it in a run directory, 16 hex
-    digits; empty where there is none."""
-    path = Path(net)
+def net_digest(path: Path) -> str:
+    """Digest of a net's file, or of those that may be it in a run directory, 16 hex digits; empty
+    if there is none."""
     files = [path]
     if path.is_dir():
         newest = sorted(path.glob("checkpoints/step-*/model.safetensors"))[-1:]

@@ -13,7 +13,6 @@ from variant_ai.cli.networks import device_option, net_size, size_options
 
 if TYPE_CHECKING:
     from variant_ai.core.train.plan import TrainRequest
-    from variant_ai.specs import VariantSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +20,6 @@ SAMPLE_NET, SAMPLE_SIZE, SAMPLE_BATCH = "alphazero-8v-map", {"blocks": 4, "chann
 """For a few minutes on a CPU: plain convolutions do two or three times the operations of depthwise
 ones in the same time there, and small batches give more steps."""
 
-PACKAGED = Path("packaged")
 """Stands for the net that comes with the variant, where a net to go on with is named."""
 
 _OPTIONS = (
@@ -193,26 +191,14 @@ def make_request(
         if options["net"] is None and options["head"] is None and options["start_from"] is None:
             options["net"], size = SAMPLE_NET, {**SAMPLE_SIZE, **size}
             options["batch"] = options["batch"] or SAMPLE_BATCH
-    if options["start_from"] == PACKAGED and not PACKAGED.exists():
-        options["start_from"] = _packaged_net(spec, registry().path(name))
     if options["start_from"] is not None:
+        options["start_from"] = registry().net(spec, options["start_from"])
         own = find_start(options["start_from"]).own_spec(spec)
         if own is not spec:
             note("The net has planes or a policy of its own, and goes on with them.")
             spec = own
     request = TrainRequest(spec=spec, stores=stores, weights=weights, size=size, **options)
     return request, registry().rules(spec)
-
-
-def _packaged_net(spec: VariantSpec, file: Path) -> Path:
-    """The net an engine would play with: the user's own, one beside the spec, the variant's."""
-    from variant_ai.core.engine.models import model_places
-
-    places = model_places(spec.variant, file)
-    for path in places:
-        if path.is_file():
-            return path
-    fail(f"no net comes with {spec.variant}: there is none at {' or '.join(map(str, places))}")
 
 
 def tell_sample(options: Mapping[str, Any], variant: str) -> None:

@@ -394,10 +394,11 @@ class Registry:
         precision: str | None = None,
         say: Callable[[str], None] | None = None,
     ) -> Evaluator:
-        """`make_evaluator` (arguments and errors are told there) with the evaluators and nets of
-        plugins."""
+        """Evaluator of `make_evaluator` (arguments and errors stand there), with the evaluators and
+        nets of plugins, and with `packaged` for the net that comes with the variant."""
         from variant_ai.core.inference.choose import make_evaluator
 
+        model = None if model is None else self.net(spec, model)
         return make_evaluator(
             spec,
             model,
@@ -412,6 +413,17 @@ class Registry:
             builders=self.builders() if model is not None and model.is_dir() else None,
         )
 
+    def net(self, spec: VariantSpec, named: Path) -> Path:
+        """The net that is named; `packaged` is the one that comes with the variant. Raises DataError
+        if none does."""
+        from variant_ai.core.engine.models import named_net
+
+        return named_net(named, spec.variant, self._spec_file(spec))
+
+    def _spec_file(self, spec: VariantSpec) -> Path | None:
+        entry = self.entry_of(spec)
+        return None if entry is None else entry.path
+
     def usual_evaluator(
         self,
         spec: VariantSpec,
@@ -420,16 +432,14 @@ class Registry:
         warn: Callable[[str], None],
         **settings: Any,
     ) -> Evaluator:
-        """`evaluator` where no model was named: with the net that comes with the variant. Where
-        there is none and nothing else was asked for, the uniform evaluator stands in, and `warn`
-        is told."""
+        """`evaluator` with the net that comes with the variant. If there is none, `auto` is the
+        uniform evaluator, and `warn` gets a sentence."""
         from variant_ai.core.engine.models import model_places
         from variant_ai.core.inference.choose import AUTO, UNIFORM, WITHOUT_NET
 
         if evaluator in WITHOUT_NET:
             return self.evaluator(spec, None, evaluator=evaluator, **settings)
-        entry = self.entry_of(spec)
-        looked = model_places(spec.variant, None if entry is None else entry.path)
+        looked = model_places(spec.variant, self._spec_file(spec))
         model = next((path for path in looked if path.is_file()), None)
         if model is None and evaluator == AUTO:
             places = ", ".join(map(str, looked))

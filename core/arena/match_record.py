@@ -110,6 +110,16 @@ def match_standings(
     )
 
 
+def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
+    """Results of a player's games, from its view."""
+    total = Tally()
+    for entry in entries:
+        if name in (entry.first, entry.second):
+            tally = Tally(entry.points == 1, entry.points == 0.5, entry.points == 0)
+            total += tally if name == entry.first else tally.turned
+    return total
+
+
 class _Numbers:
     """What is summed up of one player's games."""
 

@@ -127,6 +127,26 @@ def drawn_from_store(
     )
 
 
+def random_lines(
+    rules: Rules, count: int, plies: tuple[int, int], seed: int
+) -> tuple[Opening, ...]:
+    """At most `count` different lines of random legal moves, `plies` (least, most) long, that do
+    not end the game."""
+    chance = random.Random(f"random lines {seed}")
+    found: dict[tuple[int, ...], Opening] = {}
+    for _ in range(DRAWS * count):
+        game = Game(rules)
+        for _ in range(chance.randint(*plies)):
+            if game.outcome() is not None:
+                break
+            game.push(int(chance.choice(game.legal_moves())))
+        if game.outcome() is None:
+            found.setdefault(tuple(game.moves), Opening(None, tuple(game.moves)))
+        if len(found) == count:
+            break
+    return tuple(found.values()) or (Opening(),)
+
+
 def played_out(rules: Rules, opening: Opening) -> Game:
     """A game at the end of its opening."""
     game = Game(rules, opening.fen)

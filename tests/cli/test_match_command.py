@@ -182,15 +182,15 @@ def test_real_programs(tmp_path: Path, variant: str, program: str, player: str) 
 
 
 def test_a_run_that_went_on_is_another_net(tmp_path: Path) -> None:
-    assert net_digest("-") == net_digest(str(tmp_path)) == ""
+    assert net_digest(Path("-")) == net_digest(tmp_path) == ""
     seen = set()
     for step, content in ((10, b"a"), (20, b"b"), (20, b"c")):
         weights = tmp_path / "checkpoints" / f"step-{step:08d}" / "model.safetensors"
         weights.parent.mkdir(parents=True, exist_ok=True)
         weights.write_bytes(content)
-        seen.add(net_digest(str(tmp_path)))
+        seen.add(net_digest(tmp_path))
     (tmp_path / "model.onnx").write_bytes(b"d")
-    seen.add(net_digest(str(tmp_path)))
+    seen.add(net_digest(tmp_path))
     assert len(seen) == 4 and "" not in seen
 
 
