@@ -117,7 +117,11 @@ def net_options(command: F) -> F:
         click.option(
             "--device", default="cpu", show_default=True, help="Where the net runs: cpu, cuda."
         ),
-        click.option("--precision", metavar="NAME", help="fp32, bf16, fp16, int8."),
+        click.option(
+            "--precision",
+            metavar="NAME",
+            help="fp32, bf16, fp16, int8.  [default: bf16 if the processor has it]",
+        ),
         click.option(
             "--settings",
             "search_set",

@@ -79,7 +79,13 @@ CANDIDATE, PRESENT = "candidate", "present"
 )
 @click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move. [400]")
 @click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
-@click.option("--trials", type=click.IntRange(min=1), default=60, show_default=True)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Short matches before the finals.",
+)
 @click.option(
     "--games",
     type=click.IntRange(min=2),
@@ -103,7 +109,13 @@ CANDIDATE, PRESENT = "candidate", "present"
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
 @click.option("--openings", metavar="FILE", help="As in `match`; without it, from the sample.")
-@click.option("--evaluator", default="auto", show_default=True, metavar="NAME")
+@click.option(
+    "--evaluator",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="What runs the net, as in `match`.",
+)
 @click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time.  [one a core]")
 @click.option(
     "-o",

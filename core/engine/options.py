@@ -150,7 +150,8 @@ OPTIONS: tuple[Option, ...] = (
            "uniform and random play without one; check:A,B compares two"),
     _combo("Context", "cpu", ("cpu", "gpu"), "Device of the net"),
     _combo("Precision", "auto", ("auto", "float32", "float16", "bfloat16", "int8"),
-           "Number format of the net; auto: the model's own"),
+           "Number format of the net; auto: bfloat16 if the processor has it, "
+           "else that of the file"),
     _spin("Batch_Size", 16, 1, 4096, "Positions the net sees at once", field="batch_size"),
     _spin("Batch_Growth", 8, 0, 1000, "A batch holds at most this part of the root's visits: 8, an "
           "eighth; 0: batches are whole from the start", field="batch_growth"),

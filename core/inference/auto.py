@@ -2,27 +2,26 @@
 
 Contenders are evaluators times ways to use the cores: how many threads, whether they spin while
 they wait, one session or several that share a batch. On cores that others use too the best way is
-rarely the library's own. The precision is the one asked for, or the model's: it is never changed
-for speed. What was found is kept per machine, versions, net and batch, in the user's cache folder.
+rarely the library's own. fp32 nets are run in bf16 where the processor multiplies it, unless a
+precision is asked for: matches at equal nodes showed no loss (docs/speed.md). Then the batch itself is
+looked at: a batch too large for the caches is evaluated in pieces. What was found is kept (`kept.py`)
+per machine, versions, net and batch, in the user's cache folder.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
-import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from variant_ai.core.inference.folders import cache_folder, keep_newest
+from variant_ai.core.inference import kept as kept_choices
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.inference.measure import interleaved
+from variant_ai.core.inference.kept import Choice, Kept
+from variant_ai.core.inference.load import OtherLoad
+from variant_ai.core.inference.measure import best_piece, interleaved
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, RUN_MODEL, ModelFile, find_model_file
 from variant_ai.core.processors import processors
 from variant_ai.specs.errors import DataError, VariantAIError
@@ -32,40 +31,18 @@ if TYPE_CHECKING:
 
 SECONDS = 3.0
 """Of measuring, beside loading and warming up."""
-KEPT_CHOICES = 200
-FORMAT = 3
-"""Raised when kept choices come to mean something else, or an evaluator has become faster."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An evaluator and how it uses the cores."""
-
-    evaluator: str
-    device: str = "cpu"
-    threads: int | None = None
-    spin: bool = True
-    sessions: int = 1
-
-    def applied(self, request: EvaluatorRequest) -> EvaluatorRequest:
-        return replace(
-            request,
-            device=self.device,
-            threads=self.threads,
-            spin=self.spin,
-            sessions=self.sessions,
-        )
-
-    def describe(self) -> str:
-        """`onnx, 2 threads that do not spin`."""
-        if self.device != "cpu":
-            return f"{self.evaluator} on {self.device}"
-        if self.threads is None:
-            return self.evaluator
-        many = f"{self.sessions} sessions of " if self.sessions > 1 else ""
-        noun = "thread" if self.threads == 1 else "threads"
-        calm = "" if self.spin or self.threads == 1 else " that do not spin"
-        return f"{self.evaluator}, {many}{self.threads} {noun}{calm}"
+def applied(choice: Choice, request: EvaluatorRequest) -> EvaluatorRequest:
+    """The request as the choice has it made."""
+    return replace(
+        request,
+        device=choice.device,
+        threads=choice.threads,
+        spin=choice.spin,
+        sessions=choice.sessions,
+        precision=choice.precision or request.precision,
+    )
 
 
 def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
@@ -79,18 +56,38 @@ def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
     contenders, digest = _contenders(request)
     if len(contenders) == 1:
         say(f"Evaluator: {contenders[0].describe()}, the only one that can run this.")
-        return make(contenders[0].evaluator, contenders[0].applied(request), {}, say)
-    path = _kept_path(request, digest, contenders)
-    kept = _read(path)
-    if kept is not None and kept[0] in contenders:
-        try:
-            made = make(kept[0].evaluator, kept[0].applied(request), {}, say)
-        except (VariantAIError, RuntimeError) as error:
-            say(f"{kept[0].describe()}, chosen earlier, does not work any more ({error}).")
-        else:
-            say(f"Evaluator: {kept[0].describe()}, {made.precision} (measured {kept[1]}).")
+        return make(contenders[0].evaluator, applied(contenders[0], request), {}, say)
+    path = kept_choices.kept_path(
+        [digest, request.batch, request.precision, request.device, request.threads], contenders
+    )
+    kept = kept_choices.read(path)
+    if kept is not None and kept.choice in contenders:
+        made = _made_again(kept, request, say)
+        if made is not None:
             return made
     return _measure(request, contenders, path, say)
+
+
+def _made_again(
+    kept: Kept, request: EvaluatorRequest, say: Callable[[str], None]
+) -> Evaluator | None:
+    """The evaluator of a kept choice; None if it fails or is doubted, with the reason said."""
+    from variant_ai.core.inference.choose import make
+
+    choice = kept.choice
+    try:
+        made = make(choice.evaluator, applied(choice, request), {}, say)
+    except (VariantAIError, RuntimeError) as error:
+        say(f"{choice.describe()}, chosen earlier, does not work any more ({error}).")
+        return None
+    made.evaluate_in_pieces(kept.piece)
+    doubt = kept.doubt(made, request.batch)
+    if doubt:
+        made.close()
+        say(f"{choice.describe()}, chosen on {kept.measured}, is measured again: {doubt}.")
+        return None
+    say(f"Evaluator: {choice.describe()}, {made.precision} (measured {kept.measured}).")
+    return made
 
 
 def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
@@ -121,7 +118,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
         elif file is not None:
             choices += _onnx_choices(request, file)
             if openvino.available() and file.info.precision != "fp16":
-                choices += _openvino_choices(request)
+                choices += _openvino_choices(request, file)
         # On the CPU torch has never won against the two libraries, and costs seconds to import.
         if device in by_torch and (file is None or kind != "cpu"):
             choices += _torch_choices(request, device)
@@ -180,15 +177,19 @@ def _onnx_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
     ]
 
 
-def _openvino_choices(request: EvaluatorRequest) -> list[Choice]:
-    if request.precision == "bf16":
-        from variant_ai.core.inference.openvino import has_bf16
+def _openvino_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
+    from variant_ai.core.inference.openvino import has_bf16
 
-        if not has_bf16():
-            return []
+    precisions = [request.precision]
+    if request.precision == "bf16" and not has_bf16():
+        return []
+    if request.precision is None and file.info.precision == "fp32" and has_bf16():
+        # twice as fast as fp32 on every processor that has it: that one need not be measured
+        precisions = ["bf16"]
     return [
-        Choice("openvino", "cpu", threads, True, sessions)
+        Choice("openvino", "cpu", threads, True, sessions, precision)
         for threads, sessions in _layouts(request)
+        for precision in precisions
     ]
 
 
@@ -211,13 +212,14 @@ def _measure(
     failures: list[VariantAIError] = []
     for choice in contenders:
         try:
-            made[choice] = make(choice.evaluator, choice.applied(request), {}, lambda text: None)
+            made[choice] = make(choice.evaluator, applied(choice, request), {}, lambda text: None)
         except VariantAIError as error:
             failures.append(error)
         except RuntimeError as error:  # of a library or a driver; others may do
             failures.append(VariantAIError(f"{choice.describe()}: {error}"))
     if not made:
         raise failures[0]
+    load = OtherLoad()
     timings = interleaved(
         {choice.describe(): evaluator for choice, evaluator in made.items()},
         request.batch,
@@ -228,7 +230,40 @@ def _measure(
     for choice, evaluator in made.items():
         if choice != best:
             evaluator.close()
+    piece = best_piece(made[best], request.batch)
+    made[best].evaluate_in_pieces(piece)
+    others = load.processors()
     rates = {name: round(timing.rate, 1) for name, timing in timings.items()}
+    _say_measured(made, best, rates, request.batch, say)
+    kept = Kept(
+        choice=best,
+        rate=round(kept_choices.observed_rate(made[best], request.batch), 1),
+        piece=piece,
+        others=None if others is None else round(others, 2),
+        measured=time.strftime("%Y-%m-%d"),
+        rates=rates,
+    )
+    if piece is not None:
+        say(f"Batches of {request.batch} are evaluated in pieces of {piece}, which is faster.")
+    if kept.is_provisional:
+        say(
+            f"Other programs used {others:.1f} processors meanwhile: it is measured again when the "
+            "machine is quiet."
+        )
+    for reason in dict.fromkeys(map(str, failures)):
+        say(f"Left out: {reason}")
+    if path is not None:
+        kept_choices.write(path, kept)
+    return made[best]
+
+
+def _say_measured(
+    made: dict[Choice, Evaluator],
+    best: Choice,
+    rates: dict[str, float],
+    batch: int,
+    say: Callable[[str], None],
+) -> None:
     others = {
         evaluator: max(rates[c.describe()] for c in made if c.evaluator == evaluator)
         for evaluator in dict.fromkeys(c.evaluator for c in made)
@@ -237,83 +272,5 @@ def _measure(
     against = "".join(f"; {name} {rate:,.0f}" for name, rate in others.items())
     say(
         f"Evaluator: {best.describe()}, {made[best].precision}: {rates[best.describe()]:,.0f} "
-        f"positions/s in batches of {request.batch}{against} (measured now, {len(made)} ways)."
+        f"positions/s in batches of {batch}{against} (measured now, {len(made)} ways)."
     )
-    for reason in dict.fromkeys(map(str, failures)):
-        say(f"Left out: {reason}")
-    if path is not None:
-        _write(path, best, rates)
-    return made[best]
-
-
-# --- what was found is kept ----------------------------------------------------------------------
-
-
-def _kept_path(request: EvaluatorRequest, digest: str, contenders: list[Choice]) -> Path | None:
-    """The file of a choice: named by all that it depends on. None without a cache folder."""
-    folder = cache_folder("evaluators")
-    if folder is None:
-        return None
-    key = json.dumps(
-        [
-            FORMAT,
-            machine(),
-            digest,
-            request.batch,
-            request.precision,
-            request.device,
-            request.threads,
-            [asdict(choice) for choice in contenders],
-        ]
-    )
-    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
-
-
-@cache
-def machine() -> dict[str, Any]:
-    """What speed depends on: processor, cores, versions of the libraries."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    versions = {}
-    for package in ("onnxruntime", "onnxruntime-gpu", "openvino", "torch"):
-        with contextlib.suppress(PackageNotFoundError):
-            versions[package] = version(package)
-    return {
-        "processor": _processor(),
-        "cores": processors(),
-        "system": platform.system(),
-        "versions": versions,
-    }
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
-        lines = [line for line in file if line.startswith(("model name", "flags"))]
-        # The flags too: virtual machines give different processors one name.
-        return hashlib.sha256("".join(sorted(set(lines))).encode()).hexdigest()[:16]
-    return f"{platform.machine()} {platform.processor()}"
-
-
-def _read(path: Path | None) -> tuple[Choice, str] | None:
-    """A kept choice and the day it was measured; a damaged file is a missing one."""
-    if path is None:
-        return None
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        return Choice(**said["choice"]), str(said["measured"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _write(path: Path, choice: Choice, rates: dict[str, float]) -> None:
-    """Whole or not at all; a disk that is full costs a measurement next time and nothing else."""
-    said = {
-        "choice": asdict(choice),
-        "rates": rates,
-        "measured": time.strftime("%Y-%m-%d"),
-    }
-    part = path.with_suffix(f".{os.getpid()}.part")
-    with contextlib.suppress(OSError):
-        part.write_text(json.dumps(said, indent=2), encoding="utf-8")
-        part.replace(path)
-        keep_newest(path.parent, KEPT_CHOICES)

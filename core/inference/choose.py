@@ -97,7 +97,8 @@ def make_evaluator(
         batch: positions usually evaluated at once; more or fewer are evaluated too.
         threads: of one evaluation on the CPU; None: as the library has it, or as `auto` measures.
         device: `cpu`, `cuda`, `cuda:N`, `tensorrt`; several parted by commas.
-        precision: fp32, bf16, fp16, int8. None, that of the model: it is never changed unasked.
+        precision: fp32, bf16, fp16, int8. None: that of the model; `auto` runs an fp32 model in
+            bf16 if the processor multiplies it. fp32 gives the same numbers on every machine.
             int8 of `net.onnx` is looked for beside it, as `net-int8.onnx`.
         say: is told in sentences what was chosen and what the user should know.
         plugins: makers that plugins add, by name (`registry().evaluators`).

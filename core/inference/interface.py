@@ -131,6 +131,9 @@ class Evaluator(ABC):
         net runs. Raises DataError where the net's answer has a NaN or an infinity.
         """
 
+    def evaluate_in_pieces(self, piece: int | None) -> None:  # noqa: B027 (an optimisation)
+        """Evaluate larger batches in pieces of so many positions; None: whole."""
+
     def describe(self) -> str:
         """One line for logs: `openvino bf16, 2 threads`. From any thread."""
         threads = "" if self.threads is None else f", {_count(self.threads, 'thread')}"

@@ -21,6 +21,11 @@ from variant_ai.core.inference.parallel import ParallelEvaluator
 SPINNING = 0.08
 """Seconds after which threads that wait for a batch sleep for sure (onnxruntime's: 55 ms)."""
 
+LEAST_CUT = 32
+"""Batches below it are not cut: their layers fit."""
+PIECE_ROUNDS = 6
+PIECE_GAIN = 0.05
+
 TURN = 0.06
 """Seconds of the timed part of a turn."""
 
@@ -106,6 +111,38 @@ def interleaved(
         )
         for name, times in wall.items()
     }
+
+
+def piece_sizes(batch: int) -> list[int]:
+    """Sizes that a batch may be cut into: powers of four from 4 on, and the batch."""
+    sizes = []
+    size = 4
+    while size < batch:
+        sizes.append(size)
+        size *= 4
+    return [*sizes, batch]
+
+
+def best_piece(evaluator: Evaluator, batch: int) -> int | None:
+    """Positions to evaluate at once, for a batch; None: the whole.
+
+    Layers of a large batch may not fit into the processor's caches, and each position then takes
+    longer than in a smaller one. Sizes take turns, and a piece must be faster by `PIECE_GAIN`.
+    """
+    sizes = piece_sizes(batch)
+    if len(sizes) < 2 or batch < LEAST_CUT:
+        return None
+    planes = random_planes(evaluator, batch)
+    times: dict[int, list[float]] = {size: [] for size in sizes}
+    for _ in range(PIECE_ROUNDS):
+        for size in sizes:
+            before = time.perf_counter()
+            for first in range(0, batch, size):
+                evaluator.evaluate(planes[first : first + size])
+            times[size].append(time.perf_counter() - before)
+    medians = {size: float(np.median(times[size][1:])) for size in sizes}
+    best = min(sizes, key=lambda size: medians[size])
+    return best if medians[best] * (1 + PIECE_GAIN) < medians[batch] else None
 
 
 def _settle(evaluator: Evaluator, planes: NDArray[np.float32]) -> None:

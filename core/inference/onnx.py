@@ -92,6 +92,7 @@ class OnnxEvaluator(Evaluator):
             )
         self._device, self._index, self._spin = kind, int(index or 0), spin
         self._padding: Padding | None = None
+        self._piece: int | None = None
         self._open(file)
         if kind != "cpu":  # the libraries of GPUs compile or search anew for each size
             self._padding = Padding(fixed_sizes(batch), self.planes_shape)
@@ -175,9 +176,17 @@ class OnnxEvaluator(Evaluator):
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
         """As the interface has it: one thread at a time, without the GIL."""
-        padding = self._padding
-        outputs = self._run(planes) if padding is None else padding.run(self._run, planes)
-        return evaluation_of(outputs, self.info.source)
+        padding, piece = self._padding, self._piece
+        if padding is not None:
+            return evaluation_of(padding.run(self._run, planes), self.info.source)
+        if piece is None or len(planes) <= piece:
+            return evaluation_of(self._run(planes), self.info.source)
+        parts = [self._run(planes[k : k + piece]) for k in range(0, len(planes), piece)]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return evaluation_of(joined, self.info.source)
+
+    def evaluate_in_pieces(self, piece: int | None) -> None:
+        self._piece = piece
 
     def describe(self) -> str:
         where = "" if self._device == "cpu" else f" on {self._device}:{self._index}"

@@ -1,6 +1,6 @@
 """The OpenVINO evaluator, for processors: bf16 where they multiply it in hardware, fp32, int8.
 
-`pip install variant-ai[openvino]`. What OpenVINO compiles is kept in the user's cache folder, so
+It is installed with variant-ai where it has wheels. What OpenVINO compiles is kept in the user's cache folder, so
 that a net opens quickly the second time.
 """
 
@@ -163,6 +163,10 @@ class OpenVinoEvaluator(Evaluator):
         """As the interface has it: one thread at a time, without the GIL."""
         outputs = self._padding.run(self._run, np.ascontiguousarray(planes))
         return evaluation_of(outputs, self.info.source)
+
+    def evaluate_in_pieces(self, piece: int | None) -> None:
+        """Uses the greatest compiled size up to `piece`."""
+        self._padding.cut(piece)
 
     def close(self) -> None:
         """Frees the compiled net."""

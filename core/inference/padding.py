@@ -34,8 +34,13 @@ class Padding:
     """
 
     def __init__(self, sizes: Sequence[int], planes_shape: tuple[int, int, int]) -> None:
-        self.sizes = tuple(sorted(sizes))
+        self.sizes = self._all = tuple(sorted(sizes))
         self._buffers = {size: np.zeros((size, *planes_shape), np.float32) for size in self.sizes}
+
+    def cut(self, piece: int | None) -> None:
+        """Use no size above `piece`; None: every one."""
+        within = tuple(size for size in self._all if piece is None or size <= piece)
+        self.sizes = within or self._all[:1]
 
     def warm_up(self, run: Callable[[NDArray[np.float32]], Outputs]) -> None:
         """Meets every size once: the largest and the smallest first. TensorRT compiles anew for a

@@ -43,6 +43,11 @@ class ParallelEvaluator(Evaluator):
         said += [other.result() for other in others]
         return join(said)
 
+    def evaluate_in_pieces(self, piece: int | None) -> None:
+        for evaluator in self.evaluators:
+            share = None if piece is None else -(-piece // len(self.evaluators))
+            evaluator.evaluate_in_pieces(share)
+
     def describe(self) -> str:
         return f"{len(self.evaluators)} x ({self.evaluators[0].describe()})"
 

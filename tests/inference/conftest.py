@@ -83,7 +83,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallNet:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices and compiled nets of the tests stay out of the user's cache folder."""
-    from variant_ai.core.inference import auto, folders, onnx, openvino
+    from variant_ai.core.inference import folders, kept, onnx, openvino
 
     folder = tmp_path_factory.mktemp("cache")
 
@@ -91,5 +91,5 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         (folder / name).mkdir(exist_ok=True)
         return folder / name
 
-    for module in (auto, folders, onnx, openvino):
+    for module in (folders, kept, onnx, openvino):
         monkeypatch.setattr(module, "cache_folder", own)

@@ -14,6 +14,7 @@ from variant_ai.core.inference import (
     EvaluatorRequest,
     UniformEvaluator,
     auto,
+    kept,
     make_evaluator,
     measure,
 )
@@ -34,6 +35,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     monkeypatch.setattr(auto, "interleaved", interleaved)
     monkeypatch.setattr(auto, "processors", lambda: 2)
+    monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: 100.0)
+    monkeypatch.setattr("variant_ai.core.inference.load._busy_seconds", lambda: None)
     # A second library is slow to load and changes nothing here.
     monkeypatch.setattr("variant_ai.core.inference.openvino.available", lambda: False)
     return seen
@@ -70,17 +73,65 @@ def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -
 
 def test_a_damaged_choice_is_made_again(small, measured) -> None:  # type: ignore[no-untyped-def]
     make_evaluator(small.spec, small.onnx)
-    folder = auto.cache_folder("evaluators")
-    assert folder is not None
-    (kept,) = folder.glob("*.json")
-    kept.write_text("{")
+    (file,) = kept_files()
+    file.write_text("{")
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 2
-    said = json.loads(kept.read_text())
+    said = json.loads(file.read_text())
     said["choice"]["evaluator"] = "none-such"
-    kept.write_text(json.dumps(said))
+    file.write_text(json.dumps(said))
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 3
+
+
+def kept_files() -> list[Path]:
+    folder = kept.cache_folder("evaluators")
+    assert folder is not None
+    return list(folder.glob("*.json"))
+
+
+@pytest.mark.parametrize("rate", [20.0, 400.0])
+def test_a_choice_is_measured_again_when_its_rate_is_far_off(
+    small, measured, monkeypatch, rate
+) -> None:  # type: ignore[no-untyped-def]
+    make_evaluator(small.spec, small.onnx)
+    monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: 120.0)
+    make_evaluator(small.spec, small.onnx)
+    assert len(measured) == 1, "within what a noisy machine shows"
+    monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: rate)
+    said: list[str] = []
+    make_evaluator(small.spec, small.onnx, say=said.append)
+    assert len(measured) == 2
+    assert "measured again" in said[0] and f"{rate:,.0f} positions/s now, 100 then" in said[0]
+
+
+def test_a_choice_made_on_a_loaded_machine_is_measured_again_when_it_is_quiet(
+    small, measured, monkeypatch
+) -> None:  # type: ignore[no-untyped-def]
+    others = 0.9
+    monkeypatch.setattr("variant_ai.core.inference.load.OtherLoad.processors", lambda self: others)
+    said: list[str] = []
+    make_evaluator(small.spec, small.onnx, say=said.append)
+    assert "Other programs used 0.9 processors" in said[-1]
+    make_evaluator(small.spec, small.onnx)
+    assert len(measured) == 1, "still loaded: a measurement would be no better"
+    others = 0.0
+    make_evaluator(small.spec, small.onnx, say=said.append)
+    assert len(measured) == 2
+    assert any("beside programs that used 0.9 processors" in text for text in said)
+    make_evaluator(small.spec, small.onnx)
+    assert len(measured) == 2
+
+
+def test_bf16_is_tried_unasked_where_the_hardware_has_it(small, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("variant_ai.core.inference.openvino.available", lambda: True)
+    for has, tried in ((True, {"openvino bf16"}), (False, {"openvino"})):
+        monkeypatch.setattr("variant_ai.core.inference.openvino.has_bf16", lambda has=has: has)
+        request = EvaluatorRequest(small.spec, small.onnx)
+        names = {c.describe().split(",")[0] for c in auto._contenders(request)[0]}
+        assert names == {"onnx", *tried}
+        pinned = EvaluatorRequest(small.spec, small.onnx, precision="fp32")
+        assert all(choice.precision in (None, "fp32") for choice in auto._contenders(pinned)[0])
 
 
 def test_auto_takes_a_run_directory(small, measured) -> None:  # type: ignore[no-untyped-def]

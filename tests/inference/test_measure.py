@@ -97,3 +97,34 @@ def test_parts_of_an_evaluator_are_timed_as_a_search_uses_them() -> None:
     assert together.median >= 0.006
     assert apart.median < 0.75 * together.median
     assert quick.asked == slow.asked == {2}
+
+
+class Cached(Evaluator):
+    """Takes 1 ms a position in batches up to 16, and 3 ms in larger ones."""
+
+    name = "cached"
+
+    def __init__(self) -> None:
+        self.info = ModelInfo("cached")
+        self.planes_shape, self.actions = (1, 2, 2), 3
+        self.now = 0.0
+        self.asked: list[int] = []
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        self.asked.append(len(planes))
+        self.now += len(planes) * (0.001 if len(planes) <= 16 else 0.003) + 0.001
+        return answer(len(planes))
+
+
+def test_a_batch_that_is_slower_than_smaller_ones_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = Cached()
+    monkeypatch.setattr(measure.time, "perf_counter", evaluator.perf_counter)
+    assert measure.best_piece(evaluator, 64) == 16
+    assert measure.best_piece(evaluator, 16) is None
+
+
+def test_a_batch_is_left_whole_where_pieces_win_nothing() -> None:
+    assert measure.best_piece(Napping(1.0), 64) is None
