@@ -55,9 +55,9 @@ PV_PLIES = 8
     epilog=examples(
         "variant-ai analyse startpos -V NAME --model net.onnx",
         "variant-ai analyse 'FEN' -V NAME --movetime 10 --multipv 3 --svg board.svg",
-        "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --simulations 5000 --json",
+        "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --nodes 5000 --json",
         "# every move of the games judged: evaluations, better lines, ?! ? ??, accuracy",
-        "variant-ai analyse games.pgn -V NAME --simulations 800 -o annotated.pgn",
+        "variant-ai analyse games.pgn -V NAME --nodes 800 -o annotated.pgn",
     )
 )
 @click.argument("what", metavar="FEN|FILE", nargs=-1, required=True)
@@ -118,8 +118,8 @@ def command(
     centipawns, win/draw/loss in per cent and the line expected. All values are the mover's.
 
     Games give each move's evaluation, better lines for inaccuracies (?!), mistakes (?) and blunders
-    (??), and the accuracy of both players. FILE is anything that `variant-ai import` reads, - is
-    standard input. Annotated games keep its headers and comments, not its variations and glyphs.
+    (??), and the accuracy of both players. FILE is a game store or anything that `variant-ai
+    import` reads, - is standard input. Annotated games keep its headers and comments, not its variations and glyphs.
     Ctrl-C keeps what is done.
     """
     from variant_ai.plugins import registry

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "variant-ai bench -V NAME --model net.onnx --batch 16",
         "# the search alone: the evaluator costs nothing",
-        "variant-ai bench -V NAME --evaluator uniform --simulations 1000000",
+        "variant-ai bench -V NAME --evaluator uniform --nodes 1000000",
         "variant-ai bench -V NAME --fen FEN --json",
     )
 )
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 @click.option("--fen", metavar="FEN", help="Position.  [default: the start position]")
 @click.option(
     "-n",
+    "--nodes",
     "--simulations",
+    "simulations",
     type=click.IntRange(min=1),
     metavar="N",
     help="Simulations in all.  [default: as many as take --seconds]",
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     type=FiniteRange(min=0, min_open=True),
     default=15.0,
     show_default=True,
-    help="Time for the search, without --simulations.",
+    help="Time for the search, without --nodes.",
 )
 @click.option(
     "--rounds",

@@ -61,6 +61,24 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class NetPath(click.Path):
+    """A net that exists, or `packaged`, which the registry finds (`Registry.net`)."""
+
+    def __init__(self) -> None:
+        from pathlib import Path
+
+        super().__init__(path_type=Path, exists=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        from variant_ai.core.engine.models import PACKAGED
+
+        if str(value) == PACKAGED:
+            return Path(value)
+        return super().convert(value, param, ctx)
+
+
 def variant_option(
     *, required: bool = True, help: str = "Variant: a name, or the path of a YAML spec."
 ) -> Callable[[F], F]:

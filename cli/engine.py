@@ -98,9 +98,13 @@ def command(
         claim_stdout,
         quieten_collector,
     )
+    from variant_ai.core.engine.models import PACKAGED
     from variant_ai.core.engine.session import Session
     from variant_ai.core.engine.uci import Identity
+    from variant_ai.specs.index import home_path
 
+    if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
+        fail(f"--model {model}: there is no such file or folder")
     workshop, variant = _workshop(variant, model)
     log = None
     if log_protocol is not None:

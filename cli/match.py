@@ -171,6 +171,7 @@ def _settings(
     players: tuple[str, ...], variant: str | None, config: Path | None, given: dict[str, Any]
 ) -> MatchSettings:
     """Settings of the file, with those of the command line before them."""
+    from variant_ai.cli.players import require_player
     from variant_ai.core.arena.match_settings import settings_of
     from variant_ai.core.arena.player_spec import parse_player, read_yaml
     from variant_ai.specs.errors import SettingError
@@ -207,7 +208,12 @@ def _settings(
         said = {name: value for name, value in said.items() if name not in limits}
         said |= {name: value for name, value in limits.items() if value is not None}
     said |= {name: value for name, value in given.items() if value is not None}
-    return settings_of(said, str(config) if config else "match")
+    folder = config.parent if config else None
+    return settings_of(
+        said,
+        str(config) if config else "match",
+        lambda player: require_player(player, folder),
+    )
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:

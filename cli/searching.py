@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from variant_ai.cli.common import FiniteRange, fail, load_variant, note
+from variant_ai.cli.common import FiniteRange, NetPath, fail, load_variant, note
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -39,6 +39,7 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
 
     Raises UnknownNameError, DataError.
     """
+    from variant_ai.core.engine.models import PACKAGED
     from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
     from variant_ai.core.train.checkpoint import find_checkpoint, read_config
     from variant_ai.core.train.session import CONFIG, run_spec
@@ -46,6 +47,8 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
 
     if variant is not None:
         return load_variant(variant)
+    if str(model) == PACKAGED and not model.exists():
+        raise click.UsageError("packaged: name the variant with -V")
     if model.suffix != ONNX_SUFFIX:
         return run_spec(find_checkpoint(model).config())
     info = read_model_file(model).info
@@ -94,9 +97,10 @@ def net_options(command: F) -> F:
         click.option(
             "-m",
             "--model",
-            type=click.Path(path_type=Path, exists=True),
+            type=NetPath(),
             metavar="FILE",
-            help="ONNX file of the net, or a run. Without it the net that comes with the variant.",
+            help="ONNX file of the net, or a run. Without it, or as `packaged`, the net that comes "
+            "with the variant.",
         ),
         click.option(
             "--evaluator",
@@ -191,8 +195,8 @@ def load_evaluator(
 
 
 def limits_option(simulations: int) -> Callable[[F], F]:
-    """`--simulations N` and `--movetime S`, given to the command as `limits: Limits`;
-    `simulations` where neither is said."""
+    """`--nodes N` and `--movetime S`, given to the command as `limits: Limits`; `simulations` nodes
+    if neither is said. `--simulations` is the older name."""
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
@@ -203,10 +207,12 @@ def limits_option(simulations: int) -> Callable[[F], F]:
         options = (
             click.option(
                 "-n",
+                "--nodes",
                 "--simulations",
+                "simulations",
                 type=click.IntRange(min=1),
                 metavar="N",
-                help=f"Simulations for each position.  [default: {simulations}, without --movetime]",
+                help=f"Nodes for each position.  [default: {simulations}, without --movetime]",
             ),
             click.option(
                 "-t",

@@ -28,7 +28,13 @@ from typing import Any
 from variant_ai.core.arena.crosstable import Standings, csv_text, text
 from variant_ai.core.arena.crosstable_html import html
 from variant_ai.core.arena.journal import GameEntry, Journal
-from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
+from variant_ai.core.arena.match_record import (
+    SILENT,
+    entry_of,
+    game_pgn,
+    match_standings,
+    silent_player,
+)
 from variant_ai.core.arena.match_settings import MatchSettings
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
@@ -125,7 +131,8 @@ class Tournament:
     def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
         """Play what is missing. `on_game` is called in this thread after every game.
 
-        Raises EngineError where a player cannot be started or cannot play these games,
+        Raises EngineError if a player cannot be started, cannot play these games or loses the first
+        ones without a move,
         SettingError or DataError where the folder holds another match.
         """
         names, nets = self._check_players()
@@ -157,10 +164,23 @@ class Tournament:
                     os.fsync(pgn.fileno())
                     state.sprt = self._sprt(state, schedule)
                     on_game(state, entry)
+                    self._require_moves(state)
             decided = state.sprt is not None and state.sprt.verdict is not None
             state.stopped = len(state.entries) < state.wanted and not decided
             self.write_tables(state)
         return state
+
+    def _require_moves(self, state: MatchState) -> None:
+        """Raises EngineError if a player has lost its first games without a single move."""
+        found = silent_player(state.entries)
+        if found is not None:
+            name, entry = found
+            self.write_tables(state)
+            raise EngineError(
+                f"{name} lost its first {SILENT} games without a move ({entry.reason}: "
+                f"{entry.detail}). The match is stopped: it may speak another protocol (uci:, ucci:, "
+                "xboard:) or need an argument to speak it, such as -uci"
+            )
 
     def write_tables(self, state: MatchState) -> None:
         table = state.table(self.settings.title)
