@@ -15,6 +15,7 @@ ends, and does not reach what a wrapper script started.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing
 import multiprocessing.connection
@@ -41,6 +42,8 @@ LAST_WORK = 3.0
 waits for what is under way. The parent itself uses SIGTERM to end workers that hang."""
 PARENT_VARIABLE = "VARIANT_AI_PARENT"
 """Holds the number of the process that a command of ours is to end with."""
+SAVING = 60.0
+"""Seconds that a command of ours whose parent is gone has to save what it did."""
 _POLL = 0.3
 
 
@@ -62,7 +65,7 @@ def end_with_parent(parent: int | None = None, *, grace: float = 0.0) -> None:
 def _outlive(parent: int | None, grace: float) -> None:
     _wait_for_end(parent)
     if grace:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         time.sleep(grace)
     os._exit(1)
 
@@ -209,7 +212,14 @@ class _Guard:
                 # Not in the group that is killed with this process.
                 start_new_session=True,
             )
+            atexit.register(self._end, self._process)
         self._say("".join(f"+{number}\n" for number in self._kept))
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        """Our end of the pipe closes, as it would without us."""
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=5.0)
 
     def _say(self, lines: str) -> None:
         assert self._process is not None

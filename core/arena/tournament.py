@@ -32,7 +32,7 @@ from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standin
 from variant_ai.core.arena.match_settings import MatchSettings
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
-from variant_ai.core.arena.player import Player
+from variant_ai.core.arena.player import ACCIDENTS, Player
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
 from variant_ai.core.arena.time_control import Allowance
@@ -112,7 +112,7 @@ class Tournament:
         self._stopped = threading.Event()
         self._local = threading.local()
         self._alive: list[Player] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may stop the match while the lock is held
 
     def stop(self) -> None:
         """End soon: games under way are lost."""
@@ -318,7 +318,8 @@ class Tournament:
             if self._stopped.is_set():
                 return None
             raise
-        if played.reason == "stopped":
+        stopped = self._stopped.is_set()  # whoever stopped the match may have ended the engine too
+        if played.reason == "stopped" or (stopped and played.reason in ACCIDENTS):
             return None
         return entry_of(
             pairing.number,
