@@ -65,7 +65,7 @@ def end_with_parent(parent: int | None = None, *, grace: float = 0.0) -> None:
 def _outlive(parent: int | None, grace: float) -> None:
     _wait_for_end(parent)
     if grace:
-        signal.raise_signal(signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(grace)
     os._exit(1)
 

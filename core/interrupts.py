@@ -7,8 +7,8 @@ line, with exit status 130, at any moment:
 - while a command runs, by KeyboardInterrupt, on which commands keep what they have. One that has
   something to finish first runs it within `stop_on_signal`: there the first signal is only a wish.
   A second signal ends at once what the first one only asked for; a third ends the process;
-- while a module is being imported, when that is done: an exception in the middle of it comes out as
-  anything, or leaves half a module behind;
+- while a module is being imported, when that is done or takes long: an exception in the middle of it
+  comes out as anything, or leaves half a module behind;
 - when the command is over, at once.
 
 Signals within a second are one: a closing terminal sends two, and torchrun passes on to its workers
@@ -25,6 +25,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from signal import raise_signal
 from types import FrameType
 from typing import Any
 
@@ -36,6 +38,8 @@ SIGNALS = tuple(
 EXIT_INTERRUPTED = 130
 TOGETHER = 1.0
 """Seconds within which signals are one."""
+PATIENCE = 2.0
+"""Seconds that a signal waits for an import to end."""
 _SOON = 0.02
 _IMPORTING = "<frozen importlib._bootstrap>"
 
@@ -101,14 +105,19 @@ class _Program:
         """KeyboardInterrupts raised."""
         self.latest = -TOGETHER
         """When the last signal came (`time.monotonic`)."""
+        self.waiting_since = 0.0
+        """When a signal came in the middle of an import, 0 if none waits for its end."""
 
     def answer(self, number: int, frame: FrameType | None) -> None:
         if self.age != "running":
             self.leave(say=not self.interrupts)
-        if _is_importing(frame):
-            _again(number)
-            return
         now = time.monotonic()
+        if _is_importing(frame):
+            self.waiting_since = self.waiting_since or now
+            if now - self.waiting_since < PATIENCE:
+                _again(number)
+                return
+        self.waiting_since = 0.0
         is_new, self.latest = now - self.latest > TOGETHER, now
         if is_new:
             self.interrupt()
@@ -179,7 +188,10 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 def _again(number: int) -> None:
     """Send the signal to ourselves once more, a little later."""
-    timer = threading.Timer(_SOON, signal.raise_signal, (number,))
+    main = threading.main_thread().ident
+    # To the main thread: one that waits in the system must wake up.
+    send = partial(signal.pthread_kill, main) if hasattr(signal, "pthread_kill") else raise_signal
+    timer = threading.Timer(_SOON, send, (number,))
     timer.daemon = True
     timer.start()
 
