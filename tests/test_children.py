@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE, alive, left
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by POSIX signals")
-PATIENCE = 30.0
 
 PARENT = """
 import subprocess, sys, time
@@ -47,29 +46,6 @@ print(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pi
 time.sleep(60)
 '''
 """
-
-
-def alive(number: int) -> bool:
-    try:
-        status = Path(f"/proc/{number}/status").read_text()
-    except OSError:
-        if Path("/proc/self").exists():
-            return False
-        try:
-            os.kill(number, 0)
-        except ProcessLookupError:
-            return False
-        return True
-    return "State:\tZ" not in status  # nobody may collect a dead orphan in a container
-
-
-def left(numbers: list[int]) -> list[int]:
-    """Those that are still there after a while."""
-    deadline = time.monotonic() + PATIENCE
-    while numbers and time.monotonic() < deadline:
-        time.sleep(0.05)
-        numbers = [number for number in numbers if alive(number)]
-    return numbers
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])

@@ -103,23 +103,20 @@ class _Item:
     raw: RawGame | Skip
     digest: bytes
 
-    @property
-    def is_game(self) -> bool:
-        return isinstance(self.raw, RawGame)
-
 
 class _Place:
-    """A place in the sequence of items: how many are before it, and a digest of these."""
+    """A place in the sequence of items: how many are before it, how many games among them, and a
+    digest of all."""
 
-    def __init__(self, items: int = 0, digest: Any = None) -> None:
-        self.items = items
+    def __init__(self, items: int = 0, games: int = 0, digest: Any = None) -> None:
+        self.items, self.games = items, games
         self._digest = hashlib.blake2b(digest_size=16) if digest is None else digest
 
     def after(self, item: _Item) -> _Place:
         """The place behind the next item."""
         digest = self._digest.copy()
         digest.update(item.digest)
-        return _Place(self.items + 1, digest)
+        return _Place(self.items + 1, self.games + isinstance(item.raw, RawGame), digest)
 
     @property
     def digest(self) -> str:
@@ -180,6 +177,7 @@ class Importer:
             for item, result in batch:
                 self._take(item, result, sink)
                 self._place = self._place.after(item)
+                report.read = self._place.games
             report.seconds = time.monotonic() - started
             self.on_progress(report)
         report.interrupted = self.stop()
@@ -202,7 +200,6 @@ class Importer:
             "digest": place.digest,
             "games": sink.games + (before["games"] if before else 0),
             "plies": sink.plies + (before["plies"] if before else 0),
-            "read": report.read,
             "skipped": dict(report.skipped),
             "dropped": dict(report.dropped),
         }
@@ -213,7 +210,7 @@ class Importer:
             self._place = self._place.after(item)
         place, report = self._place, self._report
         if place.items == mark["items"] and place.digest == mark["digest"]:
-            report.games, report.plies, report.read = mark["games"], mark["plies"], mark["read"]
+            report.games, report.plies, report.read = mark["games"], mark["plies"], place.games
             report.skipped.update(mark["skipped"])
             report.dropped.update(mark["dropped"])
         elif not self.stop():
@@ -227,7 +224,6 @@ class Importer:
     def _take(self, item: _Item, result: Result, sink: GameSink) -> None:
         """Count an item, and add it where it is a game that is wanted."""
         report = self._report
-        report.read += item.is_game
         if isinstance(result, Skip):
             self._skip(result)
         elif (reason := self.conditions.reason(result)) is not None:

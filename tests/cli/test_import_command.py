@@ -7,12 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from processes import PATIENCE, children, left
 
 from variant_ai.cli.main import cli
+from variant_ai.cli.notations import make_resolver, readers
 from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.specs import builtin_specs, load_spec
 
@@ -260,12 +267,90 @@ def test_an_interrupt_keeps_what_is_done(store: Path) -> None:
     assert 500 < len(kept) <= 3000
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_a_killed_import_leaves_no_process_and_goes_on(
+    tmp_path: Path, store: Path, name: str
+) -> None:
+    before, path = tmp_path / "b.pgn", tmp_path / "a.pgn"
+    before.write_text(_games(2))
+    assert _import(before, "-o", store).exit_code == 0
+    path.write_text(_games(2500) + GAME.format(number=2500).replace("Qxd5", "Qxd4"))
+    words = (path, "-V", "crazyhouse", "-o", store, "--append", "--workers", "2")
+    size = store.stat().st_size
+    process = _start(*words)
+    deadline = time.monotonic() + PATIENCE
+    while store.stat().st_size < size + 1500 and time.monotonic() < deadline:
+        time.sleep(0.01)  # until the first shard is written
+    workers = children(process.pid)
+    process.send_signal(getattr(signal, name))
+    _, said = process.communicate(timeout=PATIENCE)
+    assert len(workers) >= 2
+    assert left(workers) == []
+    kept = len(Store(store))
+    assert 1002 <= kept < 2502
+    if name == "SIGKILL":
+        assert (process.returncode, (kept - 2) % 1000) == (-signal.SIGKILL, 0)
+    else:
+        assert process.returncode == 130
+        assert f"Interrupted; {kept - 2:,} games are in" in said
+    result = _import(*words[:1], *words[3:])
+    assert result.exit_code == 0, result.output
+    assert f"going on after {kept - 2:,} games" in result.stderr
+    events = [game.event for game in Store(store).games()]
+    assert events == [f"Evening {i}" for i in (0, 1, *range(2500))]
+    (skip,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    assert json.loads(skip)["number"] == 2501
+
+
+def test_every_finished_game_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told to stop, workers finish what they began, and all of it is added."""
+    from variant_ai.core.data import importer
+    from variant_ai.core.data.importer import Importer
+
+    monkeypatch.setattr(importer, "BATCH_GAMES", 10)
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(2000))
+    spec = load_spec(builtin_specs()["crazyhouse"])
+    resolved: list[int] = []
+    stopped = False
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers: int, begin: Callable[..., None], arguments: Any) -> None:
+            super().__init__(workers)
+            begin(*arguments)
+
+        def submit(self, function: Any, batch: Any) -> Any:  # type: ignore[override]
+            def work() -> Any:
+                nonlocal stopped
+                done = function(batch)
+                resolved.extend(raw.number for raw in batch)
+                stopped = stopped or len(resolved) >= 350
+                return done
+
+            return super().submit(work)
+
+    monkeypatch.setattr(importer, "WorkerPool", Pool)
+    store = tmp_path / "a.store"
+    with StoreWriter(store, spec) as writer:
+        report = Importer(
+            readers=list(readers(spec).values()),
+            make_resolver=partial(make_resolver, spec, None),
+            workers=2,
+            stop=lambda: stopped,
+        ).run([path], writer)
+    assert report.interrupted
+    assert report.games == len(Store(store)) == len(resolved)
+    assert 350 <= len(resolved) < 2000
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_sentence(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text("1. e4 Ke5 *\n" * 3000)
     result = _import(path, "-o", store, "--skipped", "/dev/full")
     assert result.exit_code == 1
-    assert "No space left" in result.stderr
+    assert "/dev/full: No space left" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert not store.exists()
