@@ -317,6 +317,7 @@ def _draw(
     png: Path | None,
 ) -> None:
     from variant_ai.core.draw import Arrow, board_svg, png_bytes
+    from variant_ai.core.train.files import write_whole
 
     most = max((line.visits for line in report.lines), default=0)
     arrows = [
@@ -332,8 +333,8 @@ def _draw(
         size=640,
     )
     if svg is not None:
-        svg.write_text(picture, encoding="utf-8")
+        write_whole(svg, picture)
         note(f"drawn: {svg}")
     if png is not None:
-        png.write_bytes(png_bytes(picture))
+        write_whole(png, png_bytes(picture))
         note(f"drawn: {png}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,10 +19,13 @@ import pytest
 from click.testing import CliRunner, Result
 from processes import PATIENCE, children, left
 
+from variant_ai.cli.import_ import SkipList
 from variant_ai.cli.main import cli
 from variant_ai.cli.notations import make_resolver, readers
+from variant_ai.core.data.skips import Skip
 from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.specs.errors import DataError
 
 GAME = """\
 [Event "Evening {number}"]
@@ -343,6 +347,44 @@ def test_every_finished_game_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert report.interrupted
     assert report.games == len(Store(store)) == len(resolved)
     assert 350 <= len(resolved) < 2000
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can grow."""
+    resource = pytest.importorskip("resource", reason="limits of POSIX")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_no_empty_list_and_is_told_with_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "skipped.jsonl"
+    listing = SkipList(str(path), ours=True)
+    with full_disk():
+        listing.add(Skip("illegal move", "a.pgn"))
+        with pytest.raises(DataError, match=r"skipped\.jsonl: File too large"):
+            listing.size()
+    assert not path.exists()
+
+
+def test_a_list_goes_on_where_the_store_does(tmp_path: Path) -> None:
+    path = tmp_path / "skipped.jsonl"
+    sizes = []
+    with SkipList(str(path), ours=True) as listing:
+        for number in range(3):
+            sizes.append(listing.size())
+            listing.add(Skip("illegal move", "a.pgn", number))
+    for known, kept in ((sizes[2], "aab"), (10_000, "aabb"), (sizes[1], "ab"), (0, "b")):
+        with SkipList(str(path), ours=True) as listing:
+            listing.go_on(known)
+            listing.add(Skip("illegal move", "b.pgn"))
+            listing.drop_old()
+        lines = path.read_text().splitlines()
+        assert [json.loads(line)["source"] for line in lines] == [f"{name}.pgn" for name in kept]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
