@@ -17,9 +17,6 @@ from variant_ai.cli.common import (
     progress,
 )
 from variant_ai.cli.notations import make_resolver, readers
-from variant_ai.cli.searching import (
-    Interrupt,
-)
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
     from variant_ai.core.analysis.annotate import GameAnalysis
     from variant_ai.core.data.record import GameRecord
     from variant_ai.core.data.store import Store
+    from variant_ai.core.interrupts import Interrupt
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.notation import Notation
     from variant_ai.core.search.limits import Limits

@@ -21,11 +21,11 @@ from variant_ai.cli.common import (
 from variant_ai.cli.searching import (
     NetChoice,
     fail_if_over,
-    kept_on_interrupt,
     load_evaluator,
     net_options,
     search_params,
 )
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.analysis.speed import Speed
@@ -101,7 +101,7 @@ def command(
     game = Game(rules, fen)
     fail_if_over(game)
     evaluator = load_evaluator(spec, net, params.batch_size)
-    with kept_on_interrupt() as interrupt, progress(quiet=as_json) as bar:
+    with stop_on_signal() as interrupt, progress(quiet=as_json) as bar:
         task = bar.add_task("rounds", total=rounds)
         speed = measure(
             game,

@@ -17,6 +17,7 @@ from variant_ai.cli.common import (
     print_json,
     variant_option,
 )
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.journal import GameEntry
@@ -218,14 +219,9 @@ def _settings(
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
     """Play; Ctrl-C stops with all finished games kept."""
-    import signal
-    import threading
-
     # The first Ctrl-C ends the match in good order, whatever thread is waiting for whom.
-    before: Any = None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGINT, lambda *_: tournament.stop())
-    try:
+    with stop_on_signal() as interrupt:
+        interrupt.stops.append(tournament.stop)
         if not sys.stderr.isatty():
             return tournament.run(_tell)
         from rich.live import Live
@@ -240,9 +236,6 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
                 live.update(f"{said}{state.sprt.text if state.sprt else ''}")
 
             return tournament.run(show)
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
 
 
 def _tell(state: MatchState, entry: GameEntry) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -235,36 +232,6 @@ def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
     if visits is None and seconds is None:
         visits = default
     return Limits(simulations=visits, movetime=seconds)
-
-
-class Interrupt:
-    """Whether Ctrl-C was pressed, and what it stops at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.stops: list[Callable[[], None]] = []
-
-    def __call__(self) -> bool:
-        return self.asked
-
-
-@contextlib.contextmanager
-def kept_on_interrupt() -> Iterator[Interrupt]:
-    """Ctrl-C ends what is under way and keeps what is done; a second one does not ask."""
-    interrupt = Interrupt()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if interrupt.asked:
-            raise KeyboardInterrupt
-        interrupt.asked = True
-        for stop in interrupt.stops:
-            stop()
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def score_text(line: Line) -> str:
