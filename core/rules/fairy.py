@@ -254,7 +254,7 @@ class FairyRules(Rules):
             position = parse_fen(self.spec, self.types, text, loosely=True)
         ours = format_fen(self.spec, self.types, position)
         fen, hidden = ours, False
-        if loose and _identity(text) != _identity(ours) and self._fairy.is_valid(text):
+        if loose and self._fairy.is_valid(text):
             written = self._fairy.fen_after(text, [])
             if (
                 written.split("[")[0].split()[0]
@@ -272,7 +272,7 @@ class FairyRules(Rules):
 
     def _meant(self, fen: str) -> tuple[str, ...]:
         """Identity of a FEN without captured kings in the pocket, which nobody can drop."""
-        board, pocket, *rest = _identity(fen)
+        board, pocket, *rest = identity(fen)
         if self.spec.hands:
             royal = self.types.all[self.types.royal].symbol if self.types.royal >= 0 else ""
             if royal not in self.spec.hands.order:
@@ -413,11 +413,13 @@ def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
     return np.uint64(int.from_bytes(digest.digest(), "little"))
 
 
-def _identity(fen: str) -> tuple[str, ...]:
-    """What makes two FENs the same position: board, pocket in order, and all else but the counters."""
+def identity(fen: str) -> tuple[str, ...]:
+    """What makes two FENs the same position: board, pocket in order, and all else but the counters
+    and what is empty."""
     fields = fen.split()
     board, _, pocket = fields[0].partition("[") if fields else ("", "", "")
-    return (board, "".join(sorted(pocket.strip("]-"))), *fields[1:-2])
+    rest = (field for field in fields[1:-2] if field != "-")
+    return (board, "".join(sorted(pocket.strip("]-"))), *rest)
 
 
 def _winner(value: int, side: int) -> int | None:

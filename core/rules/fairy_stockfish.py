@@ -120,7 +120,10 @@ class FairyVariant:
         """Whether a FEN given by anybody is one that the other questions may be asked about."""
         if not _plain(fen) or not _SHAPE.match(fen):
             return False
-        return bool(self._ask(lambda f: f.validate_fen(fen, self.name) == f.FEN_OK, fen))
+        # rights to bring pieces in are letters of castling rights, and called wrong when the king
+        # has moved; those that nobody has do no harm
+        without = re.sub(r"( [wb]) [A-Za-z]+ ", r"\1 - ", fen)
+        return bool(self._ask(lambda f: f.validate_fen(without, self.name) == f.FEN_OK, fen))
 
     def legal_moves(self, fen: str, moves: Sequence[str] = ()) -> list[str]:
         """Legal moves as UCI strings, always in the same order."""

@@ -69,6 +69,11 @@ def parse_fen(
     return _codec(types).parse(text, loosely)
 
 
+def start_record(spec: VariantSpec, types: PieceTypes) -> Position:
+    """The record of the spec's start position, key 0: all of it that a record can hold."""
+    return parse_fen(spec, types, spec.rules.start, loosely=spec.rules.engine == "fairy")
+
+
 def format_fen(spec: VariantSpec, types: PieceTypes, position: Position) -> str:
     """The FEN of a position, with the fields that the variant's start position has."""
     return _codec(types).format(position)
@@ -131,7 +136,7 @@ class _Codec:
         _, bracket, pocket = fields[0].partition("[")
         self.has_rights = len(fields) >= 4 and not _NUMBER.match(fields[2])
         self.empty_pocket = "[-]" if pocket == "-]" else "[]" if bracket else ""
-        self.home, hand = self._placement(fields[0], start)
+        self.home, hand = self._placement(fields[0], start, self.types.spec.rules.engine == "fairy")
         royal = self.types.royal
         self.kings = [self.home.count(piece_code(royal, c)) if royal >= 0 else 0 for c in (0, 1)]
         self.total = sum(map(bool, self.home)) + sum(map(len, hand))
