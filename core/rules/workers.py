@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from variant_ai.core.children import leave_signals_to_parent, signals_held
 from variant_ai.core.processors import processors
 from variant_ai.core.rules.fairy import FairyRules
+from variant_ai.core.rules.fairy_states import Packed, State, state_of, with_state
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.specs.errors import VariantAIError
@@ -132,7 +133,7 @@ class RulesWorkers:
         """The workers' parts: worker w has every `count`-th question from w on."""
         for number, process in enumerate(self._processes):
             part = questions[number :: self.count]
-            _send(process.stdin, [(position.tobytes(), int(move)) for position, move in part])
+            _send(process.stdin, [(*_written(position), int(move)) for position, move in part])
         return [
             [None if told is None else _read(told) for told in pickle.load(_pipe(process.stdout))]
             for process in self._processes
@@ -202,10 +203,19 @@ def _send(pipe: Any, message: object) -> None:
     file.flush()
 
 
-def _read(told: tuple[bytes, Outcome | None, bytes]) -> Ahead:
-    record, outcome, moves = told
-    position = np.frombuffer(bytearray(record), POSITION)
-    return Ahead(position, outcome, np.frombuffer(moves, np.int32))
+def _written(position: Position) -> tuple[bytes, Packed | None]:
+    """A position as it goes through a pipe: the record, and what Fairy-Stockfish keeps of it."""
+    state = state_of(position)
+    return position.tobytes(), state.packed() if state else None
+
+
+def _read(told: tuple[bytes, Packed, Outcome | None, bytes]) -> Ahead:
+    record, packed, outcome, moves = told
+    state = State(*packed)
+    legal = np.frombuffer(moves, np.int32)
+    if outcome is None:
+        state.legal, state.outcome = legal, None
+    return Ahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
 
 
 # --- in the worker -------------------------------------------------------------------------------
@@ -226,10 +236,16 @@ def work() -> None:
 
 
 def _answer(
-    rules: FairyRules, record: bytes, move: int
-) -> tuple[bytes, Outcome | None, bytes] | None:
+    rules: FairyRules, record: bytes, packed: Packed | None, move: int
+) -> tuple[bytes, Packed, Outcome | None, bytes] | None:
+    position: Position = np.frombuffer(bytearray(record), POSITION)
+    if packed is not None:
+        position = rules.recall(position, packed)
     try:
-        told = look_ahead(rules, np.frombuffer(bytearray(record), POSITION), move)
+        told = look_ahead(rules, position, move)
     except VariantAIError:  # who asked will meet it, and tell it
         return None
-    return told.position.tobytes(), told.outcome, told.moves.astype(np.int32).tobytes()
+    state = state_of(told.position)
+    assert state is not None
+    moves = told.moves.astype(np.int32).tobytes()
+    return told.position.tobytes(), state.packed(), told.outcome, moves
