@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from variant_ai.core.data.filters import GameFilter
-from variant_ai.core.data.reader import GameReader, RawGame, choose_reader
+from variant_ai.core.data.reader import GameReader, RawGame, bounded, choose_reader
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.data.skips import OnSkip, Skip
@@ -154,7 +154,7 @@ class Importer:
             before = report.read
             for raw in reader.read(source.stream, source.name):
                 report.read += 1
-                yield raw
+                yield bounded(raw)
                 if self.stop():
                     return
             if report.read > before:
