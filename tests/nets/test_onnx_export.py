@@ -148,7 +148,7 @@ def test_no_flipped_bit_plays_silently(tmp_path: Path) -> None:
     rng = random.Random(2)
     ends = [*range(40), *range(len(whole) - 140, len(whole))]
     refused = 0
-    for at in [*ends, *(rng.randrange(len(whole)) for _ in range(200))]:
+    for at in [*ends, *(rng.randrange(len(whole)) for _ in range(60))]:
         changed = bytearray(whole)
         changed[at] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
@@ -160,7 +160,7 @@ def test_no_flipped_bit_plays_silently(tmp_path: Path) -> None:
             continue
         assert metadata.get("variant") == "somechess"
         assert difference_from(net, bytes(changed), planes) < 1e-4
-    assert refused > 350
+    assert refused > 200
 
 
 def test_a_damaged_weight_is_named_with_what_to_do(tmp_path: Path) -> None:
