@@ -24,7 +24,7 @@ MAX_DEPTH = 30
 """Open brackets at once; the parser's time grows with the square of it."""
 MAX_NODES = 20_000
 """Values, lists and mappings of a file, those behind an alias as often as it is used. The largest
-spec that comes with the program has under 2,000."""
+spec or experiment that comes with the program has under 300."""
 
 
 class _BoundError(MarkedYAMLError):
