@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from variant_ai.core.children import WorkerPool
 from variant_ai.core.data.filters import GameFilter
-from variant_ai.core.data.reader import GameReader, RawGame, choose_reader
+from variant_ai.core.data.reader import GameReader, RawGame, bounded, choose_reader
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.data.skips import OnSkip, Skip
@@ -282,7 +282,7 @@ class Importer:
             for raw in reader.read(source.stream, source.name):
                 report.sources += not held_games
                 held_games = True
-                yield raw
+                yield bounded(raw)
             if not held_games:
                 yield Skip("no games", source.name, detail=f"the reader {reader.name} found none")
         yield from told
