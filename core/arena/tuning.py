@@ -352,9 +352,9 @@ class Tuner:
         winner = best[1]
         outcome.winner = winner.settings
         if self.plan.sprt_games:
-            folder = self.folder / "sprt" / f"{winner.number:04}"
+            place = self.folder / "sprt" / f"{winner.number:04}"
             outcome.test = self._play(
-                Match(folder, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
+                Match(place, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
             )
 
     def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
