@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common import plain_ends, reported_errors
+from variant_ai.cli.common import note, plain_ends, reported_errors
+from variant_ai.core import compilation
 from variant_ai.core.interrupts import answer_signals, command_begins
 from variant_ai.specs.errors import VariantAIError, unknown
 
@@ -118,6 +119,7 @@ class VariantGroup(click.Group):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
+        compilation.listen(compilation.Announcer(note))
         with reported_errors():
             return super().invoke(ctx)
 

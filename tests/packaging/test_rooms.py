@@ -35,7 +35,7 @@ ORDER = (
     "cli",
 )
 """Lower rooms never import higher ones."""
-CHEAP = "variant_ai.core.interrupts"
+CHEAP = ("variant_ai.core.compilation", "variant_ai.core.interrupts")
 """Of the core, what needs the standard library alone."""
 HEAVY = {"numpy", "torch", "pydantic", "numba", "onnx", "onnxruntime", "pyffish", "rich"}
 
