@@ -20,7 +20,7 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.searching import kept_on_interrupt
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.match_settings import MatchSettings
@@ -207,7 +207,7 @@ def command(
         },
         **numbers,
     )
-    with kept_on_interrupt() as interrupt:
+    with stop_on_signal() as interrupt:
         interrupt.stops.append(maker.stop)
         tuner = Tuner(plan, output, maker.play, note)
         timer = threading.Timer(60 * (minutes or 0), maker.stop)

@@ -328,8 +328,13 @@ class Tuner:
         assert outcome.surrogate is not None
         best: tuple[float, Trial] | None = None
         for trial in self._finalists(outcome):
-            folder, settings = self.folder / "finals" / f"{trial.number:04}", trial.settings
-            match = Match(folder, settings, self.plan.final_games, 10_000 + trial.number)
+            folder, settings = f"{trial.number:04}", trial.settings
+            match = Match(
+                self.folder / "finals" / folder,
+                settings,
+                self.plan.final_games,
+                10_000 + trial.number,
+            )
             result = self._play(match)
             if not result.complete or stopped():
                 return
@@ -347,14 +352,9 @@ class Tuner:
         winner = best[1]
         outcome.winner = winner.settings
         if self.plan.sprt_games:
+            place = self.folder / "sprt" / f"{winner.number:04}"
             outcome.test = self._play(
-                Match(
-                    self.folder / "sprt" / f"{winner.number:04}",
-                    winner.settings,
-                    self.plan.sprt_games,
-                    20_000,
-                    sprt=True,
-                )
+                Match(place, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
             )
 
     def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
