@@ -151,21 +151,21 @@ def test_numbers_that_make_no_tuning(changed: dict[str, int], reason: str) -> No
 # --- the surrogate -------------------------------------------------------------------------------
 
 
-def test_the_surrogate_finds_a_maximum_that_the_best_trial_misses() -> None:
-    """60 trials of 20 games each: single scores are off by 0.11, the surrogate by far less."""
-    rng = np.random.default_rng(4)
-    x = rng.uniform(size=(60, 3))
-    true = 0.65 - 0.6 * (x[:, 0] - 0.6) ** 2 - 0.4 * (x[:, 1] - 0.3) ** 2
-    y = rng.binomial(20, true) / 20
-    found = Surrogate.fit(x, y, np.full(60, 0.25 / 20))
-    mean, deviation = found.predict(x)
-    error = np.abs(mean - true)
-    assert error.mean() < 0.03 < np.abs(y - true).mean() / 2
-    assert (error < 2.5 * deviation).mean() > 0.9
-    grid = rng.uniform(size=(1000, 3))
-    best = grid[np.argmax(found.predict(grid)[0])]
-    assert abs(best[0] - 0.6) < 0.15 and abs(best[1] - 0.3) < 0.2
-    assert found.lengths[2] > 2 * found.lengths[0]  # which does nothing
+def test_the_surrogate_finds_better_settings_than_the_luckiest_trial() -> None:
+    """60 trials of 20 games each: their scores are off by 0.09, the surrogate by a third of that."""
+    errors, lost = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(size=(60, 3))
+        true = 0.65 - 0.6 * (x[:, 0] - 0.6) ** 2 - 0.4 * (x[:, 1] - 0.3) ** 2
+        y = rng.binomial(20, true) / 20
+        mean, _ = Surrogate.fit(x, y, np.full(60, 0.25 / 20)).predict(x)
+        errors.append((np.abs(mean - true).mean(), np.abs(y - true).mean()))
+        lost.append((true.max() - true[np.argmax(mean)], true.max() - true[np.argmax(y)]))
+    error, noise = np.mean(errors, axis=0)
+    assert error < noise / 2
+    expected, luckiest = np.mean(lost, axis=0)
+    assert expected < 0.015 and expected < luckiest / 2
 
 
 def test_the_surrogate_is_the_same_every_time_and_sure_of_nothing_far_away() -> None:
