@@ -2,6 +2,7 @@
 
     python benchmarks/agreement.py --share 0.02                    # what CI runs
     python benchmarks/agreement.py --jobs 2 --keep pieces.jsonl -o docs/agreement.md   # the full run
+    python benchmarks/agreement.py --fairy --jobs 2 -o docs/agreement.md   # the engine fairy
 
 At full length 200,000 positions of crazyhouse and xiangqi and 20,000 of every other spec are asked
 of both: legal moves, check, FEN and key, and who has won where there is no move; besides, games
@@ -9,6 +10,11 @@ are played to their end until a twentieth as many positions have been asked for 
 perpetual check and chase, and move counts. Work is cut into pieces with seeds of their own, so a
 difference can be seen again by itself. With `--keep` finished pieces are written to a file, and a run
 that was stopped goes on from there. Exit status 1 where anything differs.
+
+With `--fairy` it is the engine `fairy` that is compared, with pyffish itself: every variant that
+pyffish has is walked at random for 200 plies, with a spec made for it, and both are asked for legal
+moves, FEN, check and the end of the game. `--share 0.1` walks 20 plies of each; names walk only
+these. With `-o` its table takes the place of the one in the file and leaves the rest as it is.
 """
 
 from __future__ import annotations
@@ -26,8 +32,11 @@ from pathlib import Path
 
 from variant_ai.cli.common import run_script
 from variant_ai.core.rules.conformance import check_rules, in_child
+from variant_ai.core.rules.fairy_agreement import Walk, walk
+from variant_ai.core.rules.fairy_stockfish import fairy_variants
 from variant_ai.core.rules.game_conformance import check_game_ends
 from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.specs.errors import UnknownNameError
 
 FULL = {"crazyhouse": 200_000, "xiangqi": 200_000}
 OTHERS = 20_000
@@ -160,6 +169,77 @@ def write(results: dict[tuple[str, str], Result], seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+# --- the engine fairy ----------------------------------------------------------------------------
+
+FAIRY_PLIES = 200
+FAIRY_HEADING = "# Agreement of the engine fairy with pyffish"
+
+
+def walk_apart(name: str, plies: int, seed: int) -> Walk:
+    """One variant in a process of its own, which pyffish may kill."""
+    try:
+        return in_child(walk, name, plies, seed)
+    except BrokenProcessPool:
+        return Walk(name, difference="pyffish's process died")
+
+
+def walk_all(names: list[str], plies: int, seed: int, jobs: int) -> list[Walk]:
+    """Walks of the variants; a process is kept for several, and started anew if it dies."""
+    if jobs == 1:
+        return [walk(name, plies, seed) for name in _shown(names)]
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda name: walk_apart(name, plies, seed), _shown(names)))
+
+
+def _shown(names: list[str]) -> Iterator[str]:
+    for number, name in enumerate(names, 1):
+        if sys.stderr.isatty():
+            print(f"\r{number} of {len(names)} variants", end="", file=sys.stderr)
+        yield name
+
+
+def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
+    """The report as Markdown."""
+    verdicts = Counter(w.verdict for w in walks)
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    lines = [
+        FAIRY_HEADING,
+        "",
+        f"Made by `python benchmarks/agreement.py --fairy --seed {seed}` with pyffish 0.0.90: "
+        f"{plies} plies of each of {len(walks)} variants at random, with a spec made for it. "
+        "Compared at every position: legal moves, FEN, check, and the end of the game; every eighth "
+        f"FEN is read back. Result: {counted}.",
+        "",
+        "| variant | plies | games | legal moves | ends | result |",
+        "| --- | ---: | ---: | ---: | --- | --- |",
+    ]
+    for w in walks:
+        ends = ", ".join(f"{count} {reason}" for reason, count in sorted(w.ends.items()))
+        row = [w.variant, str(w.plies), str(w.games), f"{w.moves:,}", ends, w.verdict]
+        lines.append(f"| {' | '.join(row)} |")
+    told = [(w.variant, w.difference or w.refused) for w in walks if w.verdict != "agrees"]
+    if told:
+        lines += ["", "What differs or is refused:", "", *(f"- {n}: {text}" for n, text in told)]
+    return "\n".join(lines) + "\n"
+
+
+def compare_fairy(options: argparse.Namespace) -> int:
+    known = fairy_variants()
+    unknown = [name for name in options.variants if name not in known]
+    if unknown:
+        raise UnknownNameError("Fairy-Stockfish variant", unknown[0], known)
+    plies = max(1, round(FAIRY_PLIES * options.share))
+    names = options.variants or list(known)
+    walks = walk_all(names, plies, options.seed, options.jobs)
+    text = write_walks(walks, plies, options.seed)
+    if options.output:
+        kept = options.output.read_text() if options.output.exists() else ""
+        kept = kept.split(FAIRY_HEADING)[0].rstrip()
+        options.output.write_text(f"{kept}\n\n{text}".lstrip())
+    print(text)
+    return 1 if any(w.verdict == "differs" for w in walks) else 0
+
+
 def main() -> int:
     specs = judged_specs()
     parser = argparse.ArgumentParser(description="The kernel against Fairy-Stockfish.")
@@ -169,7 +249,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--keep", type=Path, help="file of finished pieces, to go on from")
     parser.add_argument("-o", "--output", type=Path, help="write the report to a file")
+    parser.add_argument("--fairy", action="store_true", help="the engine fairy against pyffish")
     options = parser.parse_args()
+    if options.fairy:
+        return compare_fairy(options)
     unknown = [name for name in options.variants if name not in specs]
     if unknown:
         parser.error(f"not among {', '.join(specs)}: {', '.join(unknown)}")
@@ -195,7 +278,9 @@ def main() -> int:
                 print(f"\r{number} of {len(todo)} pieces", end="", file=sys.stderr)
     text = write(results, options.seed)
     if options.output:
-        options.output.write_text(text)
+        kept = options.output.read_text() if options.output.exists() else ""
+        _, heading, walks = kept.partition(FAIRY_HEADING)
+        options.output.write_text(f"{text}\n{heading}{walks}" if heading else text)
     print(text)
     return 1 if any(r.differences for r in results.values()) else 0
 

@@ -169,7 +169,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         path = home_path(variant)
         if not path.is_file():
             fail(f"{path}: there is no such file")
-        variant = spec_words(path).get("variant", "").strip("'\"") or path.stem
+        variant = spec_words(path).variant or path.stem
         extra[variant] = path
     files.update(extra)
     default = next((name for name in builtin_plugins() if name in files), min(files))

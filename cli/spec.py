@@ -59,7 +59,11 @@ def show(variant: str, as_json: bool) -> None:
     row * files + file, and row 0 is the mover's own first rank. Directions are compass points
     seen from the mover.
     """
+    from variant_ai.plugins import registry
+
     spec = load_variant(variant)
+    if spec.rules.engine == "fairy":  # what its start position needs only Fairy-Stockfish knows
+        registry().rules(spec)
     shown = _describe(spec, variant)
     if as_json:
         print_json(shown)

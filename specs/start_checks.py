@@ -84,8 +84,27 @@ def check_home(spec: VariantSpec) -> Iterator[Issue]:
                 "one (where losing one of several is no loss, leave `royal` out and say "
                 "`wins: [{extinct: K}]`)",
             )
+    yield from _missing_kings(spec, kings)
     if spec.castling:
         yield from _castling_issues(spec, home, kings)
+
+
+def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iterator[Issue]:
+    """A player without the royal piece that the other one has: nothing can be done to lose."""
+    rules = spec.rules
+    otherwise = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
+    if rules.engine != "kernel" or otherwise or bool(kings[0]) == bool(kings[1]):
+        return
+    if not any(win.extinct or win.piece for win in rules.wins):
+        colour = int(bool(kings[0]))
+        symbol = next(s for s, piece in spec.pieces.items() if piece.royal)
+        name = spec.pieces[symbol].name
+        yield Issue(
+            ("rules", "start"),
+            f"{PLAYERS[colour]} has no royal piece, so {PLAYERS[1 - colour]} cannot win; accepted: "
+            f"a start position with the {name} {symbol.lower() if colour else symbol}, or "
+            "`wins: [{extinct: all pieces}]`",
+        )
 
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:

@@ -120,8 +120,8 @@ class Workshop:
     @property
     def names_offered(self) -> tuple[str, ...]:
         """Our names, and those of Fairy-Stockfish that differ: what `named` understands."""
-        others = {spec_words(path).get("fairy", "").lower() for path in self.files.values()}
-        return tuple(sorted({*self.files, *others} - {"", "null", "~"}))
+        others = {spec_words(path).fairy.lower() for path in self.files.values()}
+        return tuple(sorted({*self.files, *others} - {""}))
 
     def named(self, given: str) -> str:
         """Our name for a variant that a client calls by Fairy-Stockfish's, in any case; what is
@@ -130,15 +130,14 @@ class Workshop:
         if wanted in self.files:
             return wanted
         for name, path in self.files.items():
-            if spec_words(path).get("fairy", "").lower() == wanted and wanted:
+            if spec_words(path).fairy.lower() == wanted and wanted:
                 return name
         return given
 
     def speaks(self, name: str, protocol: str) -> bool:
         """Whether the variant's spec lists the protocol; one that lists none speaks UCI."""
         path = self.files.get(name)
-        listed = spec_words(path).get("protocols", "") if path else ""
-        return protocol in (listed.strip("[] ").replace(",", " ").split() or ["uci"])
+        return protocol in (spec_words(path).protocols if path else ("uci",))
 
     def speaking(self, protocol: str) -> str | None:
         """The default variant if it speaks the protocol, else the first that does."""

@@ -10,7 +10,6 @@ Repetition, move counts and the ends that need history are compared in `game_con
 
 from __future__ import annotations
 
-import difflib
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -35,6 +34,7 @@ from variant_ai.core.rules.position import (
     same_position,
 )
 from variant_ai.specs.errors import FenError, SpecError, VariantAIError
+from variant_ai.specs.fairy_names import near
 from variant_ai.specs.schema import VariantSpec
 
 T = TypeVar("T")
@@ -105,18 +105,16 @@ def check_rules(
 def judge_of(spec: VariantSpec) -> str:
     """Fairy-Stockfish's name of the variant.
 
-    Raises SpecError where the spec has none, or one that Fairy-Stockfish does not know.
+    Raises SpecError where the spec has none, or one that the installed Fairy-Stockfish does not
+    have.
     """
     if spec.fairy is None:
         raise SpecError(f"variant {spec.variant!r} has no `fairy:` name, so there is no judge")
     known = fairy_variants()
     if spec.fairy not in known:
-        near = difflib.get_close_matches(spec.fairy.lower(), known, n=5, cutoff=0.5)
-        named = f"near are {', '.join(near)}" if near else "no name is near"
         raise SpecError(
-            f"`fairy: {spec.fairy}`: Fairy-Stockfish has no variant of that name ({named}); "
-            f"accepted: one of its {len(known)} names, or no `fairy:` where it has none for "
-            f"{spec.variant!r}, which then has no judge"
+            f"`fairy: {spec.fairy}`: Fairy-Stockfish has no variant of that name "
+            f"({near(spec.fairy, known)})"
         )
     return spec.fairy
 

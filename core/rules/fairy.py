@@ -29,7 +29,7 @@ from variant_ai.core.rules.fairy_states import (
     with_state,
 )
 from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
-from variant_ai.core.rules.fen import format_fen, parse_fen
+from variant_ai.core.rules.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.position import (
@@ -246,15 +246,16 @@ class FairyRules(Rules):
     def _read(self, text: str) -> tuple[Position, State]:
         """Record and state of a FEN. Raises FenError."""
         loose = self.spec.rules.engine == self.name
+        valid = loose and self._fairy.is_valid(text)
         try:
             position = parse_fen(self.spec, self.types, text)
         except FenError:
-            if not (loose and self._fairy.is_valid(text)):
+            if not valid:
                 raise
             position = parse_fen(self.spec, self.types, text, loosely=True)
         ours = format_fen(self.spec, self.types, position)
         fen, hidden = ours, False
-        if loose and self._fairy.is_valid(text):
+        if valid:
             written = self._fairy.fen_after(text, [])
             if (
                 written.split("[")[0].split()[0]
@@ -262,6 +263,11 @@ class FairyRules(Rules):
             ):
                 hidden = self._says_more(written, position)
                 fen = written if hidden else ours
+        elif loose and not self._fairy.is_valid(ours):
+            raise FenError(
+                f"Fairy-Stockfish cannot play {self.spec.fairy} from {shorten(text)}: pieces, "
+                "royal ones above all, are missing, too many or out of place"
+            )
         state = self._state_of_fen(fen, hidden)
         self._sign(position, state)
         return position, state
