@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import gc
 import os
 import shlex
 import sys
@@ -184,6 +185,7 @@ def measure_training(report: Report, given: argparse.Namespace, device: torch.de
                 what = f"{variant}, {net}, {precision}"
                 report.measure("training", what, functools.partial(train_rows, course))
                 if device.type == "cuda":
+                    gc.collect()  # the trainer, whose memory the next one's count would include
                     torch.cuda.empty_cache()
 
 
