@@ -18,22 +18,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import itertools
-import json
+import gc
 import os
-import re
 import shlex
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
+from gpu_report import BEGIN, END, Report, Row, machine, markdown, replaced
+from gpu_training import Course, parse_net, together_rows, train_rows
 
 from variant_ai.cli.common import EXIT_INTERRUPTED, run_script
 from variant_ai.core.analysis import speed
@@ -47,17 +42,12 @@ from variant_ai.core.nets.export import export_onnx
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.train.device import choose_device
-from variant_ai.core.train.environment import describe_environment
 from variant_ai.core.train.files import write_whole
-from variant_ai.core.train.plan import TrainRequest, configure, prepare
+from variant_ai.core.train.plan import TrainRequest, configure
 from variant_ai.core.train.reduce import write_fp16
-from variant_ai.core.train.source import Samples
-from variant_ai.core.train.stores import NO_SPLIT, TrainSource
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.core.train.workers import ALONE, Workers, open_workers
 from variant_ai.plugins import registry
 from variant_ai.specs import VariantSpec, encoding_hash
-from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.specs.errors import UnknownNameError, VariantAIError
 
 VARIANTS = ("crazyhouse", "xiangqi")
 NETS = ("risev2-mobile", "risev3-mobile", "alphazero-8v-map", "risev2-mobile-small:5x64")
@@ -81,271 +71,14 @@ QUICK: dict[str, Any] = {
     "batches": (1, 8),
     "search_batches": (8,),
     "train_batch": 16,
+    "threads": 1,
     "seconds": 0.2,
 }
 """Options with --quick: the same measurements of a tiny net."""
 
-WARM_STEPS = 3
-TURNS = 2
-"""How often a trainer changes between the sampler and a batch that stays."""
-FURTHER = 90.0
-"""Seconds after which processes that train together are ended, beside those they measure: torch is
-loaded and the sampler compiled in each."""
-BEGIN, END = "<!-- written by benchmarks/gpu.py -->", "<!-- end of benchmarks/gpu.py -->"
-
-
-class Report:
-    """Rows by section, kept in a file after each of them."""
-
-    def __init__(self, path: Path, minutes: float, facts: dict[str, Any]) -> None:
-        """Raises DataError if the file's folder does not exist."""
-        if not path.absolute().parent.is_dir():
-            raise DataError(f"{path}: there is no folder {path.parent}")
-        self.path, self.facts = path, facts
-        self.rows: dict[str, list[dict[str, Any]]] = {}
-        self.missing: list[str] = []
-        """Sentences on what could not be measured."""
-        self.end = time.monotonic() + 60 * minutes
-        self.save()
-
-    @property
-    def left(self) -> float:
-        """Seconds until no further measurement begins."""
-        return self.end - time.monotonic()
-
-    def save(self) -> None:
-        whole = {**self.facts, **self.rows, "missing": self.missing}
-        write_whole(self.path, json.dumps(whole, indent=2))
-
-    def measure(self, section: str, what: str, work: Callable[[], list[dict[str, Any]]]) -> None:
-        """Adds the rows of a measurement, or the reason why there are none."""
-        print(f"{section}: {what}", file=sys.stderr, flush=True)
-        if self.left <= 0:
-            self.missing.append(f"{section}, {what}: the time was up")
-        else:
-            try:
-                rows = work()
-            except (RuntimeError, VariantAIError) as error:  # RuntimeError: out of GPU memory too
-                reason = str(error).strip().splitlines() or [type(error).__name__]
-                self.missing.append(f"{section}, {what}: {reason[0]}")
-                print(f"  {reason[0]}", file=sys.stderr, flush=True)
-            else:
-                self.rows.setdefault(section, []).extend(rows)
-                for row in rows:
-                    print("  " + _words(row), file=sys.stderr, flush=True)
-        self.save()
-
-
-def _words(row: dict[str, Any]) -> str:
-    """A row for whoever waits: its last numbers."""
-    return ", ".join(f"{name} {value}" for name, value in list(row.items())[2:])
-
-
-# --- training --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Course:
-    """Steps to time: what the processes that train together are told too."""
-
-    variant: str
-    net: str
-    """NAME or NAME:BLOCKSxCHANNELS."""
-    precision: str
-    device: str
-    batch: int | None
-    """Positions of a step of each process; None: the spec's, on a CPU fewer."""
-    seconds: float
-    threads: int | None = None
-
-    def open(self, workers: Workers = ALONE) -> tuple[Trainer, TrainSource]:
-        """A trainer, and the sampler of the variant's sample store. Raises DataError if the variant
-        comes without one."""
-        known = registry()
-        spec = known.variant(self.variant)
-        entry = known.entry_of(spec)
-        if entry is None or entry.sample is None or not entry.sample.is_file():
-            raise DataError(f"{spec.variant} comes without a sample store to train on")
-        name, size = parse_net(self.net)
-        batch = self.batch
-        if workers.world > 1:
-            batch = workers.world * (batch or spec.training.batch)
-        request = TrainRequest(
-            spec=spec,
-            stores=(entry.sample,),
-            split=NO_SPLIT,
-            net=name,
-            size=size,
-            batch=batch,
-            steps=1_000_000,
-            device=self.device,
-            precision=self.precision,
-            threads=self.threads,
-        )
-        prepared = prepare(
-            request, rules=known.rules(spec), builders=known.builders(), workers=workers
-        )
-        trainer = Trainer(
-            prepared.config, prepared.train, None, Path(), tensorboard=False, workers=workers,
-            builders=known.builders(),
-        )  # fmt: skip
-        return trainer, prepared.train
-
-
-@dataclass
-class Steps:
-    """Time and number of steps of one trainer. Steps go on without looking at the clock for a
-    while: to look is to wait for the GPU."""
-
-    trainer: Trainer
-    batches: Iterator[Samples]
-    count: int = 0
-    seconds: float = 0.0
-    group: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.group = 10 if self.trainer.device.type == "cuda" else 1
-
-    @property
-    def rate(self) -> float:
-        """Positions a second, of all processes together."""
-        return self.count * self.trainer.config.batch / self.seconds
-
-    def run(self, seconds: float) -> None:
-        """Steps for so long; processes that train together stop after the same one."""
-        begun, late = self._now(), False
-        while not late:
-            self.step(self.group)
-            self.count += self.group
-            (late,) = self.trainer.workers.any(self._now() - begun >= seconds)
-        self.seconds += self._now() - begun
-
-    def step(self, count: int) -> None:
-        rate, momentum = self.trainer.schedule.lr_at(0), self.trainer.schedule.momentum_at(0)
-        for _ in range(count):
-            self.trainer.step_at(self.batches, rate, momentum)
-
-    def _now(self) -> float:
-        if self.trainer.device.type == "cuda":
-            torch.cuda.synchronize(self.trainer.device)
-        return time.perf_counter()
-
-
-def train_rows(course: Course) -> list[dict[str, Any]]:
-    """Steps fed by the sampler, and in turns with them steps over one batch that stays in memory:
-    what the sampler costs."""
-    trainer, sampler = course.open()
-    on_gpu = trainer.device.type == "cuda"
-    if on_gpu:
-        torch.cuda.reset_peak_memory_stats(trainer.device)
-    with _closing(sampler.batches()) as batches:
-        fed, alone = Steps(trainer, batches), Steps(trainer, itertools.repeat(sampler.batch(0)))
-        for steps in (fed, alone):
-            steps.step(WARM_STEPS)
-        for _ in range(TURNS):
-            for steps in (fed, alone):
-                steps.run(course.seconds / 2 / TURNS)
-    memory = torch.cuda.max_memory_allocated(trainer.device) / 2**20 if on_gpu else None
-    return [
-        {
-            "variant": course.variant,
-            "net": course.net,
-            "precision": course.precision,
-            "batch": trainer.config.batch,
-            "samples_per_second": round(fed.rate, 1),
-            "net_alone": round(alone.rate, 1),
-            "ratio": round(fed.rate / alone.rate, 3),
-            "gpu_memory_mb": None if memory is None else round(memory),
-        }
-    ]
-
-
-@contextlib.contextmanager
-def _closing(batches: Iterator[Samples]) -> Iterator[Iterator[Samples]]:
-    """Ends the sampler's threads after use."""
-    try:
-        yield batches
-    finally:
-        if isinstance(batches, Generator):
-            batches.close()
-
-
-def share_of_course(text: str) -> None:
-    """One of several processes that train together, started by torchrun; the first one writes the
-    rate to the file named in its orders."""
-    orders = json.loads(text)
-    target = Path(orders.pop("target"))
-    course = Course(**orders)
-    with open_workers() as workers:
-        trainer, sampler = course.open(workers)
-        with _closing(sampler.batches()) as batches:
-            fed = Steps(trainer, batches)
-            fed.step(WARM_STEPS)
-            fed.run(course.seconds)
-        if workers.first:
-            write_whole(target, json.dumps({"rate": fed.rate, "batch": trainer.config.batch}))
-
-
-def together_rows(course: Course, processes: int) -> list[dict[str, Any]]:
-    """The rate of so many processes, started as torchrun starts them. Raises VariantAIError with
-    the last words of one that failed."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "rate.json"
-        orders = json.dumps({**course.__dict__, "target": str(target)})
-        torchrun = (
-            "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1",
-            "--nproc-per-node", str(processes),
-        )  # fmt: skip
-        with subprocess.Popen(
-            [sys.executable, *torchrun, __file__, "--share-of", orders],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as running:
-            try:
-                said, _ = running.communicate(timeout=course.seconds + FURTHER)
-            except BaseException as error:
-                running.terminate()  # torchrun ends its processes then, which a kill would leave
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    running.wait(30)
-                running.kill()
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise VariantAIError(f"no answer after {error.timeout:.0f} s") from None
-                raise
-        if not target.is_file():
-            errors = [line for line in said.splitlines() if re.search(r"Error\b", line)]
-            lines = errors or said.strip().splitlines() or ["they ended without a word"]
-            raise VariantAIError(lines[0].strip())
-        got = json.loads(target.read_text(encoding="utf-8"))
-    return [
-        {
-            "variant": course.variant,
-            "net": course.net,
-            "precision": course.precision,
-            "processes": processes,
-            "batch": got["batch"],
-            "samples_per_second": round(got["rate"], 1),
-        }
-    ]
-
-
-# --- evaluators and search ---------------------------------------------------------------------------
-
-
-def parse_net(text: str) -> tuple[str, dict[str, int]]:
-    """`NAME` or `NAME:BLOCKSxCHANNELS`. Raises DataError for anything else after the colon."""
-    name, colon, size = text.partition(":")
-    match = re.fullmatch(r"(\d+)x(\d+)", size)
-    if not colon:
-        return name, {}
-    if match is None:
-        raise DataError(f"net {text!r}: accepted is NAME or NAME:BLOCKSxCHANNELS, {name}:5x64")
-    return name, {"blocks": int(match[1]), "channels": int(match[2])}
-
 
 def net_config(spec: VariantSpec, net: str) -> NetConfig:
-    """The net as trainings have it. Raises DataError, UnknownNameError, VariantAIError."""
+    """The net as trainings have it. Raises UnknownNameError, VariantAIError."""
     name, size = parse_net(net)
     request = TrainRequest(spec=spec, stores=(), net=name, size=size)
     return configure(request, torch.device("cpu"), registry().builders())
@@ -355,14 +88,15 @@ class Contenders:
     """The evaluators of one net of random weights."""
 
     def __init__(self, spec: VariantSpec, net: str, device: str, folder: Path, batch: int) -> None:
-        """batch: the largest that will be asked for."""
+        """batch: the largest that will be asked for. Raises DataError if the net's file computes
+        something else than the net."""
         self.spec, self.net, self.device, self.batch = spec, net, device, batch
         self.made: dict[str, Evaluator] = {}
         self.rates: dict[tuple[str, int], float] = {}
         torch.manual_seed(0)
         self.config = net_config(spec, net)
         self.module = self.config.build(registry().builders()).eval()
-        self.path = folder / f"{spec.variant}.onnx"
+        self.path = folder / "net.onnx"
         facts = {
             "variant": spec.variant,
             "encoding_hash": encoding_hash(spec),
@@ -393,7 +127,7 @@ class Contenders:
             batch=self.batch, device=device,
         )  # fmt: skip
 
-    def rows(self, batch: int, seconds: float) -> list[dict[str, Any]]:
+    def rows(self, batch: int, seconds: float) -> list[Row]:
         """Each evaluator's rate at a batch size; they take turns."""
         timings = interleaved(self.made, batch, seconds=seconds)
         for name, timing in timings.items():
@@ -410,7 +144,7 @@ class Contenders:
             for name, timing in timings.items()
         ]
 
-    def search_rows(self, batch: int, seconds: float) -> list[dict[str, Any]]:
+    def search_rows(self, batch: int, seconds: float) -> list[Row]:
         """The search from the start position, with the evaluator that is fastest at this batch."""
         if not self.rates:
             raise VariantAIError("no evaluator was measured")
@@ -437,122 +171,7 @@ class Contenders:
             evaluator.close()
 
 
-# --- the tables --------------------------------------------------------------------------------------
-
-
-def machine(device: torch.device) -> dict[str, Any]:
-    """Where and with what was measured; nothing personal."""
-    import onnxruntime
-
-    facts: dict[str, Any] = {**describe_environment(), "date": date.today().isoformat()}
-    facts["device"] = device.type
-    facts["onnxruntime"] = onnxruntime.__version__
-    if device.type == "cuda":
-        properties = torch.cuda.get_device_properties(device)
-        facts["gpu_memory_mb"] = properties.total_memory >> 20
-        facts["gpu_capability"] = f"{properties.major}.{properties.minor}"
-        facts["cuda"], facts["cudnn"] = torch.version.cuda, torch.backends.cudnn.version()
-    return facts
-
-
-def markdown(report: Report) -> str:
-    """The tables of a report, as `docs/speed.md` has them."""
-    facts, rows = report.facts["machine"], report.rows
-    packages = f"torch {torch.__version__}, onnxruntime {facts['onnxruntime']}"
-    cores = f"{facts['cpu']['cores']} cores ({facts['cpu']['name']})"
-    where = f"{cores}, no GPU used"
-    if facts["device"] == "cuda":
-        gpus = facts["gpus"]
-        memory = facts["gpu_memory_mb"] / 1024
-        where = f"{len(gpus)} x {gpus[0]}, {memory:.0f} GiB, {cores}"
-        packages += f", CUDA {facts['cuda']}, cuDNN {facts['cudnn']}"
-    parts = [f"`{report.facts['command']}` on {where}; {packages}; {facts['date']}."]
-    if "training" in rows:
-        parts.append(
-            "Training, samples a second. The sampler feeds the net; for the net alone one batch "
-            "stays in memory:"
-        )
-        head = ("variant", "net", "precision", "batch", "samples/s", "net alone", "ratio", "MiB")
-        names = ("samples_per_second", "net_alone", "ratio", "gpu_memory_mb")
-        parts.append(
-            _table(head, rows["training"], ("variant", "net", "precision", "batch", *names))
-        )
-    if "processes" in rows:
-        parts.append("Processes that train one net together, each with a batch of its own:")
-        head = ("variant", "net", "precision", "processes", "positions a step", "samples/s")
-        parts.append(
-            _table(
-                head,
-                rows["processes"],
-                ("variant", "net", "precision", "processes", "batch", "samples_per_second"),
-            )
-        )
-    if "evaluators" in rows:
-        parts.append("Evaluators, positions a second by batch:")
-        batches = sorted({row["batch"] for row in rows["evaluators"]})
-        wide: dict[tuple[str, ...], dict[str, Any]] = {}
-        for row in rows["evaluators"]:
-            key = (row["variant"], row["net"], row["evaluator"])
-            line = wide.setdefault(
-                key, dict(zip(("variant", "net", "evaluator"), key, strict=True))
-            )
-            line[str(row["batch"])] = row["positions_per_second"]
-        names = ("variant", "net", "evaluator", *map(str, batches))
-        parts.append(_table(names, list(wide.values()), names))
-    if "search" in rows:
-        parts.append(
-            "The search from the start position, with the evaluator that is fastest at its batch:"
-        )
-        head = (
-            "variant",
-            "net",
-            "evaluator",
-            "batch",
-            "evaluations/s",
-            "of its own rate",
-            "nodes/s",
-        )
-        names = ("evaluations_per_second", "ratio", "nodes_per_second")
-        parts.append(_table(head, rows["search"], ("variant", "net", "evaluator", "batch", *names)))
-    if report.missing:
-        parts.append("Not measured:")
-        parts.append("\n".join(f"- {line}" for line in report.missing))
-    return "\n\n".join(parts) + "\n"
-
-
-def _table(head: Sequence[str], rows: list[dict[str, Any]], names: Sequence[str]) -> str:
-    cells = [[_cell(row.get(name), name) for name in names] for row in rows]
-    used = [i for i in range(len(head)) if any(line[i] for line in cells)]
-    numbers = [all(_is_number(row.get(name)) for row in rows) for name in names]
-    lines = [[head[i] for i in used], ["---:" if numbers[i] else "---" for i in used]]
-    lines += [[line[i] for i in used] for line in cells]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
-
-
-def _cell(value: Any, name: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.3f}" if name == "ratio" else f"{value:,.0f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def replaced(page: str, tables: str, path: Path) -> str:
-    """The page with the tables between its two marks. Raises DataError if it has no such marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise DataError(
-            f"{path}: needs the lines {BEGIN!r} and {END!r}; the tables go between them"
-        )
-    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
-
-
-# --- the whole -------------------------------------------------------------------------------------
+# --- the whole ------------------------------------------------------------------------------------
 
 
 def measure_training(report: Report, given: argparse.Namespace, device: torch.device) -> None:
@@ -566,6 +185,7 @@ def measure_training(report: Report, given: argparse.Namespace, device: torch.de
                 what = f"{variant}, {net}, {precision}"
                 report.measure("training", what, functools.partial(train_rows, course))
                 if device.type == "cuda":
+                    gc.collect()  # the trainer, whose memory the next one's count would include
                     torch.cuda.empty_cache()
 
 
@@ -582,12 +202,12 @@ def measure_processes(report: Report, given: argparse.Namespace, device: torch.d
             given.train_batch, given.seconds, threads,
         )  # fmt: skip
 
-        def work(course: Course = course, count: int = count) -> list[dict[str, Any]]:
-            if gpus < count and device.type == "cuda":
-                raise VariantAIError(f"{count} processes need {count} GPUs; there is {gpus}")
-            return together_rows(course, count)
-
-        report.measure("processes", f"{course.variant}, {course.net}, {count} processes", work)
+        what = f"{course.variant}, {course.net}, {count} processes"
+        if device.type == "cuda" and count > gpus:
+            report.leave_out("processes", what, f"needs {count} GPUs, this machine has {gpus}")
+            continue
+        work = functools.partial(together_rows, course, count, report.left)
+        report.measure("processes", what, work)
 
 
 def measure_inference(report: Report, given: argparse.Namespace, device: torch.device) -> None:
@@ -603,20 +223,26 @@ def contenders_of(
     folder: Path,
 ) -> None:  # fmt: skip
     """Measures one net."""
-    if report.left <= 0:
-        report.missing.append(f"evaluators and search, {variant}, {net}: the time was up")
-        return
+    contenders: Contenders | None = None
     largest = max([*given.batches, *given.search_batches])
-    contenders = Contenders(registry().variant(variant), net, str(device), folder, largest)
 
-    def make(name: str) -> list[dict[str, Any]]:
-        contenders.make(name)
+    def export() -> list[Row]:
+        nonlocal contenders
+        spec = registry().variant(variant)
+        contenders = Contenders(spec, net, str(device), folder, largest)
         return []
 
-    try:
+    def make(made: Contenders, name: str) -> list[Row]:
+        made.make(name)
+        return []
+
+    report.measure("evaluators", f"{variant}, {net}, its ONNX file", export)
+    if contenders is None:
+        return
+    with contextlib.closing(contenders):
         for name in given.evaluators:
             what = f"{variant}, {net}, {name}"
-            report.measure("evaluators", what, functools.partial(make, name))
+            report.measure("evaluators", what, functools.partial(make, contenders, name))
         for section, batches, rows, seconds in (
             ("evaluators", given.batches, contenders.rows, given.seconds / 2),
             ("search", given.search_batches, contenders.search_rows, given.seconds),
@@ -624,8 +250,6 @@ def contenders_of(
             for batch in batches if contenders.made else ():
                 what = f"{variant}, {net}, batch {batch}"
                 report.measure(section, what, functools.partial(rows, batch, seconds))
-    finally:
-        contenders.close()
 
 
 def power_of_two(text: str) -> int:
@@ -701,7 +325,6 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--batches", type=power_of_two, nargs="+", help="of the evaluators")
     parser.add_argument("--search-batches", type=power_of_two, nargs="+", help="of the search")
-    parser.add_argument("--share-of", help=argparse.SUPPRESS)
     given = parser.parse_args()
     for name, value in {**USUAL, **(QUICK if given.quick else {})}.items():
         if getattr(given, name) is None:
@@ -726,9 +349,6 @@ def checked(given: argparse.Namespace) -> torch.device:
 
 def main() -> int:
     given = options()
-    if given.share_of:
-        share_of_course(given.share_of)
-        return 0
     device = checked(given)
     words = [word for word in sys.argv[1:] if word != "--into" and word != str(given.into)]
     command = shlex.join(["python", "benchmarks/gpu.py", *words])
@@ -740,8 +360,7 @@ def main() -> int:
         measure_inference(report, given, device)
         measure_processes(report, given, device)
     except KeyboardInterrupt:
-        report.missing.append("the rest: it was stopped by hand")
-        report.save()
+        report.leave_out("stopped by hand", "all that would have followed", "Ctrl-C")
         status = EXIT_INTERRUPTED
     tables = markdown(report)
     write_whole(given.output.with_name(given.output.name + ".md"), tables)
