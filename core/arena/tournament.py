@@ -30,9 +30,11 @@ from variant_ai.core.arena.crosstable_html import html
 from variant_ai.core.arena.journal import GameEntry, Journal
 from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
 from variant_ai.core.arena.match_settings import MatchSettings
+from variant_ai.core.arena.no_shows import NoShows
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
 from variant_ai.core.arena.player import Player
+from variant_ai.core.arena.process import EngineDiedError, EngineHungError
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
 from variant_ai.core.arena.time_control import Allowance
@@ -112,6 +114,8 @@ class Tournament:
         self._stopped = threading.Event()
         self._local = threading.local()
         self._alive: list[Player] = []
+        self._last_lines: dict[int, tuple[str, ...]] = {}
+        """What players wrote last in the game that they lost, by its number."""
         self._lock = threading.Lock()
 
     def stop(self) -> None:
@@ -125,8 +129,9 @@ class Tournament:
     def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
         """Play what is missing. `on_game` is called in this thread after every game.
 
-        Raises EngineError where a player cannot be started or cannot play these games,
-        SettingError or DataError where the folder holds another match.
+        Raises EngineError where a player cannot play these games, or lost two without a move (one
+        that cannot be started loses its games), SettingError or DataError where the folder holds
+        another match.
         """
         names, nets = self._check_players()
         self._names = names
@@ -148,6 +153,8 @@ class Tournament:
             state.wanted = len(schedule)
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
+            labels = [player.command or player.label for player in self.settings.players]
+            no_shows = NoShows(dict(zip(names, labels, strict=True)))
             with (self.folder / PGN).open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))
@@ -157,6 +164,11 @@ class Tournament:
                     os.fsync(pgn.fileno())
                     state.sprt = self._sprt(state, schedule)
                     on_game(state, entry)
+                    try:
+                        no_shows.add(entry, self._last_lines.pop(entry.number, ()))
+                    except EngineError:
+                        self.write_tables(state)
+                        raise
             decided = state.sprt is not None and state.sprt.verdict is not None
             state.stopped = len(state.entries) < state.wanted and not decided
             self.write_tables(state)
@@ -192,7 +204,8 @@ class Tournament:
     # --- before the first game -----------------------------------------------------------------
 
     def _check_players(self) -> tuple[tuple[str, ...], list[str]]:
-        """Start every player once; their names, each once, and the digests of their files."""
+        """Start every player once; their names, each once, and the digests of their files. A
+        program that dies or hangs at this has the name that it was given, and loses its games."""
         names: list[str] = []
         digests: list[str] = []
         for index, spec in enumerate(self.settings.players):
@@ -201,7 +214,8 @@ class Tournament:
             if refused:
                 raise SettingError(f"player {spec.label!r}: {refused}")
             try:
-                player.start()
+                with contextlib.suppress(EngineDiedError, EngineHungError):
+                    player.start()
                 name = spec.name or player.name or spec.label
             finally:
                 player.close()
@@ -320,6 +334,9 @@ class Tournament:
             raise
         if played.reason == "stopped":
             return None
+        loser = {"1-0": players[1], "0-1": players[0]}.get(played.result)
+        if loser is not None and loser.last_lines:
+            self._last_lines[pairing.number] = loser.last_lines
         return entry_of(
             pairing.number,
             pairing.round,
