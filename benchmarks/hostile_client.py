@@ -1,6 +1,9 @@
 """A client that sends anything: valid commands in every order, cut ones, noise, binary, long lines.
 
-    python benchmarks/hostile_client.py --lines 100000 --seed 1
+    python benchmarks/hostile_client.py --lines 1000000 --progress /tmp/hostile.jsonl
+
+A fresh engine gets 20,000 lines at a time. With --progress the same command goes on where the last
+one was stopped.
 
 The engine must never crash, never hang, answer every `isready`, give one `bestmove` for each `go`,
 and still play afterwards. Ends with status 1 and the last lines sent where it does not. Memory is
@@ -10,6 +13,7 @@ told at the start and the end.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
@@ -53,6 +57,8 @@ LIMITS = ("nodes 1", "nodes 30", "movetime 5", "depth 2", "wtime 30 btime 30", "
 ENDLESS = ("infinite", "ponder", "foo", "movetime\n", "nodes x")
 PATIENCE = 120.0
 LONGEST = 1 << 20
+PART = 20_000
+"""Lines for one process of the engine."""
 
 
 class Client:
@@ -186,21 +192,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--progress", type=Path, help="file of the parts that were survived")
     parser.add_argument("engine", nargs="*", help="the engine's command")
     given = parser.parse_args()
     default = [sys.executable, "-m", "variant_ai.cli.engine", "--option", "Hash=16"]
-    client = Client(given.engine or default)
+    done = set()
+    if given.progress is not None and given.progress.is_file():
+        done = {json.loads(line)["seed"] for line in given.progress.read_text().splitlines()}
+    parts = [
+        (given.seed + k, min(PART, given.lines - k * PART)) for k in range(-(-given.lines // PART))
+    ]
+    for seed, lines in parts:
+        if seed in done:
+            continue
+        problem = run_part(given.engine or default, lines, seed)
+        if problem:
+            print(f"seed {seed}: {problem}")
+            sys.exit(1)
+        if given.progress is not None:
+            with given.progress.open("a") as file:
+                file.write(json.dumps({"seed": seed, "lines": lines}) + "\n")
+    print(f"survived {given.lines:,} lines")
+
+
+def run_part(command: list[str], lines: int, seed: int) -> str:
+    """Send lines to a fresh engine; what went wrong, or nothing."""
+    client = Client(command)
     client.send(b"uci\nisready\n")
-    client.wait("uciok", 1)
-    client.wait("readyok", 1)
+    if not (client.wait("uciok", 1) and client.wait("readyok", 1)):
+        return "no answer to uci and isready"
     client.counts["readyok"] = 0
-    print(f"before: {memory(client.process.pid)} MB")
-    problem = attack(client, given.lines, given.seed)
-    print(f"after: {memory(client.process.pid)} MB, {dict(sorted(client.counts.items()))}")
+    before = memory(client.process.pid)
+    problem = attack(client, lines, seed)
+    after = memory(client.process.pid)
+    print(f"seed {seed}: {before} to {after} MB, {dict(sorted(client.counts.items()))}", flush=True)
+    if problem:
+        client.process.kill()
+        return problem
     client.send(b"quit\n")
-    status = client.process.wait(10)
-    print(problem or f"survived {given.lines} lines, exit status {status}")
-    sys.exit(bool(problem) or status)
+    status = client.process.wait(60)
+    return f"exit status {status}" if status else ""
 
 
 if __name__ == "__main__":

@@ -54,6 +54,11 @@ class ExternalPlayer(Player, Generic[Client]):
         self.restart = restart
         self._given_name = name
         self.name = name or client.name
+        client.name = self.name  # in its errors, until it has said its own
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        return self.client.last_lines
 
     def start(self) -> None:
         if not self.client.running:

@@ -83,6 +83,11 @@ class Player(ABC):
     def game_over(self, result: str, reason: str) -> None:  # noqa: B027  (few care)
         """The game has ended (`1-0`, `0-1`, `1/2-1/2`, `*`). Never raises."""
 
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """What a program wrote last, for the error that says it cannot play."""
+        return ()
+
     @abstractmethod
     def close(self) -> None:
         """Leave in good order."""

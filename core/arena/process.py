@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import shlex
 import shutil
 import signal
@@ -33,6 +34,13 @@ GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
 """Where Debian puts games; not in everybody's PATH."""
 
 STDERR_LINES = 20
+STDOUT_LINES = 5
+"""Last lines kept of each stream, to show when the engine fails."""
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|java|node|wine|perl|ruby|mono|sh|bash|nice|env)[\d.]*(?:\.exe)?"
+)
+STDOUT_WIDTH = 200
+"""Characters shown of such a line."""
 LINE_BYTES = 1 << 20
 """Longer lines come in pieces, so that an engine without line ends does not fill the memory."""
 
@@ -111,10 +119,11 @@ class EngineProcess(ABC):
         self.command = tuple(command)
         self.timeout = timeout
         self.cwd = cwd
-        self.name = Path(command[0]).name
+        self.name = command_name(command)
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[Line | None] = queue.Queue()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._stdout: deque[str] = deque(maxlen=STDOUT_LINES)
         self._readers: list[threading.Thread] = []
 
     @abstractmethod
@@ -138,6 +147,11 @@ class EngineProcess(ABC):
         return self._process is not None and self._process.poll() is None
 
     @property
+    def last_lines(self) -> tuple[str, ...]:
+        """What it wrote last: up to 5 lines of its output, then up to 20 of its errors."""
+        return (*self._stdout, *self._stderr)
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
@@ -146,6 +160,7 @@ class EngineProcess(ABC):
         self.kill()
         self._lines = queue.Queue()
         self._stderr = deque(maxlen=STDERR_LINES)
+        self._stdout = deque(maxlen=STDOUT_LINES)
         try:
             process = subprocess.Popen(
                 self.command,
@@ -162,7 +177,9 @@ class EngineProcess(ABC):
         self._readers = []  # another thread may kill from here on, and waits for those begun only
         self._process = process
         readers = [
-            threading.Thread(target=_read_lines, args=(process, self._lines), daemon=True),
+            threading.Thread(
+                target=_read_lines, args=(process, self._lines, self._stdout), daemon=True
+            ),
             threading.Thread(target=_read_tail, args=(process, self._stderr), daemon=True),
         ]
         for reader in readers:
@@ -248,11 +265,23 @@ class EngineProcess(ABC):
         return EngineDiedError(f"engine {self.name} died{status}{said}")
 
 
-def _read_lines(process: subprocess.Popen[bytes], lines: queue.Queue[Line | None]) -> None:
+def command_name(command: Sequence[str]) -> str:
+    """What to call a program before it has said its name: its file, or that of the script which an
+    interpreter runs."""
+    names = [Path(word).name for word in command if not word.startswith("-")]
+    scripts = (name for name in names if not _INTERPRETER.fullmatch(name))
+    return next(scripts, names[0] if names else command[0])
+
+
+def _read_lines(
+    process: subprocess.Popen[bytes], lines: queue.Queue[Line | None], tail: deque[str]
+) -> None:
     assert process.stdout is not None
     with process.stdout as pipe, contextlib.suppress(ValueError, OSError):
         while line := pipe.readline(LINE_BYTES):
-            lines.put(Line(line.decode("utf-8", "replace").strip(), time.monotonic()))
+            text = line.decode("utf-8", "replace").strip()
+            lines.put(Line(text, time.monotonic()))
+            tail.append(text[:STDOUT_WIDTH])
     lines.put(None)
 
 

@@ -28,17 +28,13 @@ from typing import Any
 from variant_ai.core.arena.crosstable import Standings, csv_text, text
 from variant_ai.core.arena.crosstable_html import html
 from variant_ai.core.arena.journal import GameEntry, Journal
-from variant_ai.core.arena.match_record import (
-    SILENT,
-    entry_of,
-    game_pgn,
-    match_standings,
-    silent_player,
-)
+from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
 from variant_ai.core.arena.match_settings import MatchSettings
+from variant_ai.core.arena.no_shows import NoShows
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
 from variant_ai.core.arena.player import ACCIDENTS, Player
+from variant_ai.core.arena.process import EngineDiedError, EngineHungError
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
 from variant_ai.core.arena.time_control import Allowance
@@ -119,6 +115,8 @@ class Tournament:
         self._stopped = threading.Event()
         self._local = threading.local()
         self._alive: list[Player] = []
+        self._last_lines: dict[int, tuple[str, ...]] = {}
+        """What players wrote last in the game that they lost, by its number."""
         self._lock = threading.RLock()  # a signal may stop the match while the lock is held
 
     def stop(self) -> None:
@@ -132,9 +130,9 @@ class Tournament:
     def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
         """Play what is missing. `on_game` is called in this thread after every game.
 
-        Raises EngineError if a player cannot be started, cannot play these games or loses the first
-        ones without a move,
-        SettingError or DataError where the folder holds another match.
+        Raises EngineError where a player cannot play these games, or lost two without a move (one
+        that cannot be started loses its games), SettingError or DataError where the folder holds
+        another match.
         """
         names, nets = self._check_players()
         self._names = names
@@ -157,6 +155,8 @@ class Tournament:
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
             path = self.folder / PGN
+            labels = [player.command or player.label for player in self.settings.players]
+            no_shows = NoShows(dict(zip(names, labels, strict=True)))
             with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))
@@ -166,23 +166,15 @@ class Tournament:
                     os.fsync(pgn.fileno())
                     state.sprt = self._sprt(state, schedule)
                     on_game(state, entry)
-                    self._require_moves(state)
+                    try:
+                        no_shows.add(entry, self._last_lines.pop(entry.number, ()))
+                    except EngineError:
+                        self.write_tables(state)
+                        raise
             decided = state.sprt is not None and state.sprt.verdict is not None
             state.stopped = len(state.entries) < state.wanted and not decided
             self.write_tables(state)
         return state
-
-    def _require_moves(self, state: MatchState) -> None:
-        """Raises EngineError if a player has lost its first games without a single move."""
-        found = silent_player(state.entries)
-        if found is not None:
-            name, entry = found
-            self.write_tables(state)
-            raise EngineError(
-                f"{name} lost its first {SILENT} games without a move ({entry.reason}: "
-                f"{entry.detail}). The match is stopped: it may speak another protocol (uci:, ucci:, "
-                "xboard:) or need an argument to speak it, such as -uci"
-            )
 
     def write_tables(self, state: MatchState) -> None:
         table = state.table(self.settings.title)
@@ -216,7 +208,8 @@ class Tournament:
     # --- before the first game -----------------------------------------------------------------
 
     def _check_players(self) -> tuple[tuple[str, ...], list[str]]:
-        """Start every player once; their names, each once, and the digests of their files."""
+        """Start every player once; their names, each once, and the digests of their files. A
+        program that dies or hangs at this has the name that it was given, and loses its games."""
         names: list[str] = []
         digests: list[str] = []
         for index, spec in enumerate(self.settings.players):
@@ -225,7 +218,8 @@ class Tournament:
             if refused:
                 raise SettingError(f"player {spec.label!r}: {refused}")
             try:
-                player.start()
+                with contextlib.suppress(EngineDiedError, EngineHungError):
+                    player.start()
                 name = spec.name or player.name or spec.label
             finally:
                 player.close()
@@ -343,6 +337,9 @@ class Tournament:
         stopped = self._stopped.is_set()  # whoever stopped the match may have ended the engine too
         if played.reason == "stopped" or (stopped and played.reason in ACCIDENTS):
             return None
+        loser = {"1-0": players[1], "0-1": players[0]}.get(played.result)
+        if loser is not None and loser.last_lines:
+            self._last_lines[pairing.number] = loser.last_lines
         return entry_of(
             pairing.number,
             pairing.round,

@@ -6,6 +6,7 @@ import concurrent.futures
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,12 +19,14 @@ import pytest
 from arena_players import ToyPlayer, WaitingPlayer
 
 from variant_ai.core.arena import tournament
-from variant_ai.core.arena.journal import GameEntry, Journal
+from variant_ai.core.arena.external import external_player
+from variant_ai.core.arena.journal import GameEntry, Journal, read_journal
 from variant_ai.core.arena.match_record import move_remark, score_text
 from variant_ai.core.arena.match_settings import MatchSettings, settings_of
 from variant_ai.core.arena.openings import Opening, drawn_from_store, line_openings, played_out
 from variant_ai.core.arena.pairings import meetings, opening_order, pairings
 from variant_ai.core.arena.player import Fault, Player, Reply
+from variant_ai.core.arena.process import EngineDiedError
 from variant_ai.core.arena.time_control import Turn
 from variant_ai.core.arena.tournament import MatchState, Tournament
 from variant_ai.core.data.importer import Importer
@@ -112,10 +115,37 @@ def test_a_journal_is_read_again_without_its_torn_end(tmp_path: Path) -> None:
         with Journal(path) as journal:
             assert journal.lines == [{"a": 1}]
             journal.append({"c": 3})
-        assert path.read_bytes() == b'{"a":1}\n{"c":3}\n'
+        with Journal(path) as journal:
+            assert journal.lines == [{"a": 1}, {"c": 3}]
+    path.write_bytes(b'{"a":1}\n')  # of a version that wrote no checksums
+    with Journal(path) as journal:
+        assert journal.lines == [{"a": 1}]
     path.write_bytes(b"nonsense\n{}\n")
     with pytest.raises(DataError, match="j:1: not a line"):
         Journal(path)
+
+
+def test_a_changed_line_of_a_journal_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path) as journal:
+        journal.append({"number": 0, "result": "1-0"})
+        journal.append({"number": 1, "result": "0-1", "checksum": "of another kind"})
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"1-0", b"0-1"))
+    with pytest.raises(DataError, match=r"j:1: damaged or changed: .* checksum; delete the line"):
+        Journal(path)
+    with pytest.raises(DataError, match="j:1: damaged"):
+        list(read_journal(path))
+    second = whole.split(b"\n")[1] + b"\n"
+    for at in range(len(second) - 2):
+        changed = bytearray(second)
+        changed[at] ^= 1
+        path.write_bytes(changed)
+        try:
+            with Journal(path) as journal:  # only what is not the checksum's own name is found
+                assert journal.lines[0]["result"] == "0-1"
+        except DataError:
+            pass
 
 
 # --- remarks -------------------------------------------------------------------------------------
@@ -279,6 +309,56 @@ def test_a_player_that_cannot_start_takes_no_game_with_it(
     with pytest.raises(EngineError, match="no such program"):
         match.run()
     assert len(match.entries) == 11
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason", "wrote"),
+    [
+        ("dead", "crash", "    fatal: out of ideas"),
+        ("mute", "hang", "It wrote nothing"),
+        ("illegal", "illegal move", "    bestmove a1a1"),
+        ("dies", "crash", "    fatal: out of ideas"),
+        ("no-move", "no move", "    bestmove \\(none\\)"),
+    ],
+)
+def test_a_program_without_a_move_stops_the_match_after_two_games(
+    rules: Rules, tmp_path: Path, mode: str, reason: str, wrote: str
+) -> None:
+    command = [sys.executable, str(FAKE), mode]
+    bad = external_player(rules, "uci", command, timeout=0.5)
+    assert bad.name == "fake_engine.py"
+    match = Match(rules, tmp_path / "m", [bad, *toys("b")], games=10)
+    with pytest.raises(
+        EngineError, match=f"lost 2 games without having made a move: {reason}"
+    ) as e:
+        match.run()
+    assert re.search(wrote, str(e.value))
+    assert [entry.reason for entry in match.entries] == [reason] * 2
+    assert [entry.points for entry in match.entries] == [0, 1]
+    name = "fake_engine.py" if mode in ("dead", "mute") else "Fake Engine 1.0"
+    assert {match.entries[0].first, match.entries[0].second} == {name, "b"}
+    assert name in (tmp_path / "m" / "table.txt").read_text()
+
+
+def test_a_start_that_fails_now_and_then_is_a_game_lost(rules: Rules, tmp_path: Path) -> None:
+    class Moody(ToyPlayer):
+        def start(self) -> None:
+            super().start()
+            if self.games == 0:
+                raise EngineDiedError("engine moody died")
+
+        def new_game(self, game: Game, number: int = 0) -> None:
+            self.games += 1
+            if number % 3 == 0:
+                raise Fault("crash", "engine moody died")
+            super().start()
+            self.made = 0
+
+    match = Match(rules, tmp_path / "m", [Moody("moody"), *toys("b")], games=8)
+    state = match.run()
+    assert not state.stopped and len(match.entries) == 8
+    lost = [entry.number for entry in match.entries if entry.reason == "crash"]
+    assert lost == [0, 3, 6]
 
 
 def test_openings_are_played_with_both_colours(rules: Rules, tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_players_are_looked_at_before_limits(tmp_path: Path) -> None:
 def test_a_player_that_never_moves_stops_the_match_after_two_games(tmp_path: Path) -> None:
     done = match(tmp_path / "m", engine("hangs"), "random", "--games", "10", "--think", "0.2")
     assert done.exit_code == 1, done.output
-    assert "lost its first 2 games without a move (hang" in done.output
+    assert "lost 2 games without having made a move: hang" in done.output
     assert "-uci" in done.output
     assert len((tmp_path / "m" / "games.jsonl").read_text().splitlines()) == 2
 

@@ -1,0 +1,116 @@
+"""Thousands of games between two processes of the engine, over pipes, with a judge: no fault allowed.
+
+    python benchmarks/many_games.py --games 10000 --folder /tmp/games
+
+The games are shared among variants, limits and protocols; `variant-ai match` plays and judges them,
+its two players being separate processes of `variant-ai engine`. A game that is lost by a crash, a
+hang, time, an illegal move, no move or a false claim is a fault, and the status is then 1. The same
+command goes on after any interruption; what was played stands in the folder. Games on clocks need a
+machine with a core to spare: where others take it from us, time is lost by nobody's fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+from variant_ai.cli.common import run_script
+from variant_ai.core.arena.player import Reason
+from variant_ai.core.rules.game import Game
+from variant_ai.plugins import registry
+
+ARRANGEMENTS = (
+    # share, variant, protocol, options of the engine, limits of the match
+    (30, "dobutsu", "uci", "Evaluator=uniform", "--nodes 4"),
+    (25, "minixiangqi", "uci", "Evaluator=uniform", "--nodes 4"),
+    (15, "crazyhouse", "uci", "Evaluator=random", "--nodes 2"),
+    (5, "xiangqi", "ucci", "Evaluator=random", "--nodes 2"),
+    (5, "xiangqi", "cyclone", "Evaluator=random", "--nodes 2"),
+    (10, "dobutsu", "uci", "Evaluator=uniform", "--clock 2+0.02"),
+    (5, "minixiangqi", "uci", "Evaluator=uniform", "--clock 2+0.02"),
+    (5, "crazyhouse", "uci", "Evaluator=uniform", "--clock 2+0.02"),
+)
+FAULTS = set(get_args(Reason)) - {"resignation"}
+OPENING_PLIES = (2, 10)
+"""Random plies before a game, so that no two are alike: least and most."""
+STEP = 500
+"""Games of an arrangement before the next one gets its turn."""
+
+
+def play(number: int, games: int, given: argparse.Namespace) -> Counter[str]:
+    """Play an arrangement until it has so many games; how they ended, and how many repeat."""
+    _, variant, protocol, options, limits = ARRANGEMENTS[number]
+    folder = Path(given.folder) / f"{number}-{variant}"
+    words = " ".join(f"--option {option}" for option in options.split())
+    engine = f"{protocol}:{sys.executable} -m variant_ai.cli.engine {words} --variant {variant}"
+    command = [sys.executable, "-m", "variant_ai.cli.main", "match", "-V", variant]
+    command += [f"{engine};name=one;timeout=120", f"{engine};name=two;timeout=120"]
+    command += ["--games", str(games), "-o", str(folder), *limits.split()]
+    command += ["--openings", str(openings(variant, Path(given.folder)))]
+    command += ["--concurrency", str(given.concurrency), *given.more]
+    print(f"{variant} by {protocol}, {limits}: up to {games} games", flush=True)
+    subprocess.run(command, check=False)
+    return endings(folder)
+
+
+def openings(variant: str, folder: Path) -> Path:
+    """A file of positions after random moves, more than an arrangement has pairs of games."""
+    path = folder / f"{variant}.fen"
+    if path.is_file():
+        return path
+    rules = registry().rules(registry().variant(variant))
+    chance = random.Random(variant)
+    found: dict[str, None] = {}
+    for _ in range(3000):
+        game = Game(rules)
+        for _ in range(chance.randint(*OPENING_PLIES)):
+            game.push(chance.choice(sorted(map(int, game.legal_moves()))))
+            if game.outcome() is not None:
+                break
+        else:
+            found[game.fen()] = None
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(found) + "\n", "utf-8")
+    return path
+
+
+def endings(folder: Path) -> Counter[str]:
+    """How the games of a match's folder ended."""
+    journal = folder / "games.jsonl"
+    if not journal.is_file():
+        return Counter()
+    lines = journal.read_text("utf-8").splitlines()
+    return Counter(json.loads(line)["reason"] for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--games", type=int, default=10_000)
+    parser.add_argument("--folder", required=True, help="of what was played; to go on, the same")
+    parser.add_argument("--concurrency", type=int, default=1)
+    parser.add_argument("--only", default="", help="arrangements whose words have this in them")
+    parser.add_argument("more", nargs="*", help="words for `variant-ai match`, behind --")
+    given = parser.parse_args()
+    chosen = [n for n, one in enumerate(ARRANGEMENTS) if given.only in " ".join(map(str, one))]
+    wanted = {n: given.games * ARRANGEMENTS[n][0] // 100 for n in chosen}
+    faults: Counter[str] = Counter()
+    for step in range(STEP, max(wanted.values(), default=0) + STEP, STEP):
+        total: Counter[str] = Counter()
+        for number in chosen:
+            if min(step, wanted[number]) > min(step - STEP, wanted[number]):
+                play(number, min(step, wanted[number]), given)
+            total += endings(Path(given.folder) / f"{number}-{ARRANGEMENTS[number][1]}")
+        faults = Counter({reason: n for reason, n in total.items() if reason in FAULTS})
+        said = ", ".join(f"{reason} {n}" for reason, n in total.most_common())
+        print(f"{total.total()} games, {faults.total()} faults: {said}", flush=True)
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    run_script(main)
