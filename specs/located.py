@@ -1,4 +1,7 @@
-"""YAML files that people write, and the file:line:column of what is wrong in them."""
+"""YAML files that people write, and the file:line:column of what is wrong in them.
+
+Every YAML file is read here, so that none takes more time or memory than a spec may.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,48 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
 
 from variant_ai.specs.errors import SpecError
 
 MAX_FILE_BYTES = 1_000_000
 MAX_DEPTH = 30
 """Open brackets at once; the parser's time grows with the square of it."""
+MAX_NODES = 20_000
+"""Values, lists and mappings of a file, those behind an alias as often as it is used. The largest
+spec or experiment that comes with the program has under 300."""
+
+
+class _BoundError(MarkedYAMLError):
+    """YAML, but more of it than is read."""
+
+
+class _BoundedComposer(Composer):
+    """Counts nodes while they are read. Ten lines of aliases of aliases stand for billions, which
+    take no memory until somebody walks through them."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader=loader)
+        self._count = 0
+        self._sizes: dict[int, int] = {}
+        """Nodes in a finished node, itself included, by its id."""
+
+    def compose_node(self, parent: Any, index: int) -> Any:
+        before = self._count
+        is_alias = self.parser.check_event(AliasEvent)
+        mark = self.parser.peek_event().start_mark
+        node = super().compose_node(parent, index)
+        if is_alias and id(node) not in self._sizes:
+            raise _BoundError(problem="an alias of what it stands in", problem_mark=mark)
+        self._count += self._sizes[id(node)] if is_alias else 1
+        self._sizes.setdefault(id(node), self._count - before)
+        if self._count > MAX_NODES:
+            problem = f"over {MAX_NODES:,} values (aliases count as often as they are used)"
+            raise _BoundError(problem=problem, problem_mark=mark)
+        return node
 
 
 def read_text(path: Path, what: str) -> str:
@@ -36,28 +73,39 @@ def parse_yaml(text: str, where: str, what: str, keys: str) -> CommentedMap:
 
     Raises SpecError with line and column.
     """
+    tree = load_yaml(text, where, what)
+    if not isinstance(tree, CommentedMap):
+        raise SpecError(f"{what} is a mapping of keys ({keys})", where)
+    return tree
+
+
+def load_yaml(text: str, where: str, what: str, *, kind: str = "rt") -> Any:
+    """The tree of a YAML text. `kind`: `rt` keeps the places of its words, `safe` has plain types.
+
+    Raises SpecError with line and column; also for more than `MAX_NODES` values.
+    """
     depth = deepest = 0
     for bracket in re.findall(r"[][{}]", text):
         depth += 1 if bracket in "[{" else -1
         deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
         raise SpecError(f"brackets nested {deepest} deep; {what} needs no more than 5", where)
-    yaml = YAML(typ="rt", pure=True)
+    yaml = YAML(typ=kind, pure=True)
+    yaml.Composer = _BoundedComposer
     yaml.allow_duplicate_keys = False
     try:
-        tree = yaml.load(text)
+        return yaml.load(text)
     except DuplicateKeyError as error:
         mark = error.problem_mark
         key = str(error.problem).split("found duplicate key ")[-1].split(" with value")[0]
         raise SpecError(f"duplicate key {key}; each key stands once", _mark(where, mark)) from None
+    except _BoundError as error:
+        raise SpecError(f"{what}: {error.problem}", _mark(where, error.problem_mark)) from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise SpecError(f"not YAML: {error.problem or error.context}", _mark(where, mark)) from None
     except (YAMLError, ValueError, RecursionError) as error:
         raise SpecError(f"not YAML: {str(error).splitlines()[0]}", where) from None
-    if not isinstance(tree, CommentedMap):
-        raise SpecError(f"{what} is a mapping of keys ({keys})", where)
-    return tree
 
 
 def _mark(where: str, mark: Any) -> str:

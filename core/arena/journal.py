@@ -3,14 +3,19 @@
 A line is written and synchronised (fsync) when its game has ended, so a kill at any instant loses
 the games in progress and no other. A last line that was cut off is dropped when the file is opened
 again. One process writes at a time.
+
+Each line ends with a checksum of the rest of it, so that a result that was changed, by a bad disk or
+by hand, is not believed. Lines without one, of earlier versions, are taken as they are.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,12 +67,41 @@ class GameEntry:
         return {"1-0": 1.0, "0-1": 0.0}.get(self.result, 0.5)
 
 
+_CHECKSUM = "checksum"
+_CHECKED = re.compile(rb',"checksum":"([0-9a-f]{16})"\}\Z')
+
+
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a journal, one at a time."""
+    """The whole lines of a journal, one at a time. Raises DataError at a line that is damaged."""
     with path.open("rb") as file:
-        for line in file:
+        for number, line in enumerate(file, start=1):
             if line.endswith(b"\n"):
-                yield json.loads(line)
+                yield _said(line, path, number)
+
+
+def _said(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """What a line says, without its checksum. Raises DataError: damaged, or no line of a journal."""
+    line = line.strip()
+    try:
+        said = json.loads(line)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise DataError(f"{path}:{number}: not a line of a journal")
+    if _CHECKSUM in said:
+        found = _CHECKED.search(line)
+        if found is None or _digest(line[: found.start()]) != found[1].decode():
+            raise DataError(
+                f"{path}:{number}: damaged or changed: the line does not match its checksum; delete "
+                "the line, and the same command plays the game again"
+            )
+        del said[_CHECKSUM]
+    return said
+
+
+def _digest(words: bytes) -> str:
+    """Of a line without its last brace, 16 hex digits."""
+    return hashlib.blake2b(words, digest_size=8).hexdigest()
 
 
 class Journal:
@@ -108,8 +142,9 @@ class Journal:
 
     def append(self, said: dict[str, Any]) -> None:
         """Add a line; it lasts when this returns. Raises DataError on a full disk and the like."""
-        line = json.dumps(said, ensure_ascii=False, separators=(",", ":")) + "\n"
-        data = memoryview(line.encode())
+        words = json.dumps(said, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
+        line = b'%s,"checksum":"%s"}\n' % (words, _digest(words).encode())
+        data = memoryview(line)
         try:
             while data:
                 data = data[self._file.write(data) :]
@@ -120,18 +155,11 @@ class Journal:
             self.lines.append(said)
 
     def _read(self) -> list[dict[str, Any]]:
-        """The lines that are whole; what is cut off behind them is removed."""
+        """The lines that are whole; what is cut off behind them is removed. Raises DataError."""
         data = self._file.readall()
         end = data.rfind(b"\n") + 1
-        lines = []
-        for number, line in enumerate(data[:end].splitlines(), start=1):
-            try:
-                said = json.loads(line)
-            except ValueError:
-                said = None
-            if not isinstance(said, dict):
-                raise DataError(f"{self.path}:{number}: not a line of a journal")
-            lines.append(said)
+        whole = enumerate(data[:end].split(b"\n")[:-1], start=1)
+        lines = [_said(line, self.path, number) for number, line in whole]
         self._file.truncate(end)
         self._file.seek(end)
         return lines

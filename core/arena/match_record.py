@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from variant_ai.core.arena.crosstable import Standings, standings
@@ -14,6 +15,10 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
 
+SILENCES = ("hang", "time forfeit")
+"""Reasons for which a player loses that says nothing."""
+SILENT = 2
+"""Games that a player may lose without a move before it counts as one that cannot play at all."""
 MATES = 1000
 """Scores this close to MATE are mates."""
 
@@ -120,6 +125,29 @@ def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
     return total
 
 
+def silent_player(entries: Iterable[GameEntry]) -> tuple[str, GameEntry] | None:
+    """A player that lost each of its first `SILENT` games without a move of its own, and the last
+    of these games; None if every player has moved or lost fewer."""
+    silent: Counter[str] = Counter()
+    moved: set[str] = set()
+    for entry in entries:
+        for side, name in enumerate((entry.first, entry.second)):
+            times = entry.times[_first_ply(entry, side) :: 2]
+            if any(time is not None for time in times):
+                moved.add(name)
+            elif entry.result == ("0-1", "1-0")[side] and entry.reason in SILENCES:
+                silent[name] += 1
+                if silent[name] >= SILENT and name not in moved:
+                    return name, entry
+    return None
+
+
+def _first_ply(entry: GameEntry, side: int) -> int:
+    """Index of a side's first ply: the side to move of an opening decides whose ply is whose."""
+    second_begins = entry.start_fen is not None and entry.start_fen.split()[1] != "w"
+    return (side + second_begins) % 2
+
+
 class _Numbers:
     """What is summed up of one player's games."""
 
@@ -129,9 +157,7 @@ class _Numbers:
         self.lost: list[int] = []
 
     def add(self, entry: GameEntry, side: int) -> None:
-        # The side to move of an opening decides whose ply is whose.
-        second_begins = entry.start_fen is not None and entry.start_fen.split()[1] != "w"
-        first_ply = (side + second_begins) % 2
+        first_ply = _first_ply(entry, side)
         for nodes, time in zip(entry.nodes[first_ply::2], entry.times[first_ply::2], strict=True):
             if nodes and time is not None:
                 self.nodes += nodes

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from variant_ai.core.arena.time_control import Allowance
-from variant_ai.specs.errors import SettingError, unknown
+from variant_ai.specs.errors import SettingError, SpecError, unknown
 
 PROTOCOLS = ("uci", "ucci", "cyclone", "xboard")
 RANDOM = "random"
@@ -88,7 +88,7 @@ class PlayerSpec(Limits):
     @property
     def label(self) -> str:
         """What to call the player before it has said its name."""
-        net = self.evaluator if self.net == "-" else Path(self.net).stem
+        net = self.evaluator if self.net == "-" else net_name(self.net)
         return self.name or net or self.command or RANDOM
 
     @property
@@ -98,6 +98,15 @@ class PlayerSpec(Limits):
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in self.options.items()
         }
+
+
+def net_name(net: str) -> str:
+    """Name of a net in tables: that of its file, or of its run, whose files all have one name."""
+    path = Path(net)
+    if path.suffix != ".onnx" or path.stem not in ("model", "model-int8"):
+        name = path.stem if path.suffix == ".onnx" else path.name
+        return path.parent.parent.name or name if path.parent.name == "checkpoints" else name
+    return path.resolve().parent.name
 
 
 def parse_player(text: str) -> PlayerSpec:
@@ -158,17 +167,13 @@ def checked(model: type[M], said: object, where: str) -> M:
 
 def read_yaml(path: Path) -> object:
     """Raises SettingError where the file cannot be read."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    from variant_ai.specs.located import load_yaml, read_text
 
+    what = "a file of players or of a match"
     try:
-        return YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
-    except OSError as error:
-        raise SettingError(f"{path}: {error.strerror or error}") from error
-    except (YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f":{mark.line + 1}" if mark is not None else ""
-        raise SettingError(f"{path}{at}: {getattr(error, 'problem', None) or error}") from error
+        return load_yaml(read_text(path, what), str(path), what, kind="safe")
+    except SpecError as error:
+        raise SettingError(str(error)) from None
 
 
 def _plain(value: str) -> str | int | float | bool:

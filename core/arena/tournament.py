@@ -28,17 +28,24 @@ from typing import Any
 from variant_ai.core.arena.crosstable import Standings, csv_text, text
 from variant_ai.core.arena.crosstable_html import html
 from variant_ai.core.arena.journal import GameEntry, Journal
-from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
+from variant_ai.core.arena.match_record import (
+    SILENT,
+    entry_of,
+    game_pgn,
+    match_standings,
+    silent_player,
+)
 from variant_ai.core.arena.match_settings import MatchSettings
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
-from variant_ai.core.arena.player import Player
+from variant_ai.core.arena.player import ACCIDENTS, Player
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
 from variant_ai.core.arena.time_control import Allowance
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
+from variant_ai.core.train.files import naming, write_whole
 from variant_ai.specs.errors import DataError, EngineError, SettingError
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -112,7 +119,7 @@ class Tournament:
         self._stopped = threading.Event()
         self._local = threading.local()
         self._alive: list[Player] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may stop the match while the lock is held
 
     def stop(self) -> None:
         """End soon: games under way are lost."""
@@ -125,7 +132,8 @@ class Tournament:
     def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
         """Play what is missing. `on_game` is called in this thread after every game.
 
-        Raises EngineError where a player cannot be started or cannot play these games,
+        Raises EngineError if a player cannot be started, cannot play these games or loses the first
+        ones without a move,
         SettingError or DataError where the folder holds another match.
         """
         names, nets = self._check_players()
@@ -148,7 +156,8 @@ class Tournament:
             state.wanted = len(schedule)
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
-            with (self.folder / PGN).open("ab") as pgn:
+            path = self.folder / PGN
+            with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))
                     state.entries.append(entry)
@@ -157,10 +166,23 @@ class Tournament:
                     os.fsync(pgn.fileno())
                     state.sprt = self._sprt(state, schedule)
                     on_game(state, entry)
+                    self._require_moves(state)
             decided = state.sprt is not None and state.sprt.verdict is not None
             state.stopped = len(state.entries) < state.wanted and not decided
             self.write_tables(state)
         return state
+
+    def _require_moves(self, state: MatchState) -> None:
+        """Raises EngineError if a player has lost its first games without a single move."""
+        found = silent_player(state.entries)
+        if found is not None:
+            name, entry = found
+            self.write_tables(state)
+            raise EngineError(
+                f"{name} lost its first {SILENT} games without a move ({entry.reason}: "
+                f"{entry.detail}). The match is stopped: it may speak another protocol (uci:, ucci:, "
+                "xboard:) or need an argument to speak it, such as -uci"
+            )
 
     def write_tables(self, state: MatchState) -> None:
         table = state.table(self.settings.title)
@@ -177,7 +199,9 @@ class Tournament:
             ("csv", csv_text(table)),
             ("html", html(table, notes)),
         ):
-            (self.folder / f"table.{suffix}").write_text(content, "utf-8")
+            path = self.folder / f"table.{suffix}"
+            with naming(path):
+                path.write_text(content, "utf-8")
 
     def _entries(self, journal: Journal) -> list[GameEntry]:
         """Raises DataError naming a line that is no game."""
@@ -229,9 +253,7 @@ class Tournament:
         if not path.exists():
             if journal.lines:
                 raise DataError(f"{self.folder}: there are games, but no {SETTINGS}")
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", "utf-8")
-            os.replace(partial, path)
+            write_whole(path, json.dumps(said, indent=2, ensure_ascii=False))
             return
         try:
             before = json.loads(path.read_text("utf-8"))
@@ -253,7 +275,7 @@ class Tournament:
         """PGN anew out of the journal: a kill may have come between the two."""
         path = self.folder / PGN
         partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
+        with naming(path), partial.open("wb") as file:
             for entry in entries:
                 file.write(self._pgn(entry).encode())
         os.replace(partial, path)
@@ -318,7 +340,8 @@ class Tournament:
             if self._stopped.is_set():
                 return None
             raise
-        if played.reason == "stopped":
+        stopped = self._stopped.is_set()  # whoever stopped the match may have ended the engine too
+        if played.reason == "stopped" or (stopped and played.reason in ACCIDENTS):
             return None
         return entry_of(
             pairing.number,

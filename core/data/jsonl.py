@@ -27,8 +27,9 @@ from variant_ai.core.data.text import TextLines, head_text
 
 MOST = LONGEST_CLOCK
 """Of a score or a clock."""
-LONGEST_LINE = 64 << 20
-"""Bytes: a long game with the visits of its searches takes megabytes."""
+LONGEST_LINE = 16 << 20
+"""Bytes: a long game with the visits of its searches takes megabytes. Python's objects may take
+twenty times the memory of their JSON."""
 _HEADERS = {
     "variant": "Variant",
     "white": "White",
@@ -68,11 +69,17 @@ class JsonlReader(GameReader):
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
         count = 0
-        for number, line in TextLines(stream, longest=LONGEST_LINE):
-            if not line.strip():
+        lines = TextLines(stream, longest=LONGEST_LINE)
+        for number, line in lines:
+            if lines.is_rest or not line.strip():
                 continue
             count += 1
             game = RawGame(source, count, number)
+            if lines.is_cut:
+                game.problem = "too long"
+                game.detail = f"line {number} is longer than {LONGEST_LINE >> 20} MiB"
+                yield game
+                continue
             try:
                 _fill(game, json.loads(line))
             except (ValueError, RecursionError) as error:

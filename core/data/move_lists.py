@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from variant_ai.core.data.pgn import RESULTS
 from variant_ai.core.data.reader import MAX_PLIES, GameReader, RawGame
-from variant_ai.core.data.text import TextLines, head_text
+from variant_ai.core.data.text import MAX_LINE, TextLines, head_text
 
 _MOVE = r"(?:[a-l][0-9]{1,2}-?[a-l][0-9]{1,2}[a-z+]?|\+?[A-Za-z]?@[a-l][0-9]{1,2}|0000|--)"
 _LINE = re.compile(
@@ -45,11 +45,16 @@ class MoveListReader(GameReader):
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
         count = 0
-        for number, line in TextLines(stream):
-            text = _without_remark(line)
+        lines = TextLines(stream)
+        for number, line in lines:
+            text = "" if lines.is_rest else _without_remark(line)
             if text:
                 count += 1
-                yield _game(RawGame(source, count, number), text)
+                game = _game(RawGame(source, count, number), text)
+                if lines.is_cut:
+                    game.problem = "too long"
+                    game.detail = f"line {number} is longer than {MAX_LINE >> 20} MiB"
+                yield game
 
 
 def _without_remark(line: str) -> str:

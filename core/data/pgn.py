@@ -14,10 +14,14 @@ from collections.abc import Iterator, Sequence
 
 from variant_ai.core.data.reader import (
     MAX_COMMENT,
+    MAX_COMMENTS,
+    MAX_HEADER,
     MAX_HEADERS,
     MAX_PLIES,
+    MAX_WORD,
     GameReader,
     RawGame,
+    too_long,
 )
 from variant_ai.core.data.text import TextLines, head_text
 
@@ -101,6 +105,8 @@ class _Scanner:
         """Of variations."""
         self.comment: list[str] | None = None
         self.comment_size = 0
+        self.all_comments = 0
+        """Characters kept of the game's comments."""
 
     def line(self, number: int, line: str) -> Iterator[RawGame]:
         """Take the next line; the games that it ends."""
@@ -187,7 +193,7 @@ class _Scanner:
         game = self._game(number)
         for name, value in headers:
             if len(game.headers) < MAX_HEADERS:
-                game.headers.setdefault(name, value.strip())
+                game.headers.setdefault(name[: MAX_HEADER + 1], value.strip()[: MAX_HEADER + 1])
         self.blank = False
         return ended
 
@@ -241,6 +247,9 @@ class _Scanner:
             game.result = result
             self.ended = True
             self.results_seen += 1
+        elif len(token) > MAX_WORD:
+            game.problem = "too long"
+            game.detail = f"line {number}: {too_long('a word', len(token), MAX_WORD, token)}"
         elif len(game.moves) < MAX_PLIES:
             game.moves.append(token)
             game.lines.append(number)
@@ -259,6 +268,9 @@ class _Scanner:
         self.comment = None
         if self.game is None or self.depth or not text:
             return
+        if self.all_comments + len(text) > MAX_COMMENTS:
+            return
+        self.all_comments += len(text)
         ply = len(self.game.moves) - 1
         before = self.game.comments.get(ply)
         self.game.comments[ply] = f"{before} {text}" if before else text
@@ -268,6 +280,7 @@ class _Scanner:
     def _game(self, number: int) -> RawGame:
         if self.game is None:
             self.count += 1
+            self.all_comments = 0
             self.game = RawGame(self.source, self.count, number, notations=self.notations)
         return self.game
 

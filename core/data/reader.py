@@ -16,7 +16,13 @@ MAX_PLIES = 20_000
 """Words of moves kept of one game; more is no game."""
 MAX_COMMENT = 20_000
 """Characters kept of one comment."""
+MAX_COMMENTS = 1_000_000
+"""Characters kept of all comments of a game."""
 MAX_HEADERS = 200
+MAX_HEADER = 4_000
+"""Characters of a header's name and of its value; a game with a longer one is not taken."""
+MAX_WORD = 256
+"""Characters of a word of moves; a game with a longer one is not taken."""
 
 
 @dataclass(slots=True)
@@ -49,6 +55,28 @@ class RawGame:
     problem: str = ""
     """Why the game is not whole (`cut off`, `too long`); `''` if it is."""
     detail: str = ""
+
+
+def bounded(game: RawGame) -> RawGame:
+    """The game, or a short one with the problem `too long` if its words, headers or moves exceed
+    the bounds: memory stays bounded whatever a file holds."""
+    words = (word for word in game.moves if len(word) > MAX_WORD)
+    texts = (text for pair in game.headers.items() for text in pair if len(text) > MAX_HEADER)
+    if word := next(words, ""):
+        detail = too_long("a word of moves", len(word), MAX_WORD, word)
+    elif text := next(texts, ""):
+        detail = too_long("a header", len(text), MAX_HEADER, text)
+    elif len(game.moves) > MAX_PLIES:
+        detail = f"more than {MAX_PLIES} moves"
+    else:
+        return game
+    detail = f"line {game.line}: {detail}"
+    return RawGame(game.source, game.number, game.line, problem="too long", detail=detail)
+
+
+def too_long(what: str, size: int, most: int, text: str) -> str:
+    """A sentence about a text that exceeds its bound."""
+    return f"{what} has {size:,} characters, at most {most:,} are accepted; it begins {text[:20]!r}"
 
 
 class GameReader(ABC):

@@ -148,6 +148,10 @@ class TextLines:
         self.encoding = "ascii"
         """What was found so far."""
         self._ahead: deque[bytes] = deque()
+        self.is_cut = False
+        """Whether the last text is a piece of a line longer than `longest`, not the end of it."""
+        self.is_rest = False
+        """Whether the last text goes on with a line of which a piece was given before."""
         self._doubts = 0
         self._carried = b""
         """Beginning of a piece of a long line, so that no character is cut in two."""
@@ -161,6 +165,9 @@ class TextLines:
         number = 0
         for line in lines:
             text = line.rstrip("\r\n")
+            if self.is_rest:
+                yield number, text
+                continue
             # Files of old Macintoshes end their lines with a bare carriage return.
             for piece in text.split("\r") if "\r" in text else (text,):
                 number += 1
@@ -171,12 +178,16 @@ class TextLines:
         text = io.TextIOWrapper(self.stream, codec, errors="replace", newline="\n")
         first = True
         while line := text.readline(self.longest):
+            self.is_rest, self.is_cut = self.is_cut, len(line) >= self.longest and line[-1] != "\n"
             yield line.removeprefix("\ufeff") if first else line
             first = False
         text.detach()
 
     def _narrow(self) -> Iterator[str]:
         while line := self._next():
+            # A piece may be shorter by the beginning of its last character.
+            cut = len(line) > self.longest - 2048 and not line.endswith(b"\n")
+            self.is_rest, self.is_cut = self.is_cut, cut
             yield line.decode("ascii") if line.isascii() else self._decode(line)
 
     def _next(self) -> bytes:

@@ -129,7 +129,8 @@ class Service:
             self._answer({"error": f"is not JSON: {error}"})
         except VariantAIError as error:
             named = words.get("id") if isinstance(words, Mapping) else None
-            self._answer({"id": named, "error": str(error)})
+            is_name = isinstance(named, FIELDS["id"]) and not isinstance(named, bool)
+            self._answer({"id": named if is_name else None, "error": str(error)})
 
     def _take(self, words: dict[str, Any]) -> None:
         action = words.get("action")
@@ -154,7 +155,7 @@ class Service:
 
     def _answer(self, words: Mapping[str, Any]) -> None:
         shown = {key: value for key, value in words.items() if key != "id" or value is not None}
-        self._write(json.dumps(shown, ensure_ascii=False))
+        self._write(json.dumps(shown, ensure_ascii=False, allow_nan=False))
 
     # --- the answering thread ------------------------------------------------------------------
 
@@ -249,13 +250,12 @@ def check(given: Any) -> dict[str, Any]:
     if "action" in words:
         if words["action"] not in ACTIONS:
             raise DataError(f"unknown action {words['action']!r}; there are {', '.join(ACTIONS)}")
+        _check_field("id", words.get("id", ""))
         return words
     for name, value in words.items():
         if name not in FIELDS:
             raise DataError(f"unknown field {name!r}; there are {', '.join(FIELDS)}")
-        if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
-            kinds = " or ".join(kind.__name__ for kind in FIELDS[name])
-            raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
+        _check_field(name, value)
         if isinstance(value, float) and not math.isfinite(value):
             raise DataError(f"{name}: {value} where a finite number is expected")
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):
@@ -263,6 +263,13 @@ def check(given: Any) -> dict[str, Any]:
     if words.get("multipv", 1) < 1 or words.get("report_every", 1) <= 0:
         raise DataError("multipv and report_every are greater than 0")
     return words
+
+
+def _check_field(name: str, value: Any) -> None:
+    """Raises DataError unless the value is of a type that the field takes."""
+    if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
+        kinds = " or ".join(kind.__name__ for kind in FIELDS[name])
+        raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
 
 
 def described(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, Any]:

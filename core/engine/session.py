@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from variant_ai.core import compilation
 from variant_ai.core.engine.answers import Answer, account_of, info_of, resigns
 from variant_ai.core.engine.commands import (
     BanMoves,
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.workshop import Workshop
     from variant_ai.core.search.report import Report
 
-READY_WITHIN = 8.0
-"""Seconds after which `isready` is answered whatever is still loading; clients wait for 10 to 15."""
+PROGRESS_EVERY = 1.0
+"""Seconds between two lines on what is still loading, while `isready` waits for its answer."""
 GRACE = 0.5
 """Seconds given to a search that is left behind at `quit`."""
 PATIENCE = 10.0
@@ -201,24 +202,28 @@ class Session:
             number = self._asked
             self._unready.add(number)
         if not self.player.is_prepared:
-            timer = threading.Timer(READY_WITHIN, self._late, (number,))
-            timer.daemon = True
-            timer.start()
+            self._wait_with(number)
         return number
 
-    def _late(self, number: int) -> None:
-        """Answer for the working thread, which is still loading: clients give up before it ends."""
-        self._answer_ready(
-            number, "still loading; code is compiled at the first start on a machine"
-        )
+    def _wait_with(self, number: int) -> None:
+        """Say what is loaded, again and again until `isready` is answered: `readyok` means ready."""
+        timer = threading.Timer(PROGRESS_EVERY, self._still_loading, (number,))
+        timer.daemon = True
+        timer.start()
 
-    def _answer_ready(self, number: int, excuse: str = "") -> None:
+    def _still_loading(self, number: int) -> None:
+        with self._answering:
+            if number not in self._unready or self.control.leaving:
+                return
+            compiled = compilation.count()
+            self._tell(compilation.progress(compiled) if compiled else "still loading")
+        self._wait_with(number)
+
+    def _answer_ready(self, number: int) -> None:
         with self._answering:
             if number not in self._unready:
                 return
             self._unready.discard(number)
-        if excuse and not self.control.leaving:
-            self._tell(excuse)
         self._say("readyok")
 
     def _is_batch(self) -> bool:

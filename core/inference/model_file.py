@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import BinaryIO
 
 from variant_ai.core.inference.interface import ModelInfo
+from variant_ai.core.nets.checksums import CHECKSUM, METADATA_PREFIX, digest_without
 from variant_ai.specs.errors import DataError
 
 ONNX_SUFFIX = ".onnx"
 RUN_MODEL = "model.onnx"
 """The exported net of a run directory."""
-METADATA_PREFIX = "variant_ai."
 PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 FILE_PRECISIONS = ("fp32", "fp16", "int8")
 """Those that are a property of the file; bf16 is a way to compute with an fp32 file."""
 
 # Field numbers of onnx.ModelProto and its StringStringEntryProto, and protobuf's wire types.
 _GRAPH, _METADATA, _KEY, _VALUE = 7, 14, 1, 2
+_ENTRY_BYTES = 128
+"""More than the entry of the checksum takes, which is written last: where its name stands and no
+entry is found, a length before it was damaged."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -48,7 +51,10 @@ class ModelFile:
 
 
 def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
-    """The metadata of an ONNX file. Raises DataError: not there, no ONNX model, cut off."""
+    """The metadata of an ONNX file, which is compared with its checksum, if it carries one.
+
+    Raises DataError: no such file, not an ONNX model, cut off, damaged.
+    """
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a model file")
@@ -58,13 +64,19 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     has_graph = False
     with path.open("rb") as file:
         size = path.stat().st_size
+        begin = 0
+        sealed: tuple[int, int] | None = None
         try:
             for number, kind, length in _fields(file, size):
                 has_graph |= number == _GRAPH
+                end = file.tell() + length
                 if number == _METADATA and kind == _BYTES:
                     key, value = _entry(file, length)
                     if key.startswith(METADATA_PREFIX):
                         metadata[key.removeprefix(METADATA_PREFIX)] = value
+                    if key == METADATA_PREFIX + CHECKSUM:
+                        sealed = begin, end
+                begin = end
         except EOFError:
             if has_graph or size == 0:
                 raise DataError(
@@ -73,6 +85,15 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
             raise DataError(f"{path}: is not a usable ONNX model") from None
         except (ValueError, UnicodeDecodeError):
             raise DataError(f"{path}: is not a usable ONNX model") from None
+        expected = metadata.pop(CHECKSUM, None)
+        file.seek(max(0, size - _ENTRY_BYTES))
+        hidden = sealed is None and (METADATA_PREFIX + CHECKSUM).encode() in file.read()
+        if hidden or (sealed is not None and digest_without(file, *sealed) != expected):
+            raise DataError(
+                f"{path}: is damaged: its bytes do not match the checksum in its metadata; copy or "
+                "download it again, or write it anew with `variant-ai export` (or, if you changed "
+                f"the file yourself, remove its metadata entry {METADATA_PREFIX}{CHECKSUM})"
+            )
     if not has_graph:
         raise DataError(
             f"{path}: is not a usable ONNX model: it holds no graph (cut off after {size:,} bytes?)"

@@ -22,7 +22,7 @@ from variant_ai.core.inference.interface import (
     Evaluator,
     evaluation_of,
 )
-from variant_ai.core.inference.model_file import METADATA_PREFIX, ModelFile, read_model_file
+from variant_ai.core.inference.model_file import ModelFile, read_model_file
 from variant_ai.core.inference.padding import Padding, fixed_sizes
 from variant_ai.core.inference.saturation import checked_precision
 from variant_ai.specs import VariantSpec
@@ -30,8 +30,6 @@ from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
     import onnxruntime
-
-__all__ = ["METADATA_PREFIX", "PROVIDERS", "OnnxEvaluator"]
 
 PROVIDERS = {
     "cpu": "CPUExecutionProvider",

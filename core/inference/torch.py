@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo, evaluation_of
+from variant_ai.core.nets.checksums import check_file
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.specs import VariantSpec
 from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
@@ -173,6 +174,7 @@ def find_checkpoint_folder(path: Path) -> Path:
 def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
     """What a checkpoint says of itself, and how to build its net. Raises DataError."""
     path = folder / _CONFIG
+    check_file(path)
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         config = NetConfig.model_validate(said["net"])
@@ -197,6 +199,7 @@ def _load_weights(net: nn.Module, folder: Path) -> None:
     from safetensors.torch import load_file
 
     path = next(folder / name for name in _WEIGHTS if (folder / name).is_file())
+    check_file(path)
     try:
         net.load_state_dict(load_file(path))
     except SafetensorError as error:

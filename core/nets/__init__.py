@@ -1,7 +1,7 @@
 """Networks: builder interface, blocks, towers, heads, the named zoo, ONNX export.
 
 From lowest to highest: `interface` (no torch), `blocks`, `heads`, `network`, `zoo` (the named
-builders), `describe`, `export`, `restore`. This file imports the interface alone, so that naming
+builders), `describe`, `checksums`, `export`, `restore`. This file imports the interface alone, so that naming
 nets costs no torch import.
 """
 

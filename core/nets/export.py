@@ -22,6 +22,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
+from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.network import Network, outputs_of
 from variant_ai.specs.errors import DataError
@@ -32,7 +33,6 @@ OUTPUTS = ("value", "policy")
 TOLERANCE = 1e-4
 """Largest difference allowed between onnxruntime's output and torch's, of outputs up to 1; of greater
 ones in proportion, as fp32 rounds."""
-METADATA_PREFIX = "variant_ai."
 FORMAT_VERSION = "1"
 
 
@@ -87,7 +87,7 @@ def export_onnx(
         model = onnx.load_from_string(_trace(net, samples))
         write_metadata(model, metadata)
         onnx.checker.check_model(model, full_check=True)
-        content = model.SerializeToString()
+        content = serialised(model)
         difference = difference_from(module, content, samples)
     finally:
         module.train(training)
@@ -137,26 +137,6 @@ def write_metadata(model: onnx.ModelProto, metadata: Mapping[str, Any]) -> None:
             value if isinstance(value, str) else json.dumps(value)
         )  # in its order, which in a spec is meaning
         model.metadata_props.add(key=METADATA_PREFIX + key, value=text)
-
-
-def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The project's metadata of an ONNX file, prefix removed; empty for a foreign file.
-
-    Raises DataError where the file is not an ONNX model.
-    """
-    try:
-        model = onnx.load(os.fspath(path), load_external_data=False)
-    except (OSError, ValueError, onnx.onnx_cpp2py_export.checker.ValidationError) as error:
-        raise DataError(f"{path}: cannot be read as an ONNX model: {error}") from error
-    except Exception as error:  # protobuf's DecodeError has no public home
-        if type(error).__name__ != "DecodeError":
-            raise
-        raise DataError(f"{path}: is not an ONNX model, or is damaged") from error
-    return {
-        p.key.removeprefix(METADATA_PREFIX): p.value
-        for p in model.metadata_props
-        if p.key.startswith(METADATA_PREFIX)
-    }
 
 
 def sample_planes(shape: NetShape) -> Tensor:

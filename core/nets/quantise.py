@@ -24,6 +24,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from variant_ai.core.nets.checksums import serialised
 from variant_ai.specs.errors import DataError
 
 QUANTISED = ("Conv", "Add", "Mul")
@@ -447,7 +448,7 @@ def save(model: onnx.ModelProto, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:
-        part.write_bytes(model.SerializeToString())
+        part.write_bytes(serialised(model))
         part.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -20,7 +20,8 @@ from onnx import numpy_helper
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from variant_ai.core.nets.export import METADATA_PREFIX, difference_from, sample_planes
+from variant_ai.core.nets.checksums import METADATA_PREFIX
+from variant_ai.core.nets.export import difference_from, sample_planes
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.specs.errors import DataError
 

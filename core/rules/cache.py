@@ -32,6 +32,8 @@ import numba
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
 
+from variant_ai.core import compilation
+
 F = TypeVar("F", bound=Callable[..., Any])
 Record: TypeAlias = Any
 """A record or an array of records in compiled code: numpy has no static type for its fields."""
@@ -102,11 +104,14 @@ class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
             # not; it does so itself when it next compiles. Code needs the memory manager only.
             rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
+                found = self._load_overload(sig, target_context)
         except Exception:  # a pickle of anything may raise anything
             with contextlib.suppress(OSError):
                 self.flush()
-            return None
+            found = None
+        if found is None:
+            compilation.begins()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -75,7 +76,7 @@ class FairyPosition(np.ndarray[Any, Any]):
         self.mark = getattr(made_from, "mark", b"")
 
 
-_FIELDS = POSITION.fields or {}
+_FIELDS: Mapping[str, Any] = POSITION.fields or {}
 _KEY_END = int(_FIELDS["key"][1]) + 8
 _SIDE, _LIMIT_END = int(_FIELDS["side"][1]), int(_FIELDS["count_limit"][1]) + 2
 

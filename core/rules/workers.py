@@ -5,7 +5,7 @@ cannot share them out. A search knows which positions it will need next: it asks
 and each worker answers a part.
 
 A worker is another Python with the same spec, fed through pipes. It ends when its pipe closes, in
-whatever way the process that started it went, and does not hear Ctrl-C, which that one sees to. One
+whatever way the process that started it went, and leaves Ctrl-C and its kin to that one. One
 that dies is told as a warning; whoever asked goes on without workers, and finds out by itself.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -27,6 +26,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.children import leave_signals_to_parent, signals_held
 from variant_ai.core.processors import processors
 from variant_ai.core.rules.fairy import FairyRules
 from variant_ai.core.rules.fairy_states import Packed, State, state_of, with_state
@@ -121,9 +121,10 @@ class RulesWorkers:
         if self._processes:
             return
         for _ in range(self.count):
-            process = subprocess.Popen(
-                [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            with signals_held():
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
             self._processes.append(process)
             _send(process.stdin, (sys.path, self.spec))
         self._closing = weakref.finalize(self, _end, self._processes)
@@ -222,7 +223,7 @@ def _read(told: tuple[bytes, Packed, Outcome | None, bytes]) -> Ahead:
 
 def work() -> None:
     """The life of a worker: a spec, then questions until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_signals_to_parent()
     questions = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not fall among the answers

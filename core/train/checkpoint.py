@@ -6,8 +6,10 @@
       average.safetensors     the running mean of parameters and buffers, where one is kept
       state.json              step and everything else that training goes on from
       config.json             the run's resolved configuration
+      checksums.json          sha256 of each of these files
 
 A directory with that name is complete: a killed writer leaves `.part` behind, never a half of it.
+One that a resumed training found damaged is renamed to `.damaged` and otherwise left alone.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from variant_ai.core.inference.torch import find_checkpoint_folder
+from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.files import naming
 from variant_ai.specs.errors import DataError
@@ -71,11 +75,24 @@ class Checkpoint:
     path: Path
 
     def config(self) -> TrainConfig:
-        """Raises DataError where it is missing or of another version of the program."""
+        """Raises DataError if it is missing, damaged or of another version of the program."""
+        check_file(self.path / CONFIG)
         return read_config(self.path / CONFIG)
 
     def state(self) -> TrainState:
-        return TrainState(**_json(self.path / STATE))
+        """Raises DataError if it is missing or damaged."""
+        check_file(self.path / STATE)
+        try:
+            return TrainState(**_json(self.path / STATE))
+        except TypeError as error:
+            raise DataError(f"{self.path / STATE} is damaged: {error}") from None
+
+    def check(self) -> None:
+        """Reads every file of it. Raises DataError if one is missing or damaged."""
+        names = {MODEL, OPTIMISER, STATE, CONFIG, *read_checksums(self.path)}
+        if missing := sorted(name for name in names if not (self.path / name).is_file()):
+            raise DataError(f"{self.path / missing[0]} is not there")
+        self.config(), self.state(), self.model(), self.optimiser(), self.average()
 
     def model(self) -> dict[str, Tensor]:
         return _tensors(self.path / MODEL)
@@ -130,6 +147,7 @@ def save_checkpoint(
             STATE: json.dumps(asdict(state)).encode(),
             CONFIG: config.model_dump_json(indent=2).encode(),
         }
+        contents[CHECKSUMS] = checksums_json(contents)
         for name, content in contents.items():
             with naming(target / name):
                 (part / name).write_bytes(content)
@@ -166,6 +184,36 @@ def list_checkpoints(folder: Path) -> list[Checkpoint]:
         return []
     found = [(int(m[1]), p) for p in folder.iterdir() if (m := _NAME.match(p.name))]
     return [Checkpoint(path) for _, path in sorted(found)]
+
+
+def newest_whole(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
+    """The newest checkpoint under a folder that is not damaged, None if there are none at all.
+
+    Damaged ones that are newer get the suffix `.damaged`, so that nothing takes them for the
+    newest, and `say` is given a sentence about each. Raises DataError if all are damaged.
+    """
+    damaged: list[tuple[Checkpoint, DataError]] = []
+    found = list_checkpoints(folder)
+    for checkpoint in reversed(found):
+        try:
+            checkpoint.check()
+        except DataError as error:
+            damaged.append((checkpoint, error))
+            continue
+        for newer, reason in damaged:
+            aside = newer.path.with_name(f"{newer.path.name}.damaged")
+            shutil.rmtree(aside, ignore_errors=True)
+            newer.path.rename(aside)
+            say(f"{reason}. Going back to {checkpoint.path.name}; it is kept as {aside.name}.")
+        return checkpoint
+    if damaged:
+        newest = damaged[0][1]
+        if len(damaged) == 1:
+            raise newest
+        raise DataError(
+            f"none of the {len(damaged)} checkpoints in {folder} is whole: {newest}"
+        ) from newest
+    return None
 
 
 def delete_checkpoint(checkpoint: Checkpoint) -> None:
@@ -251,6 +299,7 @@ def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _tensors(path: Path) -> dict[str, Tensor]:
     try:
+        check_file(path)
         tensors: dict[str, Tensor] = load_file(path)
     except FileNotFoundError:
         raise DataError(f"{path} is not there") from None

@@ -110,7 +110,7 @@ def run_training(
         if not (folder / ENVIRONMENT).is_file():
             said = {**describe_environment(), "processes": workers.world}
             write_whole(folder / ENVIRONMENT, json.dumps(said, indent=2))
-    trained = trainer.run(resume=resume)
+    trained = trainer.run(resume=resume, say=say)
     if not workers.first:
         return RunReport(folder, _summary(config, trained), trained.stopped)
     title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"

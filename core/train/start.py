@@ -9,8 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from variant_ai.core.inference.interface import ModelInfo
-from variant_ai.core.nets.export import read_metadata
+from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.nets.restore import net_config, restore, settle_norms
 from variant_ai.core.train.checkpoint import Checkpoint, find_checkpoint
@@ -71,16 +70,17 @@ class FileStart:
     """The weights of an ONNX file, with statistics of the norms from the first batches."""
 
     def __init__(self, path: Path) -> None:
+        """Raises DataError where the file is damaged or no ONNX model."""
         self.path = path
+        self.file = read_model_file(path)
 
     def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        return ModelInfo.of(read_metadata(self.path), str(self.path)).own_spec(spec)
+        return self.file.info.own_spec(spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
-        said = read_metadata(self.path)
-        ModelInfo.of(said, str(self.path)).require(spec)
+        self.file.info.require(spec)
         restore(self.path, builders)  # refused before anything is begun
-        return net_config(said, self.path)
+        return net_config(self.file.metadata, self.path)
 
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None

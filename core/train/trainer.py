@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from variant_ai.core.interrupts import stop_on_signal
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.train.assembly import (
     frozen_layers,
@@ -43,6 +44,7 @@ from variant_ai.core.train.checkpoint import (
     load_momenta,
     momenta,
     momentum_rooms,
+    newest_whole,
     save_checkpoint,
 )
 from variant_ai.core.train.config import TrainConfig
@@ -54,7 +56,6 @@ from variant_ai.core.train.observer import Observer, Silent
 from variant_ai.core.train.placement import place_batch, place_net
 from variant_ai.core.train.prediction import autocast, predict
 from variant_ai.core.train.record import Recorder, last_metrics
-from variant_ai.core.train.signals import stop_on_signal
 from variant_ai.core.train.source import Samples, Source
 from variant_ai.core.train.start import find_start
 from variant_ai.core.train.window import Window
@@ -160,24 +161,28 @@ class Trainer:
 
     # --- the whole training --------------------------------------------------------------------
 
-    def run(self, *, resume: bool = False) -> TrainResult:
-        """Trains to the last step, or until Ctrl-C (SIGINT, SIGTERM), which saves first.
+    def run(
+        self, *, resume: bool = False, say: Callable[[str], None] = lambda text: None
+    ) -> TrainResult:
+        """Trains to the last step, or until Ctrl-C (SIGINT, SIGTERM, SIGHUP), which saves first.
 
-        With `resume` it goes on from the newest checkpoint of the run directory, or begins where
-        there is none yet; without, there must be none.
+        With `resume` it goes on from the newest checkpoint of the run directory that is not damaged
+        (`say` is given a sentence about each that is), or begins if there is none yet; without,
+        there must be none.
 
-        Raises DataError (something that would be overwritten, or a start that is not there),
+        Raises DataError (something that would be overwritten, a start that is not there, every
+        checkpoint damaged),
         DivergedError, OSError (a full disk; the last checkpoint stays).
         """
         workers = self.workers
         checkpoints = self.folder / CHECKPOINTS
         if workers.first:
             clear_up(checkpoints)
-        found = workers.share(list_checkpoints(checkpoints))
-        if found and not resume:
+        if not resume and workers.share(list_checkpoints(checkpoints)):
             raise DataError(f"{self.folder} holds a training already; resume it or name another")
-        if found:
-            self._load(found[-1])
+        found = workers.share(newest_whole(checkpoints, say) if workers.first else None)
+        if found is not None:
+            self._load(found)
         else:
             self.take_start()
         scores: Scores | None = None
@@ -194,7 +199,7 @@ class Trainer:
                         tensorboard=self.tensorboard,
                     )
                 )
-            self._checkpoint = found[-1] if found else self._save()
+            self._checkpoint = found or self._save()
             with stop_on_signal() as stop:
                 while self.state.step < self.config.steps and not stopped:
                     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,3 +178,38 @@ def test_a_damaged_archive_keeps_the_games_before_the_damage(tmp_path: Path) -> 
     assert [game.event for game in games] == [f"Evening {i}" for i in range(len(games))]
     assert skips[-1].reason == "damaged file"
     assert set(report.skipped) <= {"damaged file", "cut off", "no moves"}
+
+
+@pytest.mark.parametrize("name", ["nuls.pgn.gz", "nuls.jsonl.gz", "nuls.uci.gz"])
+def test_words_without_end_take_no_memory_and_are_listed(tmp_path: Path, name: str) -> None:
+    """A few kilobytes that unpack to 160 MiB of NULs, between two games (in PGN)."""
+    begin = {
+        "pgn": HOUSE.encode() + b'\n[Event "endless"]\n\n1. e4 ',
+        "jsonl": b'{"moves": "e2e4", "event": "',
+        "uci": b"e2e4 ",
+    }[name.split(".")[1]]
+    end = b"\n\n" + HOUSE.encode() if "pgn" in name else b"\n"
+    with gzip.open(tmp_path / name, "wb", 1) as file:
+        file.write(begin)
+        for _ in range(160):
+            file.write(bytes(1 << 20))
+        file.write(end)
+    tracemalloc.start()
+    games, report, skips = _run([tmp_path / name])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 120 << 20
+    assert len(games) == (2 if "pgn" in name else 0)
+    assert dict(report.skipped) == {"too long": 1}
+    (skip,) = skips
+    assert skip.source == str(tmp_path / name)
+    assert "at most 256" in skip.detail or "is longer than" in skip.detail
+
+
+def test_headers_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(f'[Event "{"x" * 5000}"]\n\n1. e4 *\n\n{HOUSE}')
+    games, _, skips = _run([path])
+    assert len(games) == 1
+    assert [skip.reason for skip in skips] == ["too long"]
+    assert "a header has 4,001 characters, at most 4,000 are accepted" in skips[0].detail

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variant_ai.core.data.pgn import PgnReader
-from variant_ai.core.data.reader import MAX_COMMENT, MAX_PLIES, RawGame
+from variant_ai.core.data.reader import MAX_COMMENT, MAX_COMMENTS, MAX_PLIES, RawGame
 
 WHOLE = """\
 [Event "Club \\"A\\" evening"]
@@ -192,6 +192,11 @@ def test_bounds_on_what_one_game_may_hold() -> None:
     assert game.problem == "too long"
     (talk,) = _read("1. e4 {" + "word " * MAX_COMMENT + "} *")
     assert len(talk.comments[0]) <= MAX_COMMENT + 5
+    (talk,) = _read("1. e4 " + ("{" + "x" * MAX_COMMENT + "} ") * 99 + "*")
+    assert len(talk.comments[0]) <= MAX_COMMENTS + 50
+    (word,) = _read("1. e4 " + "x" * 300 + " *")
+    assert word.problem == "too long"
+    assert "line 1: a word has 300 characters, at most 256" in word.detail
 
 
 @pytest.mark.parametrize(

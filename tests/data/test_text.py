@@ -16,7 +16,9 @@ EXPECT = "炮馬马車车進进退平兵卒"
 
 def _lines(data: bytes, expect: str = "") -> list[str]:
     numbered = list(TextLines(io.BufferedReader(io.BytesIO(data)), expect))
-    assert [number for number, _ in numbered] == list(range(1, len(numbered) + 1))
+    assert sorted({number for number, _ in numbered}) == list(
+        range(1, 1 + max((n for n, _ in numbered), default=0))
+    )
     return [text for _, text in numbered]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
+from variant_ai.core import compilation
 from variant_ai.core.engine import searcher as searcher_module
 from variant_ai.core.engine import session as session_module
 from variant_ai.core.engine.workshop import Searching
@@ -50,6 +51,15 @@ def test_a_named_set_of_search_settings_is_played_with() -> None:
         assert not params.enhance_checks and params.virtual_loss == 3
 
 
+def test_time_is_spent_as_nodes_where_a_client_asks_for_it() -> None:
+    with hello() as client:
+        client.ask("setoption name nodestime value 2", "position startpos")
+        client.ask("go wtime 5000 btime 5000", until="bestmove")
+        (limits,) = last_search(client).limits
+        assert limits.movetime is None
+        assert limits.nodes is not None and 150 <= limits.nodes <= 200, "5 s / 50 moves, 2 a ms"
+
+
 def test_an_unknown_set_of_search_settings_costs_no_move() -> None:
     with hello() as client:
         lines = client.ask("setoption name Search_Settings value papr", "position startpos")
@@ -78,8 +88,10 @@ def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
         assert lines[0] == "id name Test 1"
 
 
-def test_isready_is_answered_in_time_whatever_is_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "READY_WITHIN", 0.2)
+def test_readyok_means_ready_and_progress_is_said_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
 
     class SlowWorkshop(FakeWorkshop):
         loading = threading.Event()
@@ -90,15 +102,17 @@ def test_isready_is_answered_in_time_whatever_is_loading(monkeypatch: pytest.Mon
 
     workshop = SlowWorkshop()
     with hello(workshop=workshop) as client:
-        assert client.ask() == [
-            "info string still loading; code is compiled at the first start on a machine"
-        ]
-        client.send("position startpos", "go nodes 3")
-        assert client.silent()
+        client.send("isready")
+        assert client.line() == "info string still loading"
+        monkeypatch.setattr(compilation._state, "count", 7)
+        lines = [client.line() for _ in range(3)]
+        assert "info string compiling for this machine, once: 7 of about 80 functions" in lines
+        assert "readyok" not in lines
         workshop.loading.set()
-        assert best(client.until("bestmove")) == "a2a3"
-        assert client.ask() == []
-        assert client.silent(0.3)
+        assert client.until("readyok")
+        assert client.silent(0.2), "nothing is loading any more"
+        client.send("position startpos")
+        assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
 
 
 def test_the_handshake_may_come_twice() -> None:

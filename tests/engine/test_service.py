@@ -163,3 +163,32 @@ def test_mistakes_are_answered_in_words_and_the_next_query_works(query: Any, pro
 
 def test_fields_that_are_null_are_taken_as_left_out() -> None:
     assert check({"movetime": None, "nodes": 3}) == {"nodes": 3}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": 1e400}',
+        '{"id": -1e400, "action": "version"}',
+        '{"id": 1e400, "action": "stop"}',
+        '{"id": 1e400, "action": "clear"}',
+        '{"id": [1e400], "nodes": 1}',
+        '{"id": {"a": 1e400}, "fen": 3}',
+        '{"id": NaN}',
+        '{"id": 1.5}',
+        '{"id": true}',
+        '{"id": "a", "nodes": Infinity}',
+        '{"id": "\\ud800", "nodes": 1}',
+    ],
+)
+def test_what_is_answered_is_json_whatever_the_id(text: str) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    found = answers(text, {"id": "next", "nodes": 20})
+    json.loads(json.dumps(found), parse_constant=refuse)
+    assert found[-1]["id"] == "next" and found[-1]["final"] is True
+    assert len(found) == 2
+    assert found[0].get("id") not in (math.inf, -math.inf)
+    if '"id": "' not in text:
+        assert "error" in found[0] and "id" not in found[0]

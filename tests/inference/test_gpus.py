@@ -16,6 +16,7 @@ from onnx import numpy_helper
 from variant_ai.core.inference import EvaluatorRequest, OnnxEvaluator, auto, make_evaluator, measure
 from variant_ai.core.inference.onnx import PROVIDERS
 from variant_ai.core.inference.torch import TorchEvaluator
+from variant_ai.core.nets.checksums import serialised
 from variant_ai.specs import DataError, VariantAIError
 
 
@@ -83,7 +84,7 @@ def test_compiled_nets_are_told_apart_by_their_weights(  # type: ignore[no-untyp
     model = onnx.load(small.onnx)
     weight = max(model.graph.initializer, key=lambda one: np.prod(one.dims))
     weight.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(weight), weight.name))
-    onnx.save(model, other)
+    other.write_bytes(serialised(model))
     for path in (small.onnx, other, small.onnx):
         OnnxEvaluator(path, small.spec, device="tensorrt", batch=1).close()
     told = [asked["TensorrtExecutionProvider"] for asked in machine.asked]
@@ -107,7 +108,7 @@ def test_int8_is_for_processors(small, machine: Machine, tmp_path: Path) -> None
     model = onnx.load(small.onnx)
     said = {prop.key: prop.value for prop in model.metadata_props}
     onnx.helper.set_model_props(model, said | {"variant_ai.precision": "int8"})
-    onnx.save(model, path)
+    path.write_bytes(serialised(model))
     with pytest.raises(DataError, match="TensorRT runs fp32 files"):
         OnnxEvaluator(path, small.spec, device="tensorrt")
 

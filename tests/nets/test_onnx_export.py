@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import onnxruntime
 import pytest
 import torch
 
+from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import build_net
-from variant_ai.core.nets.export import export_onnx, read_metadata
+from variant_ai.core.nets.export import difference_from, export_onnx, sample_planes
 from variant_ai.specs.errors import DataError
 
 
@@ -69,7 +71,7 @@ def test_metadata(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     net = trained_looking("risev2-mobile", "map", (8, 8))
     export_onnx(net, path, {"variant": "somechess", "metrics": {"policy_accuracy": 0.5}})
-    metadata = read_metadata(path)
+    metadata = read_model_file(path).metadata
     assert metadata["variant"] == "somechess"
     assert metadata["metrics"] == '{"policy_accuracy": 0.5}'
     assert metadata["format"] == "1"
@@ -125,11 +127,53 @@ def test_foreign_files(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     try:
-        assert read_metadata(path) == {}
+        assert read_model_file(path).metadata == {}
     except DataError as error:
         assert str(path) in str(error)
 
 
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.onnx"):
-        read_metadata(tmp_path / "nowhere.onnx")
+        read_model_file(tmp_path / "nowhere.onnx")
+
+
+def test_no_flipped_bit_plays_silently(tmp_path: Path) -> None:
+    """A file with one bit changed is refused, or says what it said before."""
+    net = trained_looking("risev2-mobile", "map", (8, 8))
+    path = tmp_path / "model.onnx"
+    export_onnx(net, path, {"variant": "somechess"})
+    whole = path.read_bytes()
+    planes = sample_planes(net.shape)
+    assert difference_from(net, whole, planes) < 1e-4
+    rng = random.Random(2)
+    ends = [*range(40), *range(len(whole) - 140, len(whole))]
+    refused = 0
+    for at in [*ends, *(rng.randrange(len(whole)) for _ in range(60))]:
+        changed = bytearray(whole)
+        changed[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        try:
+            metadata = read_model_file(path).metadata
+        except DataError as error:
+            assert str(path) in str(error)
+            refused += 1
+            continue
+        assert metadata.get("variant") == "somechess"
+        assert difference_from(net, bytes(changed), planes) < 1e-4
+    assert refused > 200
+
+
+def test_a_damaged_weight_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    export_onnx(trained_looking("risev2-mobile", "map", (8, 8)), path, {})
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"model\.onnx: is damaged: .* download it again"):
+        read_model_file(path)
+    model = onnx.load_from_string(bytes(content))  # as other tools save it, without our checksum
+    kept = [p for p in model.metadata_props if p.key != "variant_ai.checksum"]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    onnx.save(model, str(path))
+    read_model_file(path)

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -301,3 +302,32 @@ def test_what_is_compiled_may_call_what_was_loaded(tmp_path: Path, folder: Path)
     for index in indices:
         index.unlink()
     assert run_anew() == ["1024", "1"]
+
+
+def test_compilation_is_announced_and_reading_the_cache_is_not() -> None:
+    code = (
+        "import numpy as np\n"
+        "from variant_ai.core import compilation\n"
+        "from variant_ai.core.rules.cache import njit\n"
+        "said = []\n"
+        "compilation.listen(compilation.Announcer(said.append, every=0.0))\n"
+        "from variant_ai.core.rules.perft import perft\n"
+        "from variant_ai.core.rules import make_rules\n"
+        "from variant_ai.plugins import registry\n"
+        "rules = make_rules(registry().variant('dobutsu'))\n"
+        "assert perft(rules, rules.position(), 2) > 0\n"
+        "print(len(said), said[:1])\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [
+            subprocess.run(
+                [sys.executable, "-c", code],
+                env={**os.environ, "VARIANT_AI_CACHE_DIR": folder},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            for _ in range(2)
+        ]
+    assert "compiling for this machine, once: 1 of about 80 functions" in runs[0]
+    assert runs[1].startswith("0 ")

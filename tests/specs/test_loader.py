@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from variant_ai.core.arena.player_spec import read_yaml
 from variant_ai.specs import SpecError, builtin_specs, load_spec, parse_spec
+from variant_ai.specs.errors import SettingError
+from variant_ai.specs.located import load_yaml, plain
 
 
 def text_of(name: str) -> str:
@@ -272,3 +276,39 @@ def test_all_mistakes_are_listed() -> None:
     lines = str(caught.value).splitlines()
     assert len(lines) >= 3
     assert all(line.startswith("my.yaml:") for line in lines)
+
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 8)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUGHS, "over 20,000 values (aliases count as often as they are used)"),
+        ("- 1\n" * 20_001, "over 20,000 values"),
+        ("a: &a {<<: *a}\n", "1:12: a spec: an alias of what it stands in"),
+        ("a: &a [1, *a]\n", "1:11: a spec: an alias of what it stands in"),
+        ("a: {<<: *b}\n", "not YAML: found undefined alias"),
+        ("? [a, b]\n: 1\n", ""),
+        ("? {a: b}\n: 1\n", ""),
+    ],
+)
+def test_yaml_that_multiplies(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=re.escape(f"my.yaml{':' if said else ''}")) as caught:
+        parse_spec(text, "my.yaml")
+    assert said in str(caught.value)
+    players = tmp_path / "players.yaml"
+    players.write_text(text)
+    if said:
+        with pytest.raises(
+            SettingError, match=re.escape(said.removeprefix("1:").split("a spec")[-1])
+        ):
+            read_yaml(players)
+
+
+def test_aliases_and_merges_are_read() -> None:
+    tree = load_yaml("a: &a {b: 1, c: [1, 2]}\nd: {<<: *a, b: 2}\ne: [*a, *a]\n", "x", "a file")
+    assert plain(tree)["d"] == {"b": 2, "c": [1, 2]}
+    assert plain(tree)["e"] == [{"b": 1, "c": [1, 2]}] * 2

@@ -292,6 +292,7 @@ def test_a_ruined_checkpoint_is_gone_behind(tmp_path: Path) -> None:
             if step == 30 and not ruined:
                 path = find_checkpoint(tmp_path).path / "model.safetensors"
                 save_file({name: 1e4 * w for name, w in load_file(path).items()}, path)
+                (path.parent / "checksums.json").unlink()
                 ruined.append(step)
 
     ruined: list[int] = []
@@ -413,8 +414,56 @@ def test_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"step-00000040.model\.safetensors is damaged"):
         find_checkpoint(tmp_path).build()
     (newest / "config.json").write_text(json.dumps({"version": 1}))
+    with pytest.raises(DataError, match=r"config\.json is damaged: its sha256 is not"):
+        find_checkpoint(tmp_path).config()
+    (newest / "checksums.json").unlink()
     with pytest.raises(DataError, match=r"config\.json: variant: Field required"):
         find_checkpoint(tmp_path).config()
+
+
+def flip_a_bit(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "optimiser.safetensors", "state.json", "config.json"]
+)
+def test_resuming_goes_back_to_the_newest_whole_checkpoint(tmp_path: Path, name: str) -> None:
+    whole = trained(tmp_path / "whole").net.state_dict()
+    folder = tmp_path / "damaged"
+    trained(folder)
+    newest = find_checkpoint(folder).path
+    flip_a_bit(newest / name, -3)
+    said: list[str] = []
+    trainer = Trainer(tiny_config(), SyntheticSource(), SyntheticSource(seed=9), folder)
+    result = trainer.run(resume=True, say=said.append)
+    assert len(said) == 1
+    assert f"{newest / name} is damaged" in said[0]
+    assert "Going back to step-00000030" in said[0]
+    for key, value in result.net.state_dict().items():
+        torch.testing.assert_close(value, whole[key], rtol=0, atol=0)
+    assert (newest.parent / f"{newest.name}.damaged").is_dir()
+    assert find_checkpoint(folder).path == newest
+
+
+def test_without_a_whole_checkpoint_nothing_is_touched(tmp_path: Path) -> None:
+    trained(tmp_path)
+    found = list_checkpoints(tmp_path / "checkpoints")
+    for checkpoint in found:
+        (checkpoint.path / "model.safetensors").unlink()
+    with pytest.raises(DataError, match=r"none of the .* checkpoints .* is whole"):
+        trained(tmp_path, resume=True)
+    assert list_checkpoints(tmp_path / "checkpoints") == found
+
+
+def test_a_checkpoint_without_checksums_is_taken(tmp_path: Path) -> None:
+    """As they were written before there were any."""
+    first = trained(tmp_path)
+    for checkpoint in list_checkpoints(tmp_path / "checkpoints"):
+        (checkpoint.path / "checksums.json").unlink()
+    assert trained(tmp_path, resume=True).validation == first.validation
 
 
 def test_weights_of_another_net_are_refused(tmp_path: Path) -> None:

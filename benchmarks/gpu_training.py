@@ -1,0 +1,240 @@
+"""Training steps timed for `benchmarks/gpu.py`, by one process or by several together.
+
+As a program it is one of the several, started by torchrun with its orders in JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from variant_ai.cli.common import run_script
+from variant_ai.core.train.files import write_whole
+from variant_ai.core.train.plan import TrainRequest, prepare
+from variant_ai.core.train.source import Samples
+from variant_ai.core.train.stores import NO_SPLIT, TrainSource
+from variant_ai.core.train.trainer import Trainer
+from variant_ai.core.train.workers import ALONE, Workers, open_workers
+from variant_ai.plugins import registry
+from variant_ai.specs.errors import DataError, VariantAIError
+
+Row = dict[str, Any]
+
+WARM_STEPS = 3
+TURNS = 2
+"""How often a trainer changes between the sampler and a batch that stays."""
+START_SECONDS = 60.0
+"""Processes may take at least so long to start: each loads torch and the sampler."""
+
+
+def parse_net(text: str) -> tuple[str, dict[str, int]]:
+    """`NAME` or `NAME:BLOCKSxCHANNELS`. Raises DataError for anything else after the colon."""
+    name, colon, size = text.partition(":")
+    match = re.fullmatch(r"(\d+)x(\d+)", size)
+    if not colon:
+        return name, {}
+    if match is None:
+        raise DataError(f"net {text!r}: accepted is NAME or NAME:BLOCKSxCHANNELS, {name}:5x64")
+    return name, {"blocks": int(match[1]), "channels": int(match[2])}
+
+
+@dataclass(frozen=True)
+class Course:
+    """Steps to time: what the processes that train together are told too."""
+
+    variant: str
+    net: str
+    """NAME or NAME:BLOCKSxCHANNELS."""
+    precision: str
+    device: str
+    batch: int | None
+    """Positions of a step of each process; None: the spec's, on a CPU fewer."""
+    seconds: float
+    threads: int | None = None
+
+    def open(self, workers: Workers = ALONE) -> tuple[Trainer, TrainSource]:
+        """A trainer, and the sampler of the variant's sample store. Raises DataError if the variant
+        comes without one."""
+        known = registry()
+        spec = known.variant(self.variant)
+        entry = known.entry_of(spec)
+        if entry is None or entry.sample is None or not entry.sample.is_file():
+            raise DataError(f"{spec.variant} comes without a sample store to train on")
+        name, size = parse_net(self.net)
+        batch = self.batch
+        if workers.world > 1:
+            batch = workers.world * (batch or spec.training.batch)
+        request = TrainRequest(
+            spec=spec,
+            stores=(entry.sample,),
+            split=NO_SPLIT,
+            net=name,
+            size=size,
+            batch=batch,
+            steps=1_000_000,
+            device=self.device,
+            precision=self.precision,
+            threads=self.threads,
+        )
+        prepared = prepare(
+            request, rules=known.rules(spec), builders=known.builders(), workers=workers
+        )
+        trainer = Trainer(
+            prepared.config, prepared.train, None, Path(), tensorboard=False, workers=workers,
+            builders=known.builders(),
+        )  # fmt: skip
+        return trainer, prepared.train
+
+
+@dataclass
+class Steps:
+    """Time and number of steps of one trainer. Steps go on without looking at the clock for a
+    while: to look is to wait for the GPU."""
+
+    trainer: Trainer
+    batches: Iterator[Samples]
+    count: int = 0
+    seconds: float = 0.0
+    group: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.group = 10 if self.trainer.device.type == "cuda" else 1
+
+    @property
+    def rate(self) -> float:
+        """Positions a second, of all processes together."""
+        return self.count * self.trainer.config.batch / self.seconds
+
+    def run(self, seconds: float) -> None:
+        """Steps for so long; processes that train together stop after the same one."""
+        begun, late = self._now(), False
+        while not late:
+            self.step(self.group)
+            self.count += self.group
+            (late,) = self.trainer.workers.any(self._now() - begun >= seconds)
+        self.seconds += self._now() - begun
+
+    def step(self, count: int) -> None:
+        rate, momentum = self.trainer.schedule.lr_at(0), self.trainer.schedule.momentum_at(0)
+        for _ in range(count):
+            self.trainer.step_at(self.batches, rate, momentum)
+
+    def _now(self) -> float:
+        if self.trainer.device.type == "cuda":
+            torch.cuda.synchronize(self.trainer.device)
+        return time.perf_counter()
+
+
+def train_rows(course: Course) -> list[Row]:
+    """Steps fed by the sampler, and in turns with them steps over one batch that stays in memory:
+    what the sampler costs."""
+    trainer, sampler = course.open()
+    on_gpu = trainer.device.type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats(trainer.device)
+    with _closing(sampler.batches()) as batches:
+        fed, alone = Steps(trainer, batches), Steps(trainer, itertools.repeat(sampler.batch(0)))
+        for steps in (fed, alone):
+            steps.step(WARM_STEPS)
+        for _ in range(TURNS):
+            for steps in (fed, alone):
+                steps.run(course.seconds / 2 / TURNS)
+    memory = torch.cuda.max_memory_allocated(trainer.device) / 2**20 if on_gpu else None
+    return [
+        {
+            "variant": course.variant,
+            "net": course.net,
+            "precision": course.precision,
+            "batch": trainer.config.batch,
+            "samples_per_second": round(fed.rate, 1),
+            "net_alone": round(alone.rate, 1),
+            "ratio": round(fed.rate / alone.rate, 3),
+            "gpu_memory_mb": None if memory is None else round(memory),
+        }
+    ]
+
+
+@contextlib.contextmanager
+def _closing(batches: Iterator[Samples]) -> Iterator[Iterator[Samples]]:
+    """Ends the sampler's threads after use."""
+    try:
+        yield batches
+    finally:
+        if isinstance(batches, Generator):
+            batches.close()
+
+
+def share_of_course(text: str) -> None:
+    """One of several processes that train together, started by torchrun; the first one writes the
+    rate to the file named in its orders."""
+    orders = json.loads(text)
+    target = Path(orders.pop("target"))
+    course = Course(**orders)
+    with open_workers() as workers:
+        trainer, sampler = course.open(workers)
+        with _closing(sampler.batches()) as batches:
+            fed = Steps(trainer, batches)
+            fed.step(WARM_STEPS)
+            fed.run(course.seconds)
+        if workers.first:
+            write_whole(target, json.dumps({"rate": fed.rate, "batch": trainer.config.batch}))
+
+
+def together_rows(course: Course, processes: int, left: float) -> list[Row]:
+    """The rate of so many processes, started by torchrun. Raises VariantAIError with the words of one
+    that failed, or if they take longer than `left` seconds (and `START_SECONDS`)."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "rate.json"
+        orders = json.dumps({**asdict(course), "target": str(target)})
+        torchrun = (
+            "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1",
+            "--nproc-per-node", str(processes),
+        )  # fmt: skip
+        with subprocess.Popen(
+            [sys.executable, *torchrun, __file__, orders],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as running:
+            try:
+                said, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
+            except BaseException as error:
+                running.terminate()  # torchrun ends its processes then, which a kill would leave
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(30)
+                running.kill()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise VariantAIError(f"no answer after {error.timeout:.0f} s") from None
+                raise
+        if not target.is_file():
+            errors = [line for line in said.splitlines() if re.search(r"Error\b", line)]
+            lines = errors or said.strip().splitlines() or ["they ended without a word"]
+            raise VariantAIError(lines[0].strip())
+        got = json.loads(target.read_text(encoding="utf-8"))
+    return [
+        {
+            "variant": course.variant,
+            "net": course.net,
+            "precision": course.precision,
+            "processes": processes,
+            "batch": got["batch"],
+            "samples_per_second": round(got["rate"], 1),
+        }
+    ]
+
+
+if __name__ == "__main__":
+    run_script(lambda: share_of_course(sys.argv[1]))

@@ -1,0 +1,97 @@
+"""Checksums of nets, by which a single flipped bit is found before it plays or trains on.
+
+The folder of a checkpoint has `checksums.json`, the sha256 of each of its other files. An ONNX file
+of ours carries its own: a last metadata entry `variant_ai.checksum`, the sha256 of all bytes of the
+file but those of that entry. Files without a checksum, from before there were any or from other
+programs, are accepted as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from variant_ai.specs.errors import DataError
+
+if TYPE_CHECKING:
+    import onnx
+
+METADATA_PREFIX = "variant_ai."
+"""Of the project's own metadata in an ONNX file."""
+CHECKSUMS = "checksums.json"
+CHECKSUM = "checksum"
+"""Name of the metadata entry, without the project's prefix."""
+_PIECE = 1 << 20
+
+
+def checksums_json(contents: Mapping[str, bytes]) -> bytes:
+    """`checksums.json` of files by name."""
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return json.dumps(digests, indent=2).encode()
+
+
+def read_checksums(folder: Path) -> dict[str, str]:
+    """sha256 (hex) of each file of a checkpoint; empty if it has none. Raises DataError."""
+    path = folder / CHECKSUMS
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise DataError(f"{path} is damaged: names of files with their sha256 are expected")
+    return found
+
+
+def check_file(path: Path) -> None:
+    """Compares a file of a checkpoint with its checksum, if it has one; a file that is missing is
+    left to its reader. Raises DataError."""
+    expected = read_checksums(path.parent).get(path.name)
+    if expected is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
+        raise DataError(
+            f"{path} is damaged: its sha256 is not the one in {CHECKSUMS} beside it; use an older "
+            f"checkpoint of the run (or, if you changed the file yourself, delete {CHECKSUMS})"
+        )
+
+
+def serialised(model: onnx.ModelProto) -> bytes:
+    """The bytes of a model's file, with their checksum."""
+    kept = [p for p in model.metadata_props if p.key != METADATA_PREFIX + CHECKSUM]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    return sealed(model.SerializeToString())
+
+
+def sealed(content: bytes) -> bytes:
+    """An ONNX file that has no checksum, with one."""
+    digest = hashlib.sha256(content).hexdigest()
+    key = _entry_field(1, (METADATA_PREFIX + CHECKSUM).encode())
+    return content + _entry_field(14, key + _entry_field(2, digest.encode()))
+
+
+def digest_without(file: BinaryIO, start: int, end: int) -> str:
+    """sha256 (hex) of all bytes of a file but those from `start` to before `end`."""
+    found = hashlib.sha256()
+    file.seek(0)
+    while start > 0 and (piece := file.read(min(_PIECE, start))):
+        found.update(piece)
+        start -= len(piece)
+    file.seek(end)
+    while piece := file.read(_PIECE):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _entry_field(number: int, content: bytes) -> bytes:
+    """A field of protobuf that holds bytes: its number, their length (below 16,384), the bytes."""
+    size = len(content)
+    length = bytes([size]) if size < 0x80 else bytes([size & 0x7F | 0x80, size >> 7])
+    return bytes([number << 3 | 2]) + length + content

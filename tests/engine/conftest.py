@@ -1,0 +1,13 @@
+"""What tests of the engine share."""
+
+from __future__ import annotations
+
+import pytest
+
+from variant_ai.core.engine import session
+
+
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact lines are compared, also on a machine that is slow to load."""
+    monkeypatch.setattr(session, "PROGRESS_EVERY", 300.0)
