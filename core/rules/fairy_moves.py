@@ -74,27 +74,30 @@ class FairyMoves:
         assert origin is not None
         if origin == target and not match["suffix"]:
             return make_move(origin, target, PASS)
+        extra = 0
         if match["wall"]:
             wall = square_index(match["wall"], files, ranks)
             assert wall is not None
-            return make_move(origin, target, NORMAL, 0, 1 + wall)
+            extra = 1 + wall
         if match["suffix"] == "-":
             return make_move(origin, target, NORMAL, 0, TURNED)
         board = position["board"][0]
         mover = self.types.all[piece_type(int(board[origin]))]
         if match["suffix"]:
-            return make_move(origin, target, PROMOTION, self._promoted(mover.base, match["suffix"]))
+            return make_move(
+                origin, target, PROMOTION, self._promoted(mover.base, match["suffix"]), extra
+            )
         if mover.piece.royal:
             for right in self.types.castling_rights:
                 held = int(position["castling"][0]) >> right.bit & 1
                 if held and (right.king_from, right.king_to) == (origin, target):
-                    return make_move(origin, target, CASTLING, right.bit)
+                    return make_move(origin, target, CASTLING, right.bit, extra)
         if mover.piece.passant and board[target] == 0:
             if target == int(position["ep"][0]) and origin % files != target % files:
-                return make_move(origin, target, EN_PASSANT)
+                return make_move(origin, target, EN_PASSANT, 0, extra)
             if abs(target - origin) == 2 * files and (int(board[origin]), origin) in self._doubles:
-                return make_move(origin, target, DOUBLE_STEP)
-        return make_move(origin, target, NORMAL)
+                return make_move(origin, target, DOUBLE_STEP, 0, extra)
+        return make_move(origin, target, NORMAL, 0, extra)
 
     def _double_steps(self) -> frozenset[tuple[int, int]]:
         """Piece codes and the squares from which their double step may be taken en passant."""
