@@ -28,7 +28,6 @@ from variant_ai.cli.searching import (
     NetChoice,
     fail_if_over,
     is_file,
-    kept_on_interrupt,
     limits_option,
     load_evaluator,
     net_options,
@@ -36,6 +35,7 @@ from variant_ai.cli.searching import (
     search_params,
     wdl_text,
 )
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -55,9 +55,9 @@ PV_PLIES = 8
     epilog=examples(
         "variant-ai analyse startpos -V NAME --model net.onnx",
         "variant-ai analyse 'FEN' -V NAME --movetime 10 --multipv 3 --svg board.svg",
-        "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --simulations 5000 --json",
+        "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --nodes 5000 --json",
         "# every move of the games judged: evaluations, better lines, ?! ? ??, accuracy",
-        "variant-ai analyse games.pgn -V NAME --simulations 800 -o annotated.pgn",
+        "variant-ai analyse games.pgn -V NAME --nodes 800 -o annotated.pgn",
     )
 )
 @click.argument("what", metavar="FEN|FILE", nargs=-1, required=True)
@@ -118,8 +118,8 @@ def command(
     centipawns, win/draw/loss in per cent and the line expected. All values are the mover's.
 
     Games give each move's evaluation, better lines for inaccuracies (?!), mistakes (?) and blunders
-    (??), and the accuracy of both players. FILE is anything that `variant-ai import` reads, - is
-    standard input. Annotated games keep its headers and comments, not its variations and glyphs.
+    (??), and the accuracy of both players. FILE is a game store or anything that `variant-ai
+    import` reads, - is standard input. Annotated games keep its headers and comments, not its variations and glyphs.
     Ctrl-C keeps what is done.
     """
     from variant_ai.plugins import registry
@@ -138,7 +138,7 @@ def command(
 
     search = Search(spec, evaluator, params, rules=rules)
     try:
-        with kept_on_interrupt() as interrupt:
+        with stop_on_signal() as interrupt:
             interrupt.stops.append(search.stop)
             if game is None:
                 games = Games(search, rules, chosen, limits, evaluator.name, interrupt, number)
@@ -317,6 +317,7 @@ def _draw(
     png: Path | None,
 ) -> None:
     from variant_ai.core.draw import Arrow, board_svg, png_bytes
+    from variant_ai.core.train.files import write_whole
 
     most = max((line.visits for line in report.lines), default=0)
     arrows = [
@@ -332,8 +333,8 @@ def _draw(
         size=640,
     )
     if svg is not None:
-        svg.write_text(picture, encoding="utf-8")
+        write_whole(svg, picture)
         note(f"drawn: {svg}")
     if png is not None:
-        png.write_bytes(png_bytes(picture))
+        write_whole(png, png_bytes(picture))
         note(f"drawn: {png}")

@@ -17,15 +17,14 @@ from variant_ai.cli.common import (
     progress,
 )
 from variant_ai.cli.notations import make_resolver, readers
-from variant_ai.cli.searching import (
-    Interrupt,
-)
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from variant_ai.core.analysis.annotate import GameAnalysis
     from variant_ai.core.data.record import GameRecord
+    from variant_ai.core.data.store import Store
+    from variant_ai.core.interrupts import Interrupt
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.notation import Notation
     from variant_ai.core.search.limits import Limits
@@ -70,10 +69,20 @@ class Games:
         self.bar: Progress | None = None
         self.task: TaskID | None = None
 
+    def _add_all(self, store: Store) -> int:
+        """Analyse the games of a store; returns how many were skipped: none."""
+        for index in range(len(store)):
+            if self.interrupt() or self._has_all():
+                break
+            self.add(store.game(index))
+        return 0
+
     def run(self, spec: VariantSpec, path: str, output: Path | None, as_json: bool) -> int:
         import contextlib
 
+        from variant_ai.core.data.blocks import is_store
         from variant_ai.core.data.importer import Importer
+        from variant_ai.core.data.store import Store
         from variant_ai.core.data.text_output import text_file
 
         importer = Importer(
@@ -89,13 +98,16 @@ class Games:
         opened = contextlib.nullcontext() if written is None else text_file(written)
         with opened as self.file, progress(quiet=as_json) as self.bar:
             self.task = self.bar.add_task("positions", total=None)
-            report = importer.run([path], self)
+            if is_store(Path(path)):
+                skipped = self._add_all(Store(Path(path), spec))
+            else:
+                skipped = importer.run([path], self).skipped.total()
             if not self.done:  # raised within: no file is left
                 if self.interrupt():
                     raise click.exceptions.Exit(EXIT_INTERRUPTED)
                 which = f"game {self.number} is not among those read"
                 which = which if self.number and self.seen else "no game was read"
-                fail(f"{path}: {which} ({self.seen} games, {report.skipped.total()} skipped)")
+                fail(f"{path}: {which} ({self.seen} games, {skipped} skipped)")
         if output is not None and written is not None and written != output:
             if self.interrupt():
                 note(f"{output} is as it was")

@@ -21,11 +21,11 @@ from variant_ai.cli.common import (
 from variant_ai.cli.searching import (
     NetChoice,
     fail_if_over,
-    kept_on_interrupt,
     load_evaluator,
     net_options,
     search_params,
 )
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.analysis.speed import Speed
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "variant-ai bench -V NAME --model net.onnx --batch 16",
         "# the search alone: the evaluator costs nothing",
-        "variant-ai bench -V NAME --evaluator uniform --simulations 1000000",
+        "variant-ai bench -V NAME --evaluator uniform --nodes 1000000",
         "variant-ai bench -V NAME --fen FEN --json",
     )
 )
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 @click.option("--fen", metavar="FEN", help="Position.  [default: the start position]")
 @click.option(
     "-n",
+    "--nodes",
     "--simulations",
+    "simulations",
     type=click.IntRange(min=1),
     metavar="N",
     help="Simulations in all.  [default: as many as take --seconds]",
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     type=FiniteRange(min=0, min_open=True),
     default=15.0,
     show_default=True,
-    help="Time for the search, without --simulations.",
+    help="Time for the search, without --nodes.",
 )
 @click.option(
     "--rounds",
@@ -99,7 +101,7 @@ def command(
     game = Game(rules, fen)
     fail_if_over(game)
     evaluator = load_evaluator(spec, net, params.batch_size)
-    with kept_on_interrupt() as interrupt, progress(quiet=as_json) as bar:
+    with stop_on_signal() as interrupt, progress(quiet=as_json) as bar:
         task = bar.add_task("rounds", total=rounds)
         speed = measure(
             game,

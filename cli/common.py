@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from variant_ai.core import interrupts
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -28,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
 
 
 # --- help and options --------------------------------------------------------------------------
@@ -59,6 +61,24 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
+
+
+class NetPath(click.Path):
+    """A net that exists, or `packaged`, which the registry finds (`Registry.net`)."""
+
+    def __init__(self) -> None:
+        from pathlib import Path
+
+        super().__init__(path_type=Path, exists=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        from variant_ai.core.engine.models import PACKAGED
+
+        if str(value) == PACKAGED:
+            return Path(value)
+        return super().convert(value, param, ctx)
 
 
 def variant_option(
@@ -283,6 +303,8 @@ def _is_out_of_memory(error: Exception) -> bool:
 def run_script(main: Callable[[], int | None]) -> NoReturn:
     """End a program that stands beside the commands (`benchmarks/`) as they end: mistakes of the user
     in one sentence, Ctrl-C without a traceback."""
+    interrupts.answer_signals()
+    interrupts.command_begins()
     with plain_ends(), reported_errors():
         status = main() or 0
     sys.exit(status)
@@ -295,8 +317,7 @@ def plain_ends() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        sys.exit(EXIT_INTERRUPTED)
+        _interrupted()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -304,6 +325,18 @@ def plain_ends() -> Iterator[None]:
         # Python flushes once more at exit, and nobody reads it any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_ERROR)
+    except Exception:
+        # An interrupt in the middle of compiled code comes out of it as any error.
+        if not interrupts.was_interrupted() or os.environ.get("VARIANT_AI_DEBUG"):
+            raise
+        _interrupted()
+    finally:
+        interrupts.command_is_over()
+
+
+def _interrupted() -> NoReturn:
+    click.echo("Interrupted.", err=True)
+    sys.exit(EXIT_INTERRUPTED)
 
 
 def _os_message(error: OSError) -> str:

@@ -6,6 +6,11 @@ knows the names of specs; a test looks at `sys.modules`.
 
 from __future__ import annotations
 
+if __name__ == "__main__":  # before all that takes time to import
+    from variant_ai.cli.program import begin
+
+    begin()
+
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +20,8 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common import EXIT_INTERRUPTED, examples, fail, reported_errors
+from variant_ai.cli.common import EXIT_INTERRUPTED, examples, fail, plain_ends, reported_errors
+from variant_ai.core.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
     from variant_ai.core.engine.lines import InputLine, ProtocolLog
@@ -98,9 +104,13 @@ def command(
         claim_stdout,
         quieten_collector,
     )
+    from variant_ai.core.engine.models import PACKAGED
     from variant_ai.core.engine.session import Session
     from variant_ai.core.engine.uci import Identity
+    from variant_ai.specs.index import home_path
 
+    if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
+        fail(f"--model {model}: there is no such file or folder")
     workshop, variant = _workshop(variant, model)
     log = None
     if log_protocol is not None:
@@ -210,15 +220,11 @@ def _replayed(path: Path, log: ProtocolLog | None) -> tuple[Iterable[InputLine],
 
 
 def main() -> None:
-    """Entry point of the `variant-ai-engine` script."""
-    try:
-        with reported_errors():
-            command.main(prog_name="variant-ai-engine", standalone_mode=False)
-    except click.exceptions.Abort:
-        sys.exit(EXIT_INTERRUPTED)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+    """Run the engine as a program of its own."""
+    answer_signals()
+    command_begins()
+    with plain_ends(), reported_errors():
+        command.main(prog_name="variant-ai-engine", standalone_mode=False)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ def child_json(words: Sequence[str], lock: IO[bytes]) -> Any:
 
 def _started(words: Sequence[str], lock: IO[bytes], stdout: int) -> subprocess.Popen[str]:
     """The command under way; who looks into the file of the lock finds its process there."""
+    from variant_ai.core.children import PARENT_VARIABLE
+
     options: dict[str, Any] = {}
     if os.name == "posix":
         # A group of its own, so that the Ctrl-C of a terminal reaches it once, through us.
@@ -64,6 +66,8 @@ def _started(words: Sequence[str], lock: IO[bytes], stdout: int) -> subprocess.P
         text=True,
         encoding="utf-8",
         errors="replace",
+        # It ends with us, however we end, and saves before.
+        env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
         **options,
     )
     lock.seek(0)

@@ -22,11 +22,11 @@ from variant_ai.cli.common import (
 from variant_ai.cli.searching import (
     NetChoice,
     fail_if_over,
-    kept_on_interrupt,
     load_evaluator,
     net_options,
     settings_given,
 )
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.analysis.move_curve import MoveCurve
@@ -130,7 +130,7 @@ def command(
     steps = looks(simulations, points)
     curves: list[MoveCurve] = []
     names = [name for name in SETTINGS if not only or name in only]
-    with kept_on_interrupt() as interrupt, progress(quiet=as_json) as bar:
+    with stop_on_signal() as interrupt, progress(quiet=as_json) as bar:
         for name in names:
             task = bar.add_task(name, total=simulations)
 

@@ -380,7 +380,7 @@ def _time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRu
         except CommandError as error:
             return ArmRuns(arm, (), (), (error.message,))
         folder.mkdir(exist_ok=True)
-        (folder / "environment.json").write_text(json.dumps(describe_environment()))
+        write_whole(folder / "environment.json", json.dumps(describe_environment()))
         write_whole(results, json.dumps(said))
     return ArmRuns(arm, (folder,), (shlex.join(("variant-ai", *words)),))
 
@@ -418,6 +418,7 @@ def _report(
 ) -> Table:
     """Writes the report and its picture; the table."""
     from variant_ai.core.train.comparison import compare, draw_comparison
+    from variant_ai.core.train.files import write_whole
 
     table = compare(arms, experiment.metrics, experiment.measure)
     picture = draw_comparison(arms)
@@ -428,10 +429,10 @@ def _report(
         )
     for page, drawn in copies:
         if picture is not None:
-            drawn.write_bytes(picture)
+            write_whole(drawn, picture)
         name = None if picture is None else drawn.name
         lines = _page(experiment, file, scale, arms, table, name)
-        page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_whole(page, "\n".join(lines))
     return table
 
 

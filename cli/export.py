@@ -40,7 +40,7 @@ BATCH = 64
         "variant-ai export mine.onnx --precision int8 --store games.store -o mine-int8.onnx",
     )
 )
-@click.argument("model", metavar="CHECKPOINT|FILE", type=click.Path(path_type=Path))
+@click.argument("model", metavar="CHECKPOINT|FILE|packaged", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -58,7 +58,8 @@ BATCH = 64
 @click.option(
     "--store",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Games to calibrate int8 on and to measure the loss on; by default those of the run.",
+    help="Games to calibrate int8 on and to measure the loss on; by default those of the run, or "
+    "those that come with the variant.",
 )
 @click.option(
     "--positions",
@@ -103,11 +104,15 @@ def command(
     fp32 net's first two moves differ by over 0.05), value difference. An int8 file knows answers
     by which an evaluator finds out that a processor computes int8 wrongly and runs fp32 instead.
     """
+    from variant_ai.plugins import registry
+
     calm_threads()
     given = load_variant(variant) if variant is not None else None
     said: dict[str, Any] = {}
     stores: tuple[Path, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
+        if given is not None:
+            model = registry().net(given, model)
         if model.suffix == ".onnx":
             if precision == "fp32":
                 fail(f"{model} is an ONNX file already; --precision fp16 or int8 makes another")
@@ -120,6 +125,8 @@ def command(
         if precision != "fp32":
             # those of a training may be gone by now
             chosen = [path for path in stores if path.is_file()] if store is None else [store]
+            if not chosen:
+                chosen = _sample(spec)
             reduced = _reduce(
                 source, output, precision, spec, chosen, positions, calibrate, spare, seed
             )
@@ -139,6 +146,17 @@ def command(
         )
     if precision != "fp32":
         _print(output, precision, reduced)
+
+
+def _sample(spec: VariantSpec) -> list[Path]:
+    """The games that come with the variant, if there are any."""
+    from variant_ai.plugins import registry
+
+    entry = registry().entry_of(spec)
+    if entry is None or entry.sample is None or not entry.sample.is_file():
+        return []
+    note(f"No --store: positions are taken from the games that come with {spec.variant}.")
+    return [entry.sample]
 
 
 def _from_checkpoint(

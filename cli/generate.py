@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
+        "variant-ai generate -V NAME --nodes 100 --games 100 -o g.store",
         "variant-ai generate --engine fairy-stockfish -V NAME --nodes 500 --games 100 -o g.store",
         "# openings from a file, two engines at a time, behind the games that are there",
         "variant-ai generate --engine ./my-engine -V NAME --openings lines.epd --workers 2 \\",
@@ -58,7 +59,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--engine",
-    required=True,
+    default="net:packaged",
+    show_default=True,
     metavar="CMD",
     help="UCI engine: a program with its arguments, looked for in PATH and /usr/games; or a net as "
     "`match` names it, net:FILE[;search.NAME=VALUE...], or without one net:-;evaluator=uniform.",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
-import signal
 from collections.abc import Iterator
 from functools import partial
-from types import FrameType
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -27,6 +27,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.filters import filter_options, game_filter
 from variant_ai.cli.notations import load_notation, make_resolver, readers
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.data.importer import ImportReport
@@ -95,12 +96,15 @@ def command(
     FILES are PGN, lists of moves or JSON lines, plain or packed (.gz, .bz2, .xz, .zst, .zip, .tar),
     folders of such files, or - for standard input. Text may be UTF-8, UTF-16, Big5 or GB18030.
     Every move is checked; games that cannot be read are skipped, counted, and listed in a file.
+    After a Ctrl-C or a kill the same command goes on, with --append too: games that are in stay
+    single.
     """
     from variant_ai.core.data.importer import Importer
     from variant_ai.core.data.sources import total_bytes
     from variant_ai.core.data.store_writer import StoreWriter
     from variant_ai.core.processors import processors
     from variant_ai.specs.errors import UnknownNameError
+    from variant_ai.specs.hashing import rules_hash
 
     if append and replace:
         raise click.UsageError("--append and --replace exclude each other")
@@ -120,7 +124,8 @@ def command(
     chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
-    with _stop_on_interrupt() as interrupted:
+    deciding = (files, conditions.as_dict(), reader, notation, drop_duplicates, rules_hash(spec))
+    with stop_on_signal() as interrupted:
         writer = StoreWriter(
             output,
             spec,
@@ -128,8 +133,12 @@ def command(
             sources=files,
             conditions=conditions,
             drop_duplicates=drop_duplicates,
+            command=hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest(),
         )
         skips = SkipList(listing, skipped is None, append)
+        if writer.resumed is not None:
+            note(f"going on after {writer.resumed['games']:,} games of {output}")
+            skips.go_on(writer.resumed["listed"])
         with writer, skips, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
             importer = Importer(
@@ -142,7 +151,8 @@ def command(
                 on_progress=lambda report: bar.update(task, note=_progress_note(report)),
                 stop=interrupted,
             )
-            report = importer.run(files, writer)
+            writer.mark = lambda: {**importer.mark(), "listed": skips.size()}
+            report = importer.run(files, writer, writer.resumed)
             if report.games:
                 writer.close(
                     dropped=report.skipped + report.dropped, interrupted=report.interrupted
@@ -164,8 +174,8 @@ def command(
     elif report.games:
         _print(report, output, listing)
     if report.interrupted:
-        kept = f"{report.games:,} games are in {output}" if report.games else "nothing was imported"
-        note(f"Interrupted; {kept}.")
+        kept = f"{report.games:,} games are in {output}; the same command goes on"
+        note(f"Interrupted; {kept if report.games else 'nothing was imported'}.")
         return EXIT_INTERRUPTED
     if not report.games:
         fail(_nothing(report, listing))
@@ -221,10 +231,55 @@ class SkipList:
         self.file: IO[str] | None = None
 
     def add(self, skip: Skip) -> None:
-        if self.file is None:
-            self.file = open(self.path, self.mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
-        json.dump(skip.as_json(), self.file, ensure_ascii=False)
-        self.file.write("\n")
+        """Raises DataError on a full disk and the like; a list that is empty then is removed."""
+        with self._named_errors():
+            if self.file is None:
+                self.file = open(self.path, self.mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+            json.dump(skip.as_json(), self.file, ensure_ascii=False)
+            self.file.write("\n")
+
+    def size(self) -> int:
+        """Bytes of the list, all on their way to the disk."""
+        with self._named_errors():
+            if self.file is not None:
+                self.file.flush()
+                return os.fstat(self.file.fileno()).st_size
+            return os.path.getsize(self.path) if self.mode == "a" and self._exists() else 0
+
+    def go_on(self, size: int) -> None:
+        """Keep the first so many bytes of the list, of which an earlier process knew."""
+        self.ours = False
+        if size and self._exists():
+            self.mode = "a"
+            with self._named_errors():
+                os.truncate(self.path, min(size, os.path.getsize(self.path)))
+
+    def _exists(self) -> bool:
+        return os.path.isfile(self.path)
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        from variant_ai.specs.errors import DataError, os_reason
+
+        try:
+            yield
+        except OSError as error:
+            self._give_up()
+            raise DataError(
+                f"cannot write the list of skipped games {self.path}: "
+                f"{os_reason(error, Path(self.path))}"
+            ) from error
+
+    def _give_up(self) -> None:
+        """Nothing more is written; a list without a line is no list."""
+        file, self.file = self.file, None
+        if file is None:
+            return
+        with contextlib.suppress(OSError):
+            file.close()
+        with contextlib.suppress(OSError):
+            if self._exists() and not os.path.getsize(self.path):
+                os.unlink(self.path)
 
     def drop_old(self) -> None:
         """The store that an old list was of is another now, and nothing of it was skipped."""
@@ -237,22 +292,5 @@ class SkipList:
 
     def __exit__(self, *error: object) -> None:
         if self.file is not None:
-            self.file.close()
-
-
-@contextlib.contextmanager
-def _stop_on_interrupt() -> Iterator[Any]:
-    """Ctrl-C asks to stop; what is yielded tells whether it did. A second one does not ask."""
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)
+            with self._named_errors():
+                self.file.close()

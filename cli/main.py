@@ -6,6 +6,11 @@ no numpy, pydantic, numba or torch. A test looks at `sys.modules`.
 
 from __future__ import annotations
 
+if __name__ == "__main__":  # before all that takes time to import
+    from variant_ai.cli.program import begin
+
+    begin()
+
 import importlib
 import os
 import sys
@@ -17,6 +22,7 @@ import click
 
 from variant_ai import __version__
 from variant_ai.cli.common import plain_ends, reported_errors
+from variant_ai.core.interrupts import answer_signals, command_begins
 from variant_ai.specs.errors import VariantAIError, unknown
 
 if TYPE_CHECKING:
@@ -101,7 +107,9 @@ class VariantGroup(click.Group):
             known = self.list_commands(ctx)
             if name not in known:
                 raise click.UsageError(unknown("command", name, known), ctx)
-        return super().resolve_command(ctx, args)
+        resolved = super().resolve_command(ctx, args)
+        command_begins()
+        return resolved
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         table = {**_plugin_commands(), **COMMANDS}
@@ -179,7 +187,13 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of the `variant-ai` script."""
+    """Run the command line."""
+    answer_signals()
+    parent = os.environ.pop("VARIANT_AI_PARENT", "")
+    if parent.isdigit():  # another command of ours started this one
+        from variant_ai.core.children import SAVING, end_with_parent
+
+        end_with_parent(int(parent), grace=SAVING)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a Chinese character shows `?` instead of ending the program.
         reconfigure = getattr(stream, "reconfigure", None)

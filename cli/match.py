@@ -17,6 +17,7 @@ from variant_ai.cli.common import (
     print_json,
     variant_option,
 )
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.journal import GameEntry
@@ -171,6 +172,7 @@ def _settings(
     players: tuple[str, ...], variant: str | None, config: Path | None, given: dict[str, Any]
 ) -> MatchSettings:
     """Settings of the file, with those of the command line before them."""
+    from variant_ai.cli.players import require_player
     from variant_ai.core.arena.match_settings import settings_of
     from variant_ai.core.arena.player_spec import parse_player, read_yaml
     from variant_ai.specs.errors import SettingError
@@ -207,19 +209,19 @@ def _settings(
         said = {name: value for name, value in said.items() if name not in limits}
         said |= {name: value for name, value in limits.items() if value is not None}
     said |= {name: value for name, value in given.items() if value is not None}
-    return settings_of(said, str(config) if config else "match")
+    folder = config.parent if config else None
+    return settings_of(
+        said,
+        str(config) if config else "match",
+        lambda player: require_player(player, folder),
+    )
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
     """Play; Ctrl-C stops with all finished games kept."""
-    import signal
-    import threading
-
     # The first Ctrl-C ends the match in good order, whatever thread is waiting for whom.
-    before: Any = None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGINT, lambda *_: tournament.stop())
-    try:
+    with stop_on_signal() as interrupt:
+        interrupt.stops.append(tournament.stop)
         if not sys.stderr.isatty():
             return tournament.run(_tell)
         from rich.live import Live
@@ -234,9 +236,6 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
                 live.update(f"{said}{state.sprt.text if state.sprt else ''}")
 
             return tournament.run(show)
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
 
 
 def _tell(state: MatchState, entry: GameEntry) -> None:

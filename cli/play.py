@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai.cli.common import examples, load_variant, note, require_folder, variant_option
-from variant_ai.cli.notations import load_notation, notation_option
+from variant_ai.cli.notations import load_notation, notation_option, notations
 from variant_ai.cli.searching import (
     NetChoice,
     limits_option,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from variant_ai.specs.schema import VariantSpec
 
 PV_PLIES = 6
+EXAMPLES = 6
+"""Moves shown to who typed none."""
 HELP = """\
   e2e4, Nf3, P@e4   play a move, in UCI or the notation chosen
   moves             the legal moves
@@ -159,6 +162,9 @@ class _Match:
         self.resigned: int | None = None
         """Colour that gave up."""
         self._start_fen = rules.fen(game.positions[0])
+        # UCI first: what a text means in it does not depend on the notation chosen
+        every = notations(spec)
+        self._notations = sorted(every.values(), key=lambda one: one.name != "uci")
         self._commands: dict[str, Callable[[str], None]] = {
             "moves": self._moves,
             "hint": self._hint,
@@ -232,14 +238,20 @@ class _Match:
             click.echo("`help` tells what there is, `moves` lists the legal moves.")
 
     def _read(self, text: str) -> int:
-        """A move in the notation chosen, or in UCI. Raises the notation's MoveError."""
-        from variant_ai.core.rules.notation import UciNotation
+        """A move in UCI, in the notation chosen, or in any other of the variant.
 
+        Raises MoveError with examples of the position's moves.
+        """
         position = self.game.position
-        try:
-            return UciNotation().read(self.rules, position, text)
-        except MoveError:
-            return self.notation.read(self.rules, position, text)
+        readings = [self.notation, *self._notations]
+        for notation in readings:
+            with contextlib.suppress(MoveError):
+                return notation.read(self.rules, position, text)
+        legal = self.game.legal_moves().tolist()
+        moves = sorted(legal, key=self._write)[:1]
+        texts = [n.write(self.rules, position, move) for n in readings for move in moves]
+        shown = ", ".join(list(dict.fromkeys(texts))[:EXAMPLES])
+        raise MoveError(f"{text!r} is no legal move here; moves are written like {shown}")
 
     def _number(self) -> str:
         ply = int(self.game.position["ply"][0])

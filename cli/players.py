@@ -53,6 +53,18 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
     )
 
 
+def require_player(spec: PlayerSpec, folder: Path | None) -> None:
+    """Raises EngineError or DataError if a player's program or net does not exist."""
+    from variant_ai.core.arena.process import engine_command
+    from variant_ai.core.engine.models import PACKAGED
+    from variant_ai.specs.errors import DataError
+
+    if spec.command:
+        engine_command(spec.command)
+    if spec.net and spec.net not in (NO_NET, PACKAGED) and not beside(spec.net, folder).exists():
+        raise DataError(f"player {spec.label!r}: there is no net {spec.net}")
+
+
 def net_digest(path: Path) -> str:
     """Digest of a net's file, or of those that may be it in a run directory, 16 hex digits; empty
     if there is none."""
@@ -133,10 +145,12 @@ def file_openings(
     from variant_ai.cli.notations import make_resolver, readers
     from variant_ai.core.arena.openings import POSITION_SUFFIXES, read_lines, read_positions
     from variant_ai.core.arena.polyglot import BOOK_SUFFIX, book_lines
+    from variant_ai.core.data.sources import unpacked_suffix
 
-    if path.suffix.lower() in POSITION_SUFFIXES:
+    suffix = unpacked_suffix(path)
+    if suffix in POSITION_SUFFIXES:
         return read_positions(path, rules)
-    if path.suffix.lower() == BOOK_SUFFIX:
+    if suffix == BOOK_SUFFIX:
         return book_lines(path, rules, plies, count=count, seed=seed)
     spec = rules.spec
     every = list(readers(spec).values())

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from variant_ai.cli.common import FiniteRange, fail, load_variant, note
+from variant_ai.cli.common import FiniteRange, NetPath, fail, load_variant, note
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -39,6 +36,7 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
 
     Raises UnknownNameError, DataError.
     """
+    from variant_ai.core.engine.models import PACKAGED
     from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
     from variant_ai.core.train.checkpoint import find_checkpoint, read_config
     from variant_ai.core.train.session import CONFIG, run_spec
@@ -46,6 +44,8 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
 
     if variant is not None:
         return load_variant(variant)
+    if str(model) == PACKAGED and not model.exists():
+        raise click.UsageError("packaged: name the variant with -V")
     if model.suffix != ONNX_SUFFIX:
         return run_spec(find_checkpoint(model).config())
     info = read_model_file(model).info
@@ -94,9 +94,10 @@ def net_options(command: F) -> F:
         click.option(
             "-m",
             "--model",
-            type=click.Path(path_type=Path, exists=True),
+            type=NetPath(),
             metavar="FILE",
-            help="ONNX file of the net, or a run. Without it the net that comes with the variant.",
+            help="ONNX file of the net, or a run. Without it, or as `packaged`, the net that comes "
+            "with the variant.",
         ),
         click.option(
             "--evaluator",
@@ -191,8 +192,8 @@ def load_evaluator(
 
 
 def limits_option(simulations: int) -> Callable[[F], F]:
-    """`--simulations N` and `--movetime S`, given to the command as `limits: Limits`;
-    `simulations` where neither is said."""
+    """`--nodes N` and `--movetime S`, given to the command as `limits: Limits`; `simulations` nodes
+    if neither is said. `--simulations` is the older name."""
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
@@ -203,10 +204,12 @@ def limits_option(simulations: int) -> Callable[[F], F]:
         options = (
             click.option(
                 "-n",
+                "--nodes",
                 "--simulations",
+                "simulations",
                 type=click.IntRange(min=1),
                 metavar="N",
-                help=f"Simulations for each position.  [default: {simulations}, without --movetime]",
+                help=f"Nodes for each position.  [default: {simulations}, without --movetime]",
             ),
             click.option(
                 "-t",
@@ -229,36 +232,6 @@ def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
     if visits is None and seconds is None:
         visits = default
     return Limits(simulations=visits, movetime=seconds)
-
-
-class Interrupt:
-    """Whether Ctrl-C was pressed, and what it stops at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.stops: list[Callable[[], None]] = []
-
-    def __call__(self) -> bool:
-        return self.asked
-
-
-@contextlib.contextmanager
-def kept_on_interrupt() -> Iterator[Interrupt]:
-    """Ctrl-C ends what is under way and keeps what is done; a second one does not ask."""
-    interrupt = Interrupt()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if interrupt.asked:
-            raise KeyboardInterrupt
-        interrupt.asked = True
-        for stop in interrupt.stops:
-            stop()
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def score_text(line: Line) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from variant_ai.cli.common import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.searching import kept_on_interrupt
+from variant_ai.core.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.match_settings import MatchSettings
@@ -84,21 +85,21 @@ CANDIDATE, PRESENT = "candidate", "present"
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Short matches before the finals.",
+    help="Short matches before the finals, at least 8.",
 )
 @click.option(
     "--games",
     type=click.IntRange(min=2),
     default=20,
     show_default=True,
-    help="Games of each trial, half of them with each colour.",
+    help="Games of each trial, half of them with each colour; an even number.",
 )
 @click.option(
     "--final-games",
     type=click.IntRange(min=2),
     default=60,
     show_default=True,
-    help="Games of each of three finalists.",
+    help="Games of each of three finalists; an even number.",
 )
 @click.option(
     "--sprt-games",
@@ -149,7 +150,7 @@ def command(
     finalists, and the best of these plays a sequential test against the settings in force. Prints
     the words to paste into the variant's spec. FOLDER keeps every game.
     """
-    import time
+    import threading
 
     from variant_ai.core.arena.tuning import (
         DEFAULT_RANGES,
@@ -184,35 +185,41 @@ def command(
         "settings": search_set,
         "search": said,
     }
-    plan = Plan(
-        variant=spec.variant,
-        ranges=tuned,
-        present=present_settings(params, tuned),
-        description={**base, **limit, "games": numbers["games"], "seed": numbers["seed"]},
-        **numbers,
-    )
     maker = _Matches(
         rules,
         base,
         limit,
-        _openings(openings, rules, plan.seed),
+        _openings(openings, rules, numbers["seed"]),
         concurrency or processors(),
-        plan.seed,
+        numbers["seed"],
     )
-    started = time.monotonic()
-    with kept_on_interrupt() as interrupt:
+    plan = Plan(
+        variant=spec.variant,
+        ranges=tuned,
+        present=present_settings(params, tuned),
+        description={
+            **base,
+            **limit,
+            # refuses what cannot be played before the folder says that it was begun
+            **maker.digests(),
+            "games": numbers["games"],
+            "seed": numbers["seed"],
+        },
+        **numbers,
+    )
+    with stop_on_signal() as interrupt:
         interrupt.stops.append(maker.stop)
         tuner = Tuner(plan, output, maker.play, note)
-
-        def over() -> bool:
-            spent = time.monotonic() - started
-            return maker.stopped or (minutes is not None and spent > 60 * minutes)
-
-        outcome = tuner.run(over)
+        timer = threading.Timer(60 * (minutes or 0), maker.stop)
+        timer.daemon = True
+        if minutes is not None:
+            timer.start()
+        outcome = tuner.run(lambda: maker.stopped)
+        timer.cancel()
     _show(plan, outcome, output, as_json)
-    if maker.stopped or (minutes is not None and outcome.test is None):
+    if maker.stopped:
         note(f"{len(outcome.trials)} of {plan.trials} trials; the same command goes on")
-    return EXIT_INTERRUPTED if maker.stopped else 0
+    return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
 class _Matches:
@@ -240,6 +247,20 @@ class _Matches:
         self.stopped = True
         if self._tournament is not None:
             self._tournament.stop()
+
+    def digests(self) -> dict[str, str]:
+        """Digests of the net and of the openings. Raises what a match of these players would."""
+        from variant_ai.cli.players import make_player
+        from variant_ai.core.arena.tuning import Match
+
+        settings = self._settings(Match(Path(), {}, 2, 0))
+        player = make_player(settings.players[0], self.rules, self.seed)
+        try:
+            player.start()
+        finally:
+            player.close()
+        openings = blake2b(repr(self.openings).encode(), digest_size=8).hexdigest()
+        return {"net_digest": player.digest, "openings_digest": openings}
 
     def play(self, match: Match) -> MatchResult:
         from variant_ai.cli.notations import load_notation

@@ -347,6 +347,8 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
                 width += int(token)
                 continue
             width += 1
+            if token == "*" and spec.rules.engine == "fairy":
+                continue  # a wall, which Fairy-Stockfish has in some variants
             if token.upper().removesuffix("~") not in letters:
                 yield Issue(path, unknown("piece", token, list(spec.pieces)))
                 return

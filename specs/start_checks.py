@@ -19,7 +19,7 @@ Home = dict[int, tuple[int, str]]
 """Square -> colour (0 the first player) and piece symbol."""
 PLAYERS = ("the first player", "the second player")
 _RIGHT = re.compile(r"[A-Z]\Z")
-_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z])~?")
+_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z])~?|\*")
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ def start_array(spec: VariantSpec) -> Home:
         for match in _CELL.finditer(row):
             if match[1]:
                 square += int(match[1])
+                continue
+            if match[2] is None:  # a wall
+                square += 1
                 continue
             symbol = match[2].upper()
             home[square] = (int(match[2].islower()), names.get(symbol, symbol))

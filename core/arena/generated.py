@@ -38,7 +38,12 @@ class GeneratedGames:
         self._journal = Journal(self.path, keep=False)
         lines, self._journal.lines = self._journal.lines, []
         if not lines:
-            self._journal.append({"settings": settings})
+            try:
+                self._journal.append({"settings": settings})
+            except DataError:  # a full disk: nothing was begun
+                self._journal.close()
+                self.path.unlink(missing_ok=True)
+                raise
         elif lines[0].get("settings") != settings:
             self._journal.close()
             raise DataError(

@@ -7,6 +7,7 @@ under the same ones. What may change between two runs is in `FREE`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -110,8 +111,14 @@ class MatchSettings(Limits):
         return {name: said[name] for name in sorted(said)}
 
 
-def settings_of(said: object, where: str) -> MatchSettings:
-    """Settings of a match out of a YAML file or a command line. Raises SettingError."""
+def settings_of(
+    said: object, where: str, require: Callable[[PlayerSpec], None] = lambda player: None
+) -> MatchSettings:
+    """Settings of a match from a YAML file or a command line.
+
+    require: raises if a player cannot be had; called before anything is said of limits. Raises
+    SettingError.
+    """
     if isinstance(said, dict) and isinstance(said.get("players"), (list, tuple)):
         players = [
             player
@@ -124,6 +131,8 @@ def settings_of(said: object, where: str) -> MatchSettings:
     settings.meetings()
     settings.conduct()
     settings.test()
+    for player in settings.players:
+        require(player)
     shared = settings.allowance()
     for player in settings.players:
         if not (player.allowance().given or shared.given or player.random):

@@ -13,6 +13,7 @@ from variant_ai.core.data.reader import GameReader, RawGame
 from variant_ai.core.data.record import GameRecord
 from variant_ai.core.data.resolve import Resolver
 from variant_ai.core.data.skips import Skip
+from variant_ai.core.data.sources import read_bytes
 from variant_ai.core.data.store import Store
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -43,7 +44,9 @@ def read_positions(path: Path, rules: Rules) -> tuple[Opening, ...]:
     """
     fields = sum(not word.isdigit() for word in rules.spec.rules.start.split())
     fens: dict[str, None] = {}
-    for number, line in enumerate(path.read_text("utf-8-sig", "replace").splitlines(), start=1):
+    for number, line in enumerate(
+        read_bytes(path).decode("utf-8-sig", "replace").splitlines(), start=1
+    ):
         text = line.strip()
         if not text or text.startswith("#"):
             continue

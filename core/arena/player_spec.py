@@ -88,7 +88,7 @@ class PlayerSpec(Limits):
     @property
     def label(self) -> str:
         """What to call the player before it has said its name."""
-        net = self.evaluator if self.net == "-" else Path(self.net).stem
+        net = self.evaluator if self.net == "-" else net_name(self.net)
         return self.name or net or self.command or RANDOM
 
     @property
@@ -98,6 +98,15 @@ class PlayerSpec(Limits):
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in self.options.items()
         }
+
+
+def net_name(net: str) -> str:
+    """Name of a net in tables: that of its file, or of its run, whose files all have one name."""
+    path = Path(net)
+    if path.suffix != ".onnx" or path.stem not in ("model", "model-int8"):
+        name = path.stem if path.suffix == ".onnx" else path.name
+        return path.parent.parent.name or name if path.parent.name == "checkpoints" else name
+    return path.resolve().parent.name
 
 
 def parse_player(text: str) -> PlayerSpec:

@@ -1,8 +1,9 @@
 """An engine as a subprocess that speaks lines: started, read, and never waited for too long.
 
-One thread reads the engine's lines into a queue, another keeps the tail of its stderr, so no call
-can block on a pipe. Whatever an engine does wrong is an EngineError (EngineDiedError, EngineHungError);
-after one the process is dead, and `start` of the protocol's client runs a fresh one.
+An engine ends with our process, in whatever way that ends (`core/children.py`). One thread reads
+the engine's lines into a queue, another keeps the tail of its stderr, so no call can block on a
+pipe. Whatever an engine does wrong is an EngineError (EngineDiedError, EngineHungError); after one
+the process is dead, and `start` of the protocol's client runs a fresh one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from variant_ai.core.children import end_with_us, ended
 from variant_ai.specs.errors import EngineError
 
 GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
@@ -171,6 +173,7 @@ class EngineProcess(ABC):
             )
         except OSError as error:
             raise EngineDiedError(f"engine {self.name} cannot be started: {error}") from error
+        end_with_us(process.pid)
         self._readers = []  # another thread may kill from here on, and waits for those begun only
         self._process = process
         readers = [
@@ -204,6 +207,7 @@ class EngineProcess(ABC):
             # The group outlives its leader when a wrapper script died before its engine.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
+        ended(process.pid)  # before the system gives its number to another process
         process.wait()
         with contextlib.suppress(OSError):
             assert process.stdin is not None

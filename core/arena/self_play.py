@@ -68,7 +68,6 @@ class UciSelfPlayer:
     def __init__(self, client: UciClient, variant: str | None) -> None:
         """`variant` is the program's name of the variant (UCI_Variant), None to set none."""
         self.client, self.variant = client, variant
-        self._moves: list[int] = []
         self._texts: list[str] = []
 
     @property
@@ -86,7 +85,12 @@ class UciSelfPlayer:
                 self.client.set_variant(self.variant)
 
     def new_game(self, seed: int) -> None:
-        self._moves, self._texts = [], []
+        self._texts = []
+        # Stockfish and its kin keep tables of pawns and material over `ucinewgame`, and in some
+        # variants what they search depends on them; told how many threads to use, they begin anew.
+        threads = self.client.value_of("Threads")
+        if threads is not None:
+            self.client.set_option("Threads", threads)
         self.client.new_game()
 
     def choose(self, game: Game, nodes: int, timeout: float) -> Found:

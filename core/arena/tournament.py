@@ -33,7 +33,7 @@ from variant_ai.core.arena.match_settings import MatchSettings
 from variant_ai.core.arena.no_shows import NoShows
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
-from variant_ai.core.arena.player import Player
+from variant_ai.core.arena.player import ACCIDENTS, Player
 from variant_ai.core.arena.process import EngineDiedError, EngineHungError
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
@@ -41,6 +41,7 @@ from variant_ai.core.arena.time_control import Allowance
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import Notation
+from variant_ai.core.train.files import naming, write_whole
 from variant_ai.specs.errors import DataError, EngineError, SettingError
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -116,7 +117,7 @@ class Tournament:
         self._alive: list[Player] = []
         self._last_lines: dict[int, tuple[str, ...]] = {}
         """What players wrote last in the game that they lost, by its number."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may stop the match while the lock is held
 
     def stop(self) -> None:
         """End soon: games under way are lost."""
@@ -155,7 +156,8 @@ class Tournament:
             self._write_pgn(state.entries)
             labels = [player.command or player.label for player in self.settings.players]
             no_shows = NoShows(dict(zip(names, labels, strict=True)))
-            with (self.folder / PGN).open("ab") as pgn:
+            path = self.folder / PGN
+            with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))
                     state.entries.append(entry)
@@ -189,7 +191,9 @@ class Tournament:
             ("csv", csv_text(table)),
             ("html", html(table, notes)),
         ):
-            (self.folder / f"table.{suffix}").write_text(content, "utf-8")
+            path = self.folder / f"table.{suffix}"
+            with naming(path):
+                path.write_text(content, "utf-8")
 
     def _entries(self, journal: Journal) -> list[GameEntry]:
         """Raises DataError naming a line that is no game."""
@@ -243,9 +247,7 @@ class Tournament:
         if not path.exists():
             if journal.lines:
                 raise DataError(f"{self.folder}: there are games, but no {SETTINGS}")
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", "utf-8")
-            os.replace(partial, path)
+            write_whole(path, json.dumps(said, indent=2, ensure_ascii=False))
             return
         try:
             before = json.loads(path.read_text("utf-8"))
@@ -267,7 +269,7 @@ class Tournament:
         """PGN anew out of the journal: a kill may have come between the two."""
         path = self.folder / PGN
         partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
+        with naming(path), partial.open("wb") as file:
             for entry in entries:
                 file.write(self._pgn(entry).encode())
         os.replace(partial, path)
@@ -332,7 +334,8 @@ class Tournament:
             if self._stopped.is_set():
                 return None
             raise
-        if played.reason == "stopped":
+        stopped = self._stopped.is_set()  # whoever stopped the match may have ended the engine too
+        if played.reason == "stopped" or (stopped and played.reason in ACCIDENTS):
             return None
         loser = {"1-0": players[1], "0-1": players[0]}.get(played.result)
         if loser is not None and loser.last_lines:

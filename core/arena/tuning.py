@@ -10,7 +10,8 @@ settings in force in a sequential test, where "undecided" is a result.
     folder/tune.json       what was asked
            trials.db       Optuna's storage
            trials/0007/    the match of a trial, resumable like every match
-           finals/, sprt/  the matches after the trials
+           finals/0007/    matches after the trials, of the settings of that trial
+           sprt/0007/      the test of the winner
            trials.png      what mattered
            result.yaml     words for a spec
 """
@@ -18,6 +19,7 @@ settings in force in a sequential test, where "undecided" is a result.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,12 +88,20 @@ class Range:
     def text(self) -> str:
         if self.choices:
             return f"{self.name}={','.join(map(_word, self.choices))}"
-        return f"{self.name}={self.low:g}:{self.high:g}"
+        return f"{self.name}={_word(self.low)}:{_word(self.high)}"
 
     @property
     def width(self) -> int:
         """Dimensions that it takes in the unit cube: choices have one each."""
         return len(self.choices) or 1
+
+    def rounded(self, value: Value) -> Value:
+        """The value as it is played, printed and pasted: three decimal places, more in a narrow
+        range."""
+        if self.choices or not isinstance(value, float):
+            return value
+        places = max(3, 2 - math.floor(math.log10(self.high - self.low)))
+        return min(max(round(value, places), self.low), self.high)
 
     def holds(self, value: Value) -> bool:
         if self.choices:
@@ -132,7 +142,7 @@ DEFAULT_RANGES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be tuned, and how long."""
+    """What is to be tuned, and how long. Raises SettingError for numbers that make no tuning."""
 
     variant: str
     ranges: tuple[Range, ...]
@@ -147,6 +157,17 @@ class Plan:
     """Of each finalist."""
     sprt_games: int = 400
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.trials < FEWEST:
+            raise SettingError(f"{self.trials} trials: at least {FEWEST} are needed for a model")
+        for what, games in (("a trial", self.games), ("a finalist", self.final_games)):
+            if games % 2:
+                raise SettingError(f"{games} games of {what}: an even number gives both colours")
+
+    @property
+    def present_is_inside(self) -> bool:
+        return all(one.holds(self.present[one.name]) for one in self.ranges)
 
     def point(self, settings: Mapping[str, Value]) -> list[float]:
         return [c for one in self.ranges for c in one.coordinates(settings[one.name])]
@@ -253,17 +274,13 @@ class Tuner:
         points = [self.plan.point(trial.settings) for trial in trials]
         scores = [tally.score for tally in tallies]
         variances = [_variance(tally) for tally in tallies]
-        if self._present_is_inside:
+        if self.plan.present_is_inside:
             points.append(self.plan.point(self.plan.present))
             scores.append(0.5)
             variances.append(1e-6)
         return Surrogate.fit(np.array(points), np.array(scores), np.array(variances))
 
     # --- trials --------------------------------------------------------------------------------
-
-    @property
-    def _present_is_inside(self) -> bool:
-        return all(one.holds(self.plan.present[one.name]) for one in self.plan.ranges)
 
     def _next(self) -> Trial | None:
         """Play the next trial, or the one that a kill left unfinished; None if stopped."""
@@ -294,13 +311,7 @@ class Tuner:
         return self._rounded(trial.params)
 
     def _rounded(self, params: Mapping[str, Any]) -> Settings:
-        """Numbers as they are printed and pasted: three digits behind the point."""
-        return {
-            one.name: round(params[one.name], 3)
-            if isinstance(params[one.name], float)
-            else params[one.name]
-            for one in self.plan.ranges
-        }
+        return {one.name: one.rounded(params[one.name]) for one in self.plan.ranges}
 
     def _report(self, outcome: Outcome) -> None:
         trial = outcome.trials[-1]
@@ -315,38 +326,48 @@ class Tuner:
 
     def _finish(self, outcome: Outcome, stopped: Callable[[], bool]) -> None:
         assert outcome.surrogate is not None
-        for number, settings in enumerate(self._finalists(outcome)):
-            folder = self.folder / "finals" / f"{number}"
-            result = self._play(Match(folder, settings, self.plan.final_games, 10_000 + number))
+        best: tuple[float, Trial] | None = None
+        for trial in self._finalists(outcome):
+            folder, settings = f"{trial.number:04}", trial.settings
+            match = Match(
+                self.folder / "finals" / folder,
+                settings,
+                self.plan.final_games,
+                10_000 + trial.number,
+            )
+            result = self._play(match)
             if not result.complete or stopped():
                 return
             outcome.finals.append((settings, result.tally))
+            score = result.tally.score
             self._say(
-                f"final {number + 1}: {result.tally.text} ({100 * result.tally.score:.1f} %) with "
+                f"final {len(outcome.finals)}: {result.tally.text} ({100 * score:.1f} %) with "
                 f"{words(settings)}"
             )
-        if not outcome.finals:
-            return
-        settings, tally = max(outcome.finals, key=lambda final: final[1].score)
-        if tally.score <= 0.5:
+            if best is None or score > best[0]:
+                best = score, trial
+        if best is None or best[0] <= 0.5:
             self._say("No finalist beat the settings in force: they stay.")
             return
-        outcome.winner = settings
+        winner = best[1]
+        outcome.winner = winner.settings
         if self.plan.sprt_games:
-            test = Match(self.folder / "sprt", settings, self.plan.sprt_games, 20_000, sprt=True)
-            outcome.test = self._play(test)
+            place = self.folder / "sprt" / f"{winner.number:04}"
+            outcome.test = self._play(
+                Match(place, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
+            )
 
-    def _finalists(self, outcome: Outcome) -> Iterator[Settings]:
-        """Settings of the trials with the greatest expected score, each once."""
+    def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
+        """Trials with the greatest expected score; of equal settings the first one."""
         assert outcome.surrogate is not None
         points = np.array([self.plan.point(trial.settings) for trial in outcome.trials])
         expected, _ = outcome.surrogate.predict(points)
         found: list[Settings] = []
         for index in np.argsort(-expected, kind="stable"):
-            settings = outcome.trials[int(index)].settings
-            if settings not in found and settings != self.plan.present:
-                found.append(settings)
-                yield settings
+            trial = outcome.trials[int(index)]
+            if trial.settings not in found and trial.settings != self.plan.present:
+                found.append(trial.settings)
+                yield trial
             if len(found) == FINALISTS:
                 return
 
@@ -369,7 +390,9 @@ class Tuner:
             before = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
-        differs = [key for key in {**before, **said} if before.get(key) != said.get(key)]
+        if not isinstance(before, dict):
+            raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
+        differs = [key for key in before if before[key] != said.get(key)]
         if differs:
             key = differs[0]
             raise SettingError(
@@ -385,17 +408,18 @@ class Tuner:
                 "tuning needs optuna and scipy: pip install 'variant-ai[tune]'"
             ) from error
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        sampler = optuna.samplers.GPSampler(
-            seed=self.plan.seed, n_startup_trials=STARTUP, deterministic_objective=False
-        )
         study = optuna.create_study(
             storage=f"sqlite:///{(self.folder / STORAGE).resolve()}",
-            sampler=sampler,
             direction="maximize",
             study_name="tune",
             load_if_exists=True,
         )
-        if not study.get_trials(deepcopy=False) and self._present_is_inside:
+        begun = len(study.get_trials(deepcopy=False))
+        # a sampler with the seed of the run before would propose its first trials once more
+        study.sampler = optuna.samplers.GPSampler(
+            seed=self.plan.seed + begun, n_startup_trials=STARTUP, deterministic_objective=False
+        )
+        if not begun and self.plan.present_is_inside:
             known = optuna.trial.create_trial(
                 params=self.plan.present,
                 distributions={one.name: one.distribution() for one in self.plan.ranges},
@@ -413,14 +437,10 @@ def words(settings: Mapping[str, Value]) -> str:
 def _word(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.12g}"
     # bare words that YAML would read as truth values are quoted
-    return (
-        f"'{value}'" if value in ("on", "off") else f"{value:g}" if _number(value) else f"{value}"
-    )
-
-
-def _number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"'{value}'" if value in ("on", "off") else f"{value}"
 
 
 def _variance(tally: Tally) -> float:

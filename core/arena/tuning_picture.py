@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.arena.surrogate import Surrogate
-from variant_ai.core.arena.tuning import Outcome, Plan, Range, Value
+from variant_ai.core.arena.tuning import Outcome, Plan, Range, Settings, Value
 from variant_ai.core.train.figures.canvas import BLUE, GREY, VERMILION, Picture, new_figure, picture
 
 COLUMNS = 3
@@ -35,7 +35,8 @@ def draw(plan: Plan, outcome: Outcome) -> Picture:
         "trials",
         f"Search settings of {plan.variant}: {len(outcome.trials)} trials",
         "Dots are trials of a few games each. The line is the expected score with its standard "
-        "deviation, other settings as in the winner; the dashed line is the setting in force. In "
+        "deviation, other settings as in the winner, or else as in force; the dashed line is the "
+        "setting in force. In "
         "brackets: share of the variance of the expected score that the setting explains alone.",
     )
 
@@ -82,16 +83,25 @@ def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
 def profile(
     plan: Plan, outcome: Outcome, one: Range, count: int = 41
 ) -> tuple[list[Value], NDArray[np.float64], NDArray[np.float64]]:
-    """Values of a setting, with mean and deviation of the expected score there, other settings as
-    in the winner, or as in force."""
+    """Values of a setting, with mean and deviation of the expected score there. The other settings
+    are those of the winner; without one those in force, or where these are outside the ranges, of
+    the trial with the greatest expected score."""
     assert outcome.surrogate is not None
-    base = {**(outcome.winner or plan.present)}
+    base = outcome.winner or _base(plan, outcome)
     values: list[Value] = list(one.choices) or [
         float(v) for v in np.linspace(one.low, one.high, count)
     ]
     at = np.array([plan.point({**base, one.name: value}) for value in values])
     mean, deviation = outcome.surrogate.predict(at)
     return values, mean, deviation
+
+
+def _base(plan: Plan, outcome: Outcome) -> Settings:
+    if plan.present_is_inside:
+        return plan.present
+    assert outcome.surrogate is not None
+    points = np.array([plan.point(trial.settings) for trial in outcome.trials])
+    return outcome.trials[int(np.argmax(outcome.surrogate.predict(points)[0]))].settings
 
 
 def _columns(plan: Plan) -> Iterator[tuple[Range, list[int]]]:

@@ -110,6 +110,15 @@ class UciClient(EngineProcess):
             f"setoption name {option.name}" + ("" if option.kind == "button" else f" value {value}")
         )
 
+    def value_of(self, name: str) -> str | None:
+        """The value that an option has since the start; None where the engine does not have it."""
+        option = self.options.get(name.lower())
+        if option is None:
+            return None
+        wanted = {**self.soft_options, **self.options_wanted}
+        given = [value for key, value in wanted.items() if key.lower() == name.lower()]
+        return given[-1] if given else option.default
+
     def set_variant(self, name: str) -> None:
         """Set UCI_Variant. An engine without that option plays one variant and is believed."""
         if "uci_variant" in self.options:

@@ -199,3 +199,12 @@ def write_lock(file: BinaryIO | io.FileIO, path: Path) -> Iterator[None]:
     finally:
         if not file.closed:
             fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file begins as a game store does; False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MARK)) == MARK
+    except OSError:
+        return False

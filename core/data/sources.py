@@ -24,6 +24,7 @@ from typing import IO, Any, cast
 
 from variant_ai.core.data.skips import OnSkip, Skip
 from variant_ai.core.data.text import decode_name
+from variant_ai.specs.errors import DataError
 
 BUFFER = 1 << 16
 MAX_DEPTH = 4
@@ -48,6 +49,8 @@ _MAGIC = (
     (b"\x04\x22\x4d\x18", "lz4"),
 )
 UNREAD = ("7z", "rar", "lz4")
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Suffixes of files that hold one packed file."""
 READABLE = "plain, .gz, .bz2, .xz, .zst, .zip and .tar"
 
 
@@ -231,6 +234,30 @@ def open_sources(
                 continue
             with raw:
                 yield from _open(file, _Counted(raw, on_bytes), on_skip, 0)
+
+
+def unpacked_suffix(path: Path) -> str:
+    """Suffix in lower case of a file, without that of a packer: `.epd` of `lines.epd.xz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in PACKED:
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of one file, unpacked. Raises DataError if it is damaged, OSError if it cannot be
+    opened."""
+    if not path.is_file():
+        return path.read_bytes()
+    problems: list[Skip] = []
+    parts = []
+    for source in open_sources([path], problems.append):
+        parts.append(source.stream.read())
+        if source.damaged:
+            raise DataError(f"{path}: {source.guard.problem}")
+    if problems:
+        raise DataError(f"{path}: {problems[0].detail or problems[0].reason}")
+    return b"".join(parts)
 
 
 def total_bytes(paths: Iterable[str | Path]) -> int | None:

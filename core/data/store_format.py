@@ -244,8 +244,11 @@ def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[Gam
     ]
 
 
-def pack_notes(records: Sequence[GameRecord]) -> bytes:
+def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:
+    """The NOTE body of a shard. mark: what the command that writes it needs to go on (`resuming.py`)."""
     columns = Columns()
+    if mark:
+        columns.add_bytes("mark", mark)
     for name in ("scores", "clocks"):
         columns.add_integers(f"has_{name}", (getattr(r, name) is not None for r in records))
         columns.add_optional(name, (v for r in records for v in getattr(r, name) or ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -23,6 +23,7 @@ from variant_ai.core.data.duplicates import Seen
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.moves import Codes, GameCodec, RulesCodec, codes_hash
 from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.resuming import Halt, find_halt
 from variant_ai.core.data.visits import GameVisits, check_visits, coded, pack_visits
 from variant_ai.specs.errors import DataError, os_reason
 from variant_ai.specs.hashing import rules_hash, spec_hash
@@ -57,11 +58,15 @@ class StoreWriter:
         codec: GameCodec | None = None,
         shard_games: int = SHARD_GAMES,
         drop_duplicates: bool = False,
+        command: str = "",
     ) -> None:
         """`new` refuses an existing store, `replace` takes its place when closed, `append` writes
         behind it (or makes it). `sources`, `conditions` and the stores that games are copied from
         are kept for whoever asks later; sources of the parents are sources too. `drop_duplicates`:
-        `add` does not take a game whose start and moves the store has already.
+        `add` does not take a game whose start and moves the store has already. `command`: a digest
+        of what decides the games; where the same command was killed or interrupted before, the
+        writing goes on behind its last finished shard in any mode, and `resumed` holds its last
+        `mark`.
 
         Raises DataError: exists already, of another variant or rules, damaged, written by another
         process, or a folder that cannot be written to.
@@ -76,13 +81,19 @@ class StoreWriter:
         self._shard_games = shard_games
         self._squares = spec.board.files * spec.board.ranks
         self._pending: list[form.Pending] = []
-        self._appending = mode == "append" and self.path.exists()
-        if mode == "new" and self.path.exists():
+        self.mark: Callable[[], Mapping[str, Any]] | None = None
+        """Asked at every shard and at an interrupt for what `command` needs to go on from there."""
+        self._command = command
+        self._halt = self._find_halt(mode)
+        self._appending = self.path.exists() and (
+            mode == "append" or (self._halt is not None and self._halt_in == self.path)
+        )
+        if mode == "new" and self.path.exists() and not self._appending:
             raise DataError(f"{self.path} exists already; it may be replaced or appended to")
         if self.path.is_dir():
             raise DataError(f"{self.path} is a folder, not a game store")
         self._target = self.path if self._appending else form.partial_path(self.path)
-        if not self._appending and self._target.exists():
+        if not self._appending and self._halt is None and self._target.exists():
             for parent in parents:
                 if parent.path.samefile(self._target):
                     raise DataError(
@@ -96,7 +107,16 @@ class StoreWriter:
         self._seen = Seen() if drop_duplicates else None
         with self._undone_on_error():
             self._open()
-            self._write_json(form.RUN, _run(sources, conditions, parents))
+            if self._halt is None or not self._halt.is_last:
+                said = _run(sources, conditions, parents)
+                said |= {"command": command} if command else {}
+                said |= {"mark": self._halt.mark} if self._halt else {}
+                self._write_json(form.RUN, said)
+
+    @property
+    def resumed(self) -> dict[str, Any] | None:
+        """The mark that the command goes on from; None where it begins."""
+        return None if self._halt is None else self._halt.mark
 
     @property
     def games(self) -> int:
@@ -110,14 +130,28 @@ class StoreWriter:
 
     # --- opening and closing -------------------------------------------------------------------
 
+    def _find_halt(self, mode: Mode) -> Halt | None:
+        """Where this command ended early: in the store, or in what was to become it."""
+        self._halt_in = self.path
+        if not self._command:
+            return None
+        halt = find_halt(self.path, self._command)
+        if halt is not None and (mode == "append" or halt.is_alone):
+            return halt
+        if self.path.exists() and mode != "replace":
+            return None
+        self._halt_in = form.partial_path(self.path)
+        return find_halt(self._halt_in, self._command)
+
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self._target, flags, 0o666)
         file = self._stack.enter_context(io.FileIO(descriptor, "r+"))
         self._stack.enter_context(write_lock(file, self.path))
-        self._before = file.seek(0, os.SEEK_END) if self._appending else 0
+        goes_on = self._appending or self._halt is not None
+        self._before = file.seek(0, os.SEEK_END) if goes_on else 0
         self._file = file
-        if self._appending:
+        if goes_on:
             self._continue(file)
         else:
             self._games_before = self._plies_before = 0
@@ -127,11 +161,15 @@ class StoreWriter:
         """Take up the store that is there behind its last finished shard."""
         from variant_ai.core.data.store import Store
 
-        existing = Store(self.path, self.spec, codec=self.codec)
-        if existing.info.unfinished:
-            self.notes.append(existing.info.unfinished)
-        self._end, self._blocks = form.finished(scan(file, str(self.path)))
-        self._before = self._end
+        existing = Store(self._target, self.spec, codec=self.codec)
+        halt = self._halt
+        if halt is not None and halt.is_last:
+            self._end, self._blocks = halt.end, halt.blocks  # over the END of an interrupted run
+        else:
+            if existing.info.unfinished:
+                self.notes.append(existing.info.unfinished)
+            self._end, self._blocks = form.finished(scan(file, str(self._target)))
+            self._before = self._end
         self._shards = len(existing.shards)
         self._games_before, self._plies_before = len(existing), existing.plies
         if self._seen is not None:
@@ -180,6 +218,8 @@ class StoreWriter:
                 said["dropped"] = dict(dropped)
             if interrupted:
                 said["interrupted"] = True
+                if self.mark is not None:
+                    said["mark"] = dict(self.mark())
             self._write_json(form.END, said)
             self._stack.close()  # before the rename, which Windows refuses for open files
             if not self._appending:
@@ -188,14 +228,15 @@ class StoreWriter:
             _sync_folder(self.path.parent)
 
     def abort(self) -> None:
-        """Undo this writing: a new store is removed, an old one is as it was before."""
+        """Undo this writing: a new store is removed, an old one is as it was before, and what an
+        earlier process of the same command did stays."""
         if self._file is None:
             self._stack.close()
             return
         file, self._file = self._file, None
         with contextlib.suppress(OSError, ValueError):
             file.truncate(self._before)
-        if not self._appending:
+        if not self._appending and self._halt is None:
             with contextlib.suppress(OSError):
                 self._target.unlink()
         self._stack.close()
@@ -207,6 +248,8 @@ class StoreWriter:
         except OSError as error:
             self.abort()
             kept = "it is as it was" if self._appending else "nothing was written"
+            if self._halt is not None:
+                kept = f"{self._target} is as it was, and the same command goes on"
             raise DataError(
                 f"cannot write {self.path}: {os_reason(error, self.path)}; {kept}"
             ) from error
@@ -264,11 +307,12 @@ class StoreWriter:
         if not games:
             return
         plies = sum(len(game.codes) for game in games)
+        mark = b"" if self.mark is None else encode_json(self.mark())
         records = [game.record for game in games]
         bodies = [
             (form.MOVE, form.pack_moves(games, self._squares), len(games), plies),
             (form.FACT, form.pack_facts(records), len(games), plies),
-            (form.NOTE, form.pack_notes(records), len(games), plies),
+            (form.NOTE, form.pack_notes(records, mark), len(games), plies),
         ]
         searched = [game.visits for game in games if game.visits is not None]
         if searched:
@@ -297,6 +341,7 @@ class StoreWriter:
     def _write(self, data: bytes) -> None:
         """Write behind the last finished block, over whatever an interrupted write left there."""
         assert self._file is not None
+        self._before = min(self._before, self._end)
         self._file.seek(self._end)
         self._file.truncate()
         rest = memoryview(data)

@@ -20,8 +20,11 @@ from variant_ai.core.encoding.records import Record
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.rules.position import (
+    DROP,
+    TURNED,
     Position,
     move_argument,
+    move_extra,
     move_kind,
     move_origin,
     move_target,
@@ -45,7 +48,17 @@ class MoveCodec:
 
     def encode(self, position: Position, move: int) -> int:
         """The code of a legal move. Raises MoveError where the pieces of the spec have no such
-        move (rules on `fairy` may know more than the spec's Betza words)."""
+        move (rules on `fairy` may know more than the spec's Betza words), and for moves that are
+        more than a piece on its way: a wall put up anywhere, a piece dropped turned over."""
+        extra = move_extra(move)
+        if extra and (
+            move_kind(move) == DROP if extra == TURNED else extra != 1 + move_origin(move)
+        ):
+            raise MoveError(
+                f"{describe(move, self.spec)} also says where a wall is put up or which side of a "
+                "piece is up, and the 16 bits that a game store has for a move cannot hold that; "
+                "games of this variant can be played, not stored"
+            )
         code = int(kernels.action_of(self.record, position, 0, int(move)))
         if code < 0:
             raise MoveError(

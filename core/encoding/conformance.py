@@ -28,7 +28,7 @@ from variant_ai.core.encoding.views import (
     swapped_position,
 )
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.fen import parse_fen
+from variant_ai.core.rules.fen import start_record
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.position import NORMAL, Position, move_kind, same_position
@@ -131,7 +131,7 @@ class _Trial:
         self.flat = Encoder(self.spec, "flat")
         self.codec = MoveCodec(self.spec)
         self.colour = [p.index for p in self.map.input_planes if p.item == "colour"]
-        start = parse_fen(self.spec, rules.types, self.spec.rules.start)
+        start = start_record(self.spec, rules.types)
         board = swapped_position(self.spec, start)[0]["board"]
         self.even = np.array_equal(board, start[0]["board"])
         """Whether both players start alike: only then do they see alike what was captured."""

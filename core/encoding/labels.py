@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.policy import PolicyMap, step_number
 from variant_ai.core.encoding.records import NO_PLANE
-from variant_ai.core.rules.fen import parse_fen
+from variant_ai.core.rules.fen import start_record
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
@@ -91,7 +91,7 @@ class FlatLabels:
     def _start_squares(self, colour: int) -> list[tuple[str, int]]:
         """(piece, square in its owner's view) of the start array."""
         board = self.spec.board
-        start = parse_fen(self.spec, self.types, self.spec.rules.start)
+        start = start_record(self.spec, self.types)
         return [
             (
                 self.types.all[piece_type(code)].base,

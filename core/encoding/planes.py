@@ -25,7 +25,7 @@ from variant_ai.core.encoding.records import (
     SCATTER,
     Record,
 )
-from variant_ai.core.rules.fen import parse_fen
+from variant_ai.core.rules.fen import start_record
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import piece_code, piece_colour, piece_type, view
 from variant_ai.specs.errors import SpecError
@@ -90,7 +90,7 @@ class _Compiler:
     def __init__(self, spec: VariantSpec, record: np.void) -> None:
         self.spec, self.record = spec, record
         self.types = PieceTypes(spec)
-        start = parse_fen(spec, self.types, spec.rules.start)
+        start = start_record(spec, self.types)
         self.start_count = np.zeros((2, len(self.types)), np.int64)
         for code in start[0]["board"]:
             if code:

@@ -143,6 +143,9 @@ OPTIONS: tuple[Option, ...] = (
            ucci=False, effect=False),
     Option("UCI_Opponent", "string", about=_NO_EFFECT, ucci=False, effect=False),
     Option("SyzygyPath", "string", about=_NO_EFFECT, ucci=False, effect=False),
+    _spin("SyzygyProbeDepth", 1, 1, 100, _NO_EFFECT, ucci=False, effect=False),
+    _spin("SyzygyProbeLimit", 7, 0, 7, _NO_EFFECT, ucci=False, effect=False),
+    _check("Syzygy50MoveRule", True, _NO_EFFECT, ucci=False, effect=False),
     # --- the net -------------------------------------------------------------------------------
     Option("Model", "string", about="ONNX file of the net, or a folder with one; empty: the one "
            "that comes with the variant", also=("model directory", "weightsfile", "evalfile")),
@@ -170,6 +173,10 @@ OPTIONS: tuple[Option, ...] = (
     _check("Allow_Early_Stopping", True, "Answer once the best move can no longer be overtaken"),
     _spin("Centi_Random_Move_Factor", 0, 0, 100, "Vary the time for a move by up to so many "
           "hundredths either way; 10 for games with people"),
+    _spin("Slow Mover", 100, 10, 1000, "Time for a move by the clock, in per cent of the usual",
+          ucci=False),
+    _spin("nodestime", 0, 0, 10_000, "Spend the time of a move as nodes, so many for each "
+          "millisecond; 0: by the clock", ucci=False),
     _check("Use_NPS_Time_Manager", False, _NO_EFFECT, effect=False),
     # --- selection -----------------------------------------------------------------------------
     Option("Search_Settings", "string", "default", about="Named set of search settings of the "

@@ -188,6 +188,7 @@ class Player:
             self._manager = TimeManager()
         self._manager.overhead = self._overhead
         self._manager.jitter = options.number("Centi_Random_Move_Factor") / 100
+        self._manager.speed = options.number("Slow Mover") / 100
         self._manager.early_stop = options.is_on("Allow_Early_Stopping")
         return self._manager
 
@@ -286,6 +287,7 @@ class Player:
             fixed_movetime=fixed / 1000 if fixed else None,
             overhead=self._overhead,
         )
+        task = self._in_nodes(task, manager)
         search.set_game(self._playable(game))
         report = Searcher(control).run(search, task, manager, on_report)
         best = report.best
@@ -304,6 +306,16 @@ class Player:
             report,
             tuple(info_of(game, report, wdl=options.is_on("UCI_ShowWDL"))),
         )
+
+    def _in_nodes(self, task: Task, manager: TimeManager) -> Task:
+        """The task with its clock turned into nodes, if `nodestime` asks for it."""
+        rate, clock = self.options.number("nodestime"), task.clock
+        if not rate or clock is None or task.go.waits:
+            return task
+        seconds = manager.budget(clock, task.own_moves).target
+        nodes = max(round(1000 * seconds * rate), 1)
+        limit = nodes if task.node_limit is None else min(nodes, task.node_limit)
+        return replace(task, go=task.go._replace(times=(None, None)), node_limit=limit)
 
     def _playable(self, game: Game) -> Game:
         """The game, or its position alone where a draw was not claimed: the client plays on."""

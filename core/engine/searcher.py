@@ -317,7 +317,7 @@ class _Watch:
             return True
         if task.nodes is not None and report.visits >= task.nodes:
             return True
-        if go.depth is not None and report.seldepth >= max(go.depth, 1):
+        if go.depth is not None and report.depth >= max(go.depth, 1):
             return True
         mate = report.lines[0].mate_in if report.lines else None
         return go.mate is not None and mate is not None and 0 < mate <= max(go.mate, 1)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from variant_ai.core.engine.models import PACKAGED
 from variant_ai.specs.errors import VariantAIError
 from variant_ai.specs.index import home_path, spec_words
 
@@ -205,7 +206,7 @@ class Workshop:
     def find_model(self, spec: VariantSpec, given: str) -> tuple[Path | None, list[Path]]:
         """The net to play with, None without one, and where it was looked for."""
         chosen = home_path(given) if given else self.model
-        if chosen is None:
+        if chosen is None or (str(chosen) == PACKAGED and not chosen.exists()):
             return self.packaged(spec)
         # a run directory stays one: its checkpoints may be newer, and torch runs nothing else
         own = () if os.path.isdir(chosen / "checkpoints") else ("model.onnx",)

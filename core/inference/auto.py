@@ -86,7 +86,7 @@ def _made_again(
         made.close()
         say(f"{choice.describe()}, chosen on {kept.measured}, is measured again: {doubt}.")
         return None
-    say(f"Evaluator: {choice.describe()}, {made.precision} (measured {kept.measured}).")
+    say(f"Evaluator: {_named(choice, made)} (measured {kept.measured}).")
     return made
 
 
@@ -257,6 +257,11 @@ def _measure(
     return made[best]
 
 
+def _named(choice: Choice, made: Evaluator) -> str:
+    """`openvino bf16, 2 threads`; of a file's own precision `onnx, 2 threads, fp32`."""
+    return choice.describe() if choice.precision else f"{choice.describe()}, {made.precision}"
+
+
 def _say_measured(
     made: dict[Choice, Evaluator],
     best: Choice,
@@ -271,6 +276,6 @@ def _say_measured(
     }
     against = "".join(f"; {name} {rate:,.0f}" for name, rate in others.items())
     say(
-        f"Evaluator: {best.describe()}, {made[best].precision}: {rates[best.describe()]:,.0f} "
+        f"Evaluator: {_named(best, made[best])}: {rates[best.describe()]:,.0f} "
         f"positions/s in batches of {batch}{against} (measured now, {len(made)} ways)."
     )

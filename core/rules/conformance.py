@@ -11,15 +11,14 @@ Repetition, move counts and the ends that need history are compared in `game_con
 from __future__ import annotations
 
 import difflib
-import multiprocessing
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from variant_ai.core.children import WorkerPool
 from variant_ai.core.rules import make_rules, offered_engines, register_rules_engine
 from variant_ai.core.rules.fairy_stockfish import FairyVariant, fairy_variants, spec_settings
 from variant_ai.core.rules.interface import Rules
@@ -127,10 +126,7 @@ def in_child(function: Callable[..., T], *arguments: object) -> T:
 
     Raises BrokenProcessPool where that process died.
     """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        max_workers=1, mp_context=context, initializer=_know, initargs=(offered_engines(),)
-    ) as pool:
+    with WorkerPool(1, _know, (offered_engines(),)) as pool:
         return pool.submit(function, *arguments).result()
 
 

@@ -1,43 +1,49 @@
-"""The rules engine `fairy`: variants as Fairy-Stockfish plays them, at 2 ms a question.
+"""The rules engine `fairy`: variants as Fairy-Stockfish plays them, at 1.4 ms a question.
 
 It is the reference that the kernel is judged by, and the engine of variants the kernel has no
 words for. Positions are the same records and moves the same integers, so whoever plays through it
-cannot tell the difference; what these cannot hold (two e.p. squares, a duck moved along) is refused
-by name. pyffish sees only FENs written from a checked record.
+cannot tell the difference. What records have no room for (walls, two e.p. squares, a pass) stays
+with Fairy-Stockfish: each record carries the FEN and the moves that it is asked about
+(`fairy_states.py`). pyffish sees only FENs that it wrote itself, that were written from a checked
+record, or, for specs that play by `fairy`, that it has called valid.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.rules.fairy_moves import FairyMoves, is_pass, reads_as_move
+from variant_ai.core.rules.fairy_states import (
+    UNASKED,
+    Packed,
+    Recent,
+    State,
+    mark_of,
+    state_of,
+    with_state,
+)
 from variant_ai.core.rules.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.fen import format_fen, parse_fen
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.position import (
     CASTLING,
-    DOUBLE_STEP,
     DROP,
     EN_PASSANT,
-    NORMAL,
     PASS,
-    PROMOTION,
     Position,
     last_move,
-    make_move,
     move_kind,
     move_origin,
     move_target,
-    piece_code,
     piece_colour,
     piece_type,
-    square_index,
-    view,
 )
 from variant_ai.core.rules.verdicts import (
     PLAYERS,
@@ -47,19 +53,16 @@ from variant_ai.core.rules.verdicts import (
     progress_plies,
     stalemate_detail,
 )
-from variant_ai.specs.betza import parse_betza
 from variant_ai.specs.errors import FenError, MoveError, SpecError
 from variant_ai.specs.planes import moves_seen
 from variant_ai.specs.schema import VariantSpec
-from variant_ai.specs.zones import zone_squares
 
 MAX_CLOCK = 32_000
 """Where the clock of a record stops."""
 
-_MOVE = re.compile(
-    r"(?:(?P<drop>\+?[A-Z])@|(?P<origin>[a-l][0-9]{1,2}))(?P<target>[a-l][0-9]{1,2})"
-    r"(?P<suffix>[a-z+]?)"
-)
+MOST_STATES = 8192
+"""Positions of which it is remembered what Fairy-Stockfish said."""
+
 _CELLS = re.compile(r"[0-9]+|\+?[A-Za-z*]~?")
 
 
@@ -85,36 +88,52 @@ class FairyRules(Rules):
         self._without_chase = FairyVariant(
             spec.fairy, spec_settings(spec, move_count=False, chase=False)
         )
-        self._doubles = self._double_steps()
-        self._legal = lru_cache(maxsize=4096)(self._fairy.legal_moves)
-        self._checks = lru_cache(maxsize=4096)(self._fairy.in_check)
+        self._moves = FairyMoves(spec, self.types)
+        self._states: Recent[tuple[str, tuple[str, ...]], State] = Recent(MOST_STATES)
+        self._found: Recent[bytes, State] = Recent(MOST_STATES)
+        """States of positions that were set up from a FEN, by the bytes of their records."""
         self._cycles = lru_cache(maxsize=4096)(self._judge)
 
     def position(self, fen: str | None = None) -> Position:
         text = self.spec.rules.start if fen is None else fen
-        position = parse_fen(self.spec, self.types, text)
-        self._refuse_unplayable(position, text)
-        position["key"] = position_key(position)
-        return position
+        position, state = self._read(text)
+        if fen is not None:
+            self._refuse_unplayable(position, state, text)
+        self._found.put(mark_of(position), state)
+        return with_state(position, state)
 
     def fen(self, position: Position) -> str:
-        return format_fen(self.spec, self.types, position)
+        state = self._state(position)
+        if not state.hidden:
+            return format_fen(self.spec, self.types, position)
+        counters = format_fen(self.spec, self.types, position).split()[-2:]
+        return " ".join([*state.fen.split()[:-2], *counters])
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
-        texts = self._legal(self.fen(position))
-        return np.array([self._move(position, text) for text in texts], np.int32)
+        return self._legal(position, self._state(position)).copy()
+
+    def _legal(self, position: Position, state: State) -> NDArray[np.int32]:
+        if state.legal is None:
+            texts = self._fairy.legal_moves(state.base, state.moves)
+            state.legal = np.array([self._moves.read(position, text) for text in texts], np.int32)
+        return state.legal
 
     def play(self, position: Position, move: int) -> Position:
-        fen = self.fen(position)
+        state = self._state(position)
         try:
             text = uci(self.types, self.spec.board.files, int(move))
         except IndexError as error:
-            raise MoveError(f"{move} is not a move integer of the variant (FEN {fen})") from error
+            message = f"{move} is not a move integer of the variant (FEN {self.fen(position)})"
+            raise MoveError(message) from error
         try:
-            after_fen = self._fairy.fen_after(fen, [text])
+            next_state = self._after(state, text)
         except MoveError as error:
-            raise MoveError(f"{text} is not a legal move (FEN {fen})") from error
-        after = self._after(after_fen, text)
+            written = self._in_full(position, state, text, int(move))
+            if written is None:
+                message = f"{text} is not a legal move (FEN {self.fen(position)})"
+                raise MoveError(message) from error
+            next_state = self._after(state, written)
+        after = self._record(next_state, text)
         # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
         mover = int(position["side"][0])
         after["side"] = 1 - mover
@@ -127,41 +146,165 @@ class FairyRules(Rules):
         else:
             after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
             after["checks"] = position["checks"]
-            if self.spec.rules.no_progress.checks_counted != "all" and self.in_check(after):
-                after["checks"][0, mover] += 1
         kept = moves_seen(self.spec)
         if kept:
             after["last_moves"][0, 1:kept] = position["last_moves"][0, : kept - 1]
             after["last_moves"][0, 0] = last_move(int(move))
-        after["key"] = position_key(after)
-        return after
+        self._sign(after, next_state)
+        carrier = with_state(after, next_state)
+        counts = self.spec.rules.no_progress.checks_counted != "all"
+        if counts and after["clock"][0] and not after["count_limit"][0] and self.in_check(carrier):
+            carrier["checks"][0, mover] += 1
+        return carrier
 
     def in_check(self, position: Position) -> bool:
-        return self._checks(self.fen(position))
+        return self._in_check(self._state(position))
+
+    def _in_check(self, state: State) -> bool:
+        if state.check is None:
+            state.check = self._fairy.in_check(state.base, state.moves)
+        return state.check
 
     def outcome(self, position: Position) -> Outcome | None:
-        rules, side, fen = self.spec.rules, int(position["side"][0]), self.fen(position)
-        value = self._fairy.immediate_end(fen)
-        if not self._legal(fen):
-            mated = self._fairy.mated_value(fen)
-            # a side without pieces has lost or won as the stalemate rule says; no more is known
-            if value is None or (value == mated and not rules.wins):
-                if self._checks(fen):
-                    return Outcome(_winner(mated, side), "checkmate")
-                return Outcome(_winner(mated, side), "stalemate", stalemate_detail(self.spec))
-        if value is not None:
-            return Outcome(
-                _winner(value, side), "variant win", f"by the rules of {self.spec.fairy}"
-            )
+        rules, state = self.spec.rules, self._state(position)
+        if state.outcome is UNASKED:
+            state.outcome = self._end(position, state)
+        ended: Outcome | None = state.outcome
+        if ended is not None:
+            return ended
         count = rules.no_progress
         if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
             return Outcome(None, "move count", move_count_detail(self.spec))
         limit = int(position["count_limit"][0])
-        if limit and self._fairy.optional_end(fen) is not None:
+        if limit and self._fairy.optional_end(state.base, state.moves) is not None:
             return Outcome(None, "move count", f"{rules.counting} counting, limit {limit} plies")
-        if rules.insufficient_material and all(self._fairy.insufficient_material(fen)):
-            return Outcome(None, "insufficient material")
+        if rules.insufficient_material:
+            if state.drawn is None:
+                state.drawn = all(self._fairy.insufficient_material(state.fen))
+            if state.drawn:
+                return Outcome(None, "insufficient material")
         return None
+
+    def _end(self, position: Position, state: State) -> Outcome | None:
+        """Mate, stalemate, and what else ends the game at once: Fairy-Stockfish has no legal move
+        then, so it is asked for the reason only where there is none."""
+        if len(self._legal(position, state)):
+            return None
+        rules, side = self.spec.rules, int(position["side"][0])
+        value = self._fairy.immediate_end(state.base, state.moves)
+        codes = position["board"][0]
+        own = ((codes - 1) >> 5 == side) & (codes != 0)
+        # a side without pieces has lost or won as the stalemate rule says; no more is known
+        if value is None or not (own.any() or rules.wins):
+            mated = self._fairy.mated_value(state.base, state.moves)
+            if self._in_check(state):
+                return Outcome(_winner(mated, side), "checkmate")
+            return Outcome(_winner(mated, side), "stalemate", stalemate_detail(self.spec))
+        return Outcome(_winner(value, side), "variant win", f"by the rules of {self.spec.fairy}")
+
+    def memory(self, position: Position) -> int:
+        """See `Rules.memory`: after a pass another one may end the game."""
+        state = self._state(position)
+        return int(bool(state.moves) and is_pass(state.moves[-1]))
+
+    def recall(self, position: Position, packed: Packed) -> Position:
+        """A position with the state that it had in another process (`State.packed`)."""
+        base, moves, *_ = packed
+        state = self._states.get((base, moves))
+        if state is None:
+            state = State(*packed)
+            self._states.put((base, moves), state)
+        return with_state(position, state)
+
+    # --- what Fairy-Stockfish keeps --------------------------------------------------------------
+
+    def _state(self, position: Position) -> State:
+        """What belongs to a position: what it carries, what was set up with these bytes, or the FEN
+        that can be written from the record."""
+        state = state_of(position) or self._found.get(mark_of(position))
+        return state or self._state_of_fen(format_fen(self.spec, self.types, position), False)
+
+    def _state_of_fen(self, fen: str, hidden: bool) -> State:
+        state = self._states.get((fen, ()))
+        if state is None:
+            state = State(fen, (), fen, "", hidden)
+            self._states.put((fen, ()), state)
+        return state
+
+    def _after(self, state: State, text: str) -> State:
+        """The state after a move. Raises MoveError."""
+        base, last = state.next_base()
+        moves = (*last, text)
+        known = self._states.get((base, moves))
+        if known is None:
+            fen = self._fairy.fen_after(base, moves)
+            known = State(base, moves, fen, state.fen, False)
+            known.hidden = self._says_more(fen, self._record(known, text))
+            self._states.put((base, moves), known)
+        return known
+
+    def _read(self, text: str) -> tuple[Position, State]:
+        """Record and state of a FEN. Raises FenError."""
+        loose = self.spec.rules.engine == self.name
+        try:
+            position = parse_fen(self.spec, self.types, text)
+        except FenError:
+            if not (loose and self._fairy.is_valid(text)):
+                raise
+            position = parse_fen(self.spec, self.types, text, loosely=True)
+        ours = format_fen(self.spec, self.types, position)
+        fen, hidden = ours, False
+        if loose and self._fairy.is_valid(text):
+            written = self._fairy.fen_after(text, [])
+            if (
+                written.split("[")[0].split()[0]
+                == text.split("[", maxsplit=1)[0].split(maxsplit=1)[0]
+            ):
+                hidden = self._says_more(written, position)
+                fen = written if hidden else ours
+        state = self._state_of_fen(fen, hidden)
+        self._sign(position, state)
+        return position, state
+
+    def _says_more(self, fen: str, position: Position) -> bool:
+        """Whether a FEN of Fairy-Stockfish says more than the record that was read from it."""
+        return self._meant(fen) != self._meant(format_fen(self.spec, self.types, position))
+
+    def _meant(self, fen: str) -> tuple[str, ...]:
+        """Identity of a FEN without captured kings in the pocket, which nobody can drop."""
+        board, pocket, *rest = identity(fen)
+        if self.spec.hands:
+            royal = self.types.all[self.types.royal].symbol if self.types.royal >= 0 else ""
+            if royal not in self.spec.hands.order:
+                pocket = "".join(c for c in pocket if c.upper() != royal)
+        return (board, pocket, *rest)
+
+    def _sign(self, position: Position, state: State) -> None:
+        position["key"] = 0
+        position["key"] = position_key(position, self._meant(state.fen) if state.hidden else ())
+
+    def _record(self, state: State, move: str) -> Position:
+        """The record of a state's FEN.
+
+        Raises SpecError where it has a piece that the spec has not.
+        """
+        try:
+            return parse_fen(self.spec, self.types, state.fen, loosely=True)
+        except FenError as error:
+            raise SpecError(
+                f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "
+                f"is in a position that records of this spec cannot hold: {error}"
+            ) from error
+
+    def _in_full(self, position: Position, state: State, text: str, move: int) -> str | None:
+        """The legal move of which an integer read from a code is the beginning: a demotion, a wall
+        that stands where the piece came from, a pass on another square."""
+        files = self.spec.board.files
+        legal = [uci(self.types, files, int(m)) for m in self._legal(position, state)]
+        fits = [written for written in legal if written.startswith(text)]
+        if move_kind(move) == PASS:
+            fits = fits or [written for written in legal if is_pass(written)]
+        return fits[0] if len(fits) == 1 else None
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
         """Verdict on the last position of `moves` (UCI) played from `fen`, if it is repeated often
@@ -173,21 +316,21 @@ class FairyRules(Rules):
 
         Raises FenError, MoveError.
         """
-        start = parse_fen(self.spec, self.types, fen)
+        start, state = self._read(fen)
         start["ply"] = start["side"]
         start["clock"] = 0
         for move in moves:
-            if not _MOVE.fullmatch(move):
+            if not reads_as_move(move):
                 raise MoveError(f"{move!r} is not a move as UCI writes it (FEN {fen})")
-        return self._cycles(self.fen(start), tuple(moves))
+        first = int(start["side"][0])
+        return self._cycles(self.fen(with_state(start, state)), tuple(moves), first)
 
-    def _judge(self, fen: str, moves: tuple[str, ...]) -> Outcome | None:
+    def _judge(self, fen: str, moves: Sequence[str], first: int) -> Outcome | None:
         value = self._fairy.optional_end(fen, moves)
         if value is None:
             return None
         rule = self.spec.rules.repetition
         occurrence = f"{ordinal(rule.fold)} occurrence"
-        first = int(parse_fen(self.spec, self.types, fen)["side"][0])
         side = first ^ (len(moves) & 1)
         winner = _winner(value, side)
         if winner is not None and value != self._without_chase.optional_end(fen, moves):
@@ -197,86 +340,6 @@ class FairyRules(Rules):
             detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
             return Outcome(winner, "perpetual check", detail)
         return Outcome(winner, "repetition", occurrence)
-
-    def _after(self, fen: str, move: str) -> Position:
-        """The record of a FEN as Fairy-Stockfish writes it after a move: its pocket also holds
-        captured kings, which nobody can drop.
-
-        Raises SpecError where a record cannot hold the position, such as two e.p. squares.
-        """
-        placement, bracket, rest = fen.partition("[")
-        if bracket and self.spec.hands:
-            pocket, _, rest = rest.partition("]")
-            kept = "".join(c for c in pocket if c.upper() in self.spec.hands.order)
-            fen = f"{placement}[{kept}]{rest}"
-        try:
-            return parse_fen(self.spec, self.types, fen)
-        except FenError as error:
-            raise SpecError(
-                f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "
-                f"is in a position that records of this spec cannot hold: {error}"
-            ) from error
-
-    def _move(self, position: Position, text: str) -> int:
-        """Move integer of a legal move as Fairy-Stockfish writes it."""
-        match = _MOVE.fullmatch(text)
-        if match is None:
-            raise SpecError(
-                f"{self.spec.fairy} has moves like {text!r}, which move integers cannot hold"
-            )
-        files, ranks = self.spec.board.files, self.spec.board.ranks
-        target = square_index(match["target"], files, ranks)
-        assert target is not None
-        if match["drop"]:
-            hand = self.spec.hands.order if self.spec.hands else ()
-            if match["drop"] not in hand:
-                raise SpecError(f"{self.spec.fairy} drops {match['drop']!r}; hands.order lacks it")
-            return make_move(0, target, DROP, hand.index(match["drop"]))
-        origin = square_index(match["origin"], files, ranks)
-        assert origin is not None
-        if origin == target:
-            return make_move(origin, target, PASS)
-        board = position["board"][0]
-        mover = self.types.all[piece_type(int(board[origin]))]
-        if match["suffix"]:
-            return make_move(origin, target, PROMOTION, self._promoted(mover.base, match["suffix"]))
-        if mover.piece.royal:
-            for right in self.types.castling_rights:
-                held = int(position["castling"][0]) >> right.bit & 1
-                if held and (right.king_from, right.king_to) == (origin, target):
-                    return make_move(origin, target, CASTLING, right.bit)
-        if mover.piece.passant and board[target] == 0:
-            if target == int(position["ep"][0]) and origin % files != target % files:
-                return make_move(origin, target, EN_PASSANT)
-            if abs(target - origin) == 2 * files and (int(board[origin]), origin) in self._doubles:
-                return make_move(origin, target, DOUBLE_STEP)
-        return make_move(origin, target, NORMAL)
-
-    def _double_steps(self) -> frozenset[tuple[int, int]]:
-        """Piece codes and the squares from which their double step may be taken en passant."""
-        board, found = self.spec.board, set()
-        everywhere = frozenset(range(board.files * board.ranks))
-        for kind in self.types.all:
-            places = [(everywhere, kind.piece.moves)]
-            places += [
-                (zone_squares(zone, board), moves) for zone, moves in kind.piece.from_.items()
-            ]
-            for squares, moves in places:
-                steps = parse_betza(moves) if kind.piece.passant else ()
-                if any(m.lame and m.quiet and (m.dx, abs(m.dy)) == (0, 2) for m in steps):
-                    for colour in (0, 1):
-                        code = piece_code(kind.index, colour)
-                        for square in squares:
-                            seen = view(square, colour, board.files, board.ranks, board.sides)
-                            found.add((code, seen))
-        return frozenset(found)
-
-    def _promoted(self, base: str, suffix: str) -> int:
-        """Type index of a promotion written `q` or `+`."""
-        symbol = f"+{base}" if suffix == "+" else suffix.upper()
-        if symbol not in self.types.by_symbol:
-            raise SpecError(f"{self.spec.fairy} promotes {base} to {symbol}, not in the spec")
-        return self.types.promoted(symbol)
 
     def _resets_clock(self, position: Position, move: int) -> bool:
         reset = self.spec.rules.no_progress.reset
@@ -292,14 +355,18 @@ class FairyRules(Rules):
             return True
         return mover != 0 and self.types.all[piece_type(mover)].symbol in reset
 
-    def _refuse_unplayable(self, position: Position, text: str) -> None:
+    def _refuse_unplayable(self, position: Position, state: State, text: str) -> None:
         """Raise FenError where the side that has just moved left itself in danger."""
         if self._facing(position):
             raise FenError(f"the royal pieces face each other on an open line: {text!r}")
         turned = position.copy()
         turned["side"] = 1 - position["side"]
         turned["ep"] = -1
-        if self._fairy.in_check(self.fen(turned)):
+        fen = format_fen(self.spec, self.types, turned)
+        if state.hidden:
+            fields = state.fen.split()
+            fen = " ".join([fields[0], fen.split()[1], *fields[2:]])
+        if self._fairy.in_check(fen):
             player = PLAYERS[1 - int(position["side"][0])]
             raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
 
@@ -334,14 +401,25 @@ def _require_board(spec: VariantSpec, fen: str) -> None:
         )
 
 
-def position_key(position: Position) -> np.uint64:
+def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
     """Stable 64-bit hash of what makes two positions the same: board (with promotedness), hands,
-    side, castling rights, capturable en passant square, checks left to win."""
+    side, castling rights, capturable en passant square, checks left to win; and `more` that no
+    record holds."""
     record = position[0]
     digest = hashlib.blake2b(digest_size=8)
     for field in ("board", "hands", "side", "castling", "ep", "wins_left"):
         digest.update(record[field].tobytes())
+    digest.update(" ".join(more).encode())
     return np.uint64(int.from_bytes(digest.digest(), "little"))
+
+
+def identity(fen: str) -> tuple[str, ...]:
+    """What makes two FENs the same position: board, pocket in order, and all else but the counters
+    and what is empty."""
+    fields = fen.split()
+    board, _, pocket = fields[0].partition("[") if fields else ("", "", "")
+    rest = (field for field in fields[1:-2] if field != "-")
+    return (board, "".join(sorted(pocket.strip("]-"))), *rest)
 
 
 def _winner(value: int, side: int) -> int | None:

@@ -19,6 +19,7 @@ it happens at the first call.
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -56,6 +57,7 @@ def fairy_variants() -> tuple[str, ...]:
         return tuple(sorted(n for n in pyffish().variants() if not n.startswith(_PREFIX)))
 
 
+_SHAPE = re.compile(r"[A-Za-z0-9/+~*\[\]-]{1,600} [wb]( [A-Za-z0-9+-]{1,60}){0,5}\Z")
 _PREFIX = "spec0"
 """Names of loaded configurations: this, then a digest of their text."""
 
@@ -113,6 +115,15 @@ class FairyVariant:
 
     def start_fen(self) -> str:
         return str(self._ask(lambda f: f.start_fen(self.name), ""))
+
+    def is_valid(self, fen: str) -> bool:
+        """Whether a FEN given by anybody is one that the other questions may be asked about."""
+        if not _plain(fen) or not _SHAPE.match(fen):
+            return False
+        # rights to bring pieces in are letters of castling rights, and called wrong when the king
+        # has moved; those that nobody has do no harm
+        without = re.sub(r"( [wb]) [A-Za-z]+ ", r"\1 - ", fen)
+        return bool(self._ask(lambda f: f.validate_fen(without, self.name) == f.FEN_OK, fen))
 
     def legal_moves(self, fen: str, moves: Sequence[str] = ()) -> list[str]:
         """Legal moves as UCI strings, always in the same order."""

@@ -41,22 +41,37 @@ MAX_CLOCK = 30_000
 MAX_MOVE_NUMBER = 1_000_000_000
 
 _IN_HAND = re.compile(r"\+?[A-Za-z]|.", re.DOTALL)
-_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z]~?)")
+_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z]~?|\*)")
 _NUMBER = re.compile(r"[0-9]{1,12}\Z")
 _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
 _CHECKS_GIVEN = re.compile(r"\+([0-9])\+([0-9])\Z")
+_ANY_RIGHTS = re.compile(r"-|[A-Za-z]{1,40}\Z")
+MAX_IN_HAND = 120
+"""Of a kind, where nothing else limits it: the counts of a record are bytes."""
 _SIDES = {"w": 0, "r": 0, "b": 1}
 
 
-def parse_fen(spec: VariantSpec, types: PieceTypes, text: str) -> Position:
+def parse_fen(
+    spec: VariantSpec, types: PieceTypes, text: str, *, loosely: bool = False
+) -> Position:
     """The position of a FEN, shape (1,), key 0.
+
+    loosely: as much of it as a record can hold. Walls (`*`) are left out, and so are rights,
+    e.p. squares and pieces in hand that the spec has no word for, and nothing is said about pieces
+    that are missing, too many or out of place: for the FENs of Fairy-Stockfish, which knows more
+    rules than a spec can say.
 
     Raises FenError, saying what and where, for what is not a FEN of the variant or cannot be
     played on: wrong board size, royal pieces missing or too many, a piece standing where it had
     to promote, more pieces in hand than there are. Whether somebody is in check is left to the
     engines.
     """
-    return _codec(types).parse(text)
+    return _codec(types).parse(text, loosely)
+
+
+def start_record(spec: VariantSpec, types: PieceTypes) -> Position:
+    """The record of the spec's start position, key 0: all of it that a record can hold."""
+    return parse_fen(spec, types, spec.rules.start, loosely=spec.rules.engine == "fairy")
 
 
 def format_fen(spec: VariantSpec, types: PieceTypes, position: Position) -> str:
@@ -121,7 +136,7 @@ class _Codec:
         _, bracket, pocket = fields[0].partition("[")
         self.has_rights = len(fields) >= 4 and not _NUMBER.match(fields[2])
         self.empty_pocket = "[-]" if pocket == "-]" else "[]" if bracket else ""
-        self.home, hand = self._placement(fields[0], start)
+        self.home, hand = self._placement(fields[0], start, self.types.spec.rules.engine == "fairy")
         royal = self.types.royal
         self.kings = [self.home.count(piece_code(royal, c)) if royal >= 0 else 0 for c in (0, 1)]
         self.total = sum(map(bool, self.home)) + sum(map(len, hand))
@@ -202,14 +217,17 @@ class _Codec:
 
     # --- reading -----------------------------------------------------------------------------
 
-    def parse(self, text: str) -> Position:
+    def parse(self, text: str, loosely: bool = False) -> Position:
         if len(text) > MAX_LENGTH:
             _refuse(text, f"a FEN has at most {MAX_LENGTH} characters, this text has {len(text)}")
         fields = text.split()
         if not fields:
             _refuse(text, "the text is empty")
-        board, hands = self._placement(fields[0], text)
-        self._check_pieces(text, board, hands)  # before counts could overflow the record
+        board, hands = self._placement(fields[0], text, loosely)
+        if loosely:
+            self._check_bytes(text, hands)
+        else:
+            self._check_pieces(text, board, hands)  # before counts could overflow the record
         position = new_position()
         record = position[0]
         record["board"][: len(board)] = board
@@ -222,16 +240,21 @@ class _Codec:
             _refuse(text, f"side to move {shorten(fields[1], 50)} is neither 'w' (or 'r') nor 'b'")
         record["side"] = side = _SIDES[fields[1]]
         for colour in (0, 1):
-            if self.types.royal >= 0 and self.kings[colour]:
-                record["kings"][colour] = board.index(piece_code(self.types.royal, colour))
+            king = piece_code(self.types.royal, colour) if self.types.royal >= 0 else 0
+            if king in board and king and (loosely or self.kings[colour]):
+                record["kings"][colour] = board.index(king)
         rest = fields[2:]
         if self.has_rights or rest[:2] == ["-", "-"]:
-            record["castling"] = self._castling(text, rest[0], board) if rest else 0
-            if self.counting and len(rest) > 1 and rest[1] != "-":
-                record["count_limit"] = self._number(text, "counting limit", rest[1], MAX_CLOCK)
-            else:
-                record["ep"] = self._passant(text, rest[1], board, side) if len(rest) > 1 else -1
+            record["castling"] = self._castling(text, rest[0], board, loosely) if rest else 0
+            field = rest[1] if len(rest) > 1 else "-"
+            counts = self.counting and field != "-"
+            if counts and not (loosely and self._is_one_square(field)):
+                record["count_limit"] = self._number(text, "counting limit", field, MAX_CLOCK)
+            elif not loosely or self._is_one_square(field):
+                record["ep"] = self._passant(text, field, board, side)
             rest = rest[2:]
+        if loosely and not self.checks:
+            rest = [field for field in rest if not _CHECKS_LEFT.match(field)]
         rest = self._checks_field(text, rest, position)
         if len(rest) > 2:
             _refuse(text, f"nothing is expected after the move number, found {shorten(rest[2])}")
@@ -241,7 +264,13 @@ class _Codec:
         record["ply"] = 2 * (max(number, 1) - 1) + side
         return position
 
-    def _placement(self, field: str, text: str) -> tuple[list[int], tuple[list[int], list[int]]]:
+    def _is_one_square(self, field: str) -> bool:
+        """Whether a record can hold the e.p. field, which names several squares in some variants."""
+        return square_index(field, self.files, self.ranks) is not None
+
+    def _placement(
+        self, field: str, text: str, loosely: bool = False
+    ) -> tuple[list[int], tuple[list[int], list[int]]]:
         """Codes of all squares, and the hand indices of each side, one per piece in hand."""
         placement, bracket, pocket = field.partition("[")
         rows = placement.split("/")
@@ -249,17 +278,17 @@ class _Codec:
             if not pocket.endswith("]"):
                 _refuse(text, "the pocket that '[' opens is not closed by ']'")
             pocket = pocket[:-1]
-        elif len(rows) == self.ranks + 1 and self.hand_of:
+        elif len(rows) == self.ranks + 1 and self.hand_of and not loosely:
             pocket = rows.pop()
         if len(rows) != self.ranks:
             _refuse(text, f"{len(rows)} ranks are given, the board has {self.ranks}")
         board = [0] * (self.files * self.ranks)
         for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
             start = (number - 1) * self.files
-            board[start : start + self.files] = self._row(row, number, text)
-        return board, self._pocket(pocket, text)
+            board[start : start + self.files] = self._row(row, number, text, loosely)
+        return board, self._pocket(pocket, text, loosely)
 
-    def _row(self, row: str, number: int, text: str) -> list[int]:
+    def _row(self, row: str, number: int, text: str, loosely: bool) -> list[int]:
         codes: list[int] = []
         at = 0
         while at < len(row):
@@ -272,6 +301,10 @@ class _Codec:
                 codes += [0] * int(match[1])
             elif match[2] in self.codes:
                 codes.append(self.codes[match[2]])
+            elif loosely and match[2] == "*":
+                codes.append(0)
+            elif loosely and match[2][-1:] == "~" and match[2][:-1] in self.codes:
+                codes.append(self.codes[match[2][:-1]])
             else:
                 known = " ".join(kind.symbol for kind in self.types.all)
                 _refuse(text, f"rank {number}: {match[2]!r} is no piece here; pieces are {known}")
@@ -284,14 +317,22 @@ class _Codec:
             _refuse(text, f"rank {number} has {more}{count} files, the board has {self.files}")
         return codes
 
-    def _pocket(self, pocket: str, text: str) -> tuple[list[int], list[int]]:
+    def _pocket(self, pocket: str, text: str, loosely: bool) -> tuple[list[int], list[int]]:
         hands: tuple[list[int], list[int]] = ([], [])
         for letter in _IN_HAND.findall("" if pocket == "-" else pocket):
             if letter.upper() not in self.hand_of:
+                if loosely and letter.isascii() and letter.isalpha():
+                    continue
                 known = " ".join(self.hand_of) or "none, the variant has no hands"
                 _refuse(text, f"{letter!r} cannot be in hand; pieces in hand are {known}")
             hands[letter.islower()].append(self.hand_of[letter.upper()])
         return hands
+
+    def _check_bytes(self, text: str, hands: tuple[list[int], list[int]]) -> None:
+        for index, kind in enumerate(self.types.hand_types):
+            if max(side.count(index) for side in hands) > MAX_IN_HAND:
+                symbol = self.types.all[kind].symbol
+                _refuse(text, f"more than {MAX_IN_HAND} {symbol!r} in a hand")
 
     def _check_pieces(
         self, text: str, board: list[int], hands: tuple[list[int], list[int]]
@@ -331,7 +372,7 @@ class _Codec:
                 text, f"{total} pieces on board and in hand; the start position has {self.total}"
             )
 
-    def _castling(self, text: str, field: str, board: list[int]) -> int:
+    def _castling(self, text: str, field: str, board: list[int], loosely: bool) -> int:
         """Rights as bits, those whose king and rook stand at home. What stands there in the start
         array of a player without a king, as in horde, never castles."""
         royal = self.types.royal
@@ -339,6 +380,8 @@ class _Codec:
         held = 0
         for letter in "" if field == "-" else field:
             if letter not in rights:
+                if loosely and _ANY_RIGHTS.match(field):
+                    continue
                 known = "".join(rights) or "none here"
                 _refuse(text, f"castling {shorten(field, 50)}: rights are {known}, or '-'")
             right = rights[letter]

@@ -83,6 +83,11 @@ class Rules(ABC):
         """The end of the game as the position alone shows it: mate, stalemate, move count,
         variant ends, insufficient material. Repetition needs a `Game`."""
 
+    def memory(self, position: Position) -> int:
+        """A number that differs between positions of one key which may go on differently because of
+        the moves before them; 0 where nothing but repetitions depends on these."""
+        return 0
+
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
         """Verdict on a repeated position where the spec's rule needs more than check flags
         (perpetual chase). `moves` (UCI) lead from `fen` to the repetition. None: no judge here."""

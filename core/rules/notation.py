@@ -25,8 +25,10 @@ from variant_ai.core.rules.position import (
     EN_PASSANT,
     PASS,
     PROMOTION,
+    TURNED,
     Position,
     move_argument,
+    move_extra,
     move_kind,
     move_origin,
     move_target,
@@ -92,6 +94,7 @@ class UciNotation(Notation):
             _square(rules, match["origin"]),
             _square(rules, match["target"]),
             match["promoted"],
+            match["wall"] or "",
         )
 
 
@@ -231,17 +234,21 @@ def core_notations() -> tuple[Notation, ...]:
 
 
 def uci(types: PieceTypes, files: int, move: int) -> str:
-    """UCI text of a move: `e2e4`, `a7a8q`, `c3c4+` (shogi promotion), `P@e4`, `a9a10`."""
+    """UCI text of a move: `e2e4`, `a7a8q`, `c3c4+` (shogi promotion), `c4c5-` (the same undone by
+    moving), `P@e4`, `+P@e4`, `a9a10`, `e2e4,e4d5` (a wall is put up on d5)."""
     target = square_name(move_target(move), files)
     if move_kind(move) == DROP:
         return f"{_dropped(types, move)}@{target}"
-    return square_name(move_origin(move), files) + target + promotion_suffix(types, move)
+    text = square_name(move_origin(move), files) + target + promotion_suffix(types, move)
+    extra = move_extra(move)
+    wall = f",{target}{square_name(extra - 1, files)}" if extra not in (0, TURNED) else ""
+    return text + wall
 
 
 def promotion_suffix(types: PieceTypes, move: int) -> str:
-    """`q`, `+`, or nothing for a move that promotes nobody."""
+    """`q`, `+`, `-` for a piece that is demoted, or nothing for a move that changes nobody."""
     if move_kind(move) != PROMOTION:
-        return ""
+        return "-" if move_extra(move) == TURNED else ""
     symbol = types.all[move_argument(move)].base
     return "+" if symbol.startswith("+") else symbol.lower()
 
@@ -250,7 +257,8 @@ def promotion_suffix(types: PieceTypes, move: int) -> str:
 
 _DROP = re.compile(r"(?P<piece>\+?[A-Za-z])[@*](?P<target>[a-l][0-9]{1,2})")
 _FROM_TO = re.compile(
-    r"(?P<origin>[a-l][0-9]{1,2})(?P<target>[a-l][0-9]{1,2})=?(?P<promoted>[a-z+]?)"
+    r"(?P<origin>[a-l][0-9]{1,2})(?P<target>[a-l][0-9]{1,2})=?(?P<promoted>[a-z+-]?)"
+    r"(?:,[a-l][0-9]{1,2}?(?P<wall>[a-l][0-9]{1,2}))?"
 )
 _ICCS = re.compile(
     r"(?:(?P<piece>[a-z])@|(?P<origin>[a-l][0-9])-?)(?P<target>[a-l][0-9])(?P<promoted>[a-z+]?)"
@@ -298,6 +306,7 @@ def _read_from_to(
     origin: int | None,
     target: int | None,
     promoted: str,
+    wall: str = "",
 ) -> int:
     if origin is None or target is None:
         raise _illegal(name, rules, position, text)
@@ -315,6 +324,9 @@ def _read_from_to(
                 and rules.types.castling_rights[move_argument(move)].rook_from == target
             ):
                 fits.append(move)
+    if wall:
+        square = _square(rules, wall)
+        fits = [m for m in fits if square is not None and move_extra(m) == 1 + square]
     return _choose(name, rules, position, text, fits, promoted)
 
 
@@ -325,12 +337,14 @@ def _read_drop(
     order = rules.spec.hands.order if rules.spec.hands else ()
     symbol = piece.upper() or "P"
     target = _square(rules, square)
-    if target is None or symbol not in order:
+    turned = symbol not in order and symbol[1:] in order
+    if target is None or not (turned or symbol in order):
         raise _illegal(name, rules, position, text)
-    wanted = order.index(symbol)
+    wanted = order.index(symbol[1:] if turned else symbol)
     moves = rules.legal_moves(position)
     for move in moves[(moves & TARGET) == target].tolist():
-        if move_kind(move) == DROP and move_argument(move) == wanted:
+        found = move_kind(move), move_argument(move), move_extra(move) == TURNED
+        if found == (DROP, wanted, turned):
             return int(move)
     raise _illegal(name, rules, position, text)
 
@@ -371,7 +385,8 @@ def _square(rules: Rules, name: str) -> int | None:
 
 
 def _dropped(types: PieceTypes, move: int) -> str:
-    return types.all[types.hand_types[move_argument(move)]].symbol
+    symbol = types.all[types.hand_types[move_argument(move)]].symbol
+    return f"+{symbol}" if move_extra(move) == TURNED else symbol
 
 
 def _iccs_square(square: int, files: int) -> str:

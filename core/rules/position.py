@@ -12,6 +12,9 @@ indexes inside, which costs a fifth of passing a scalar record.
       bits  7-13  origin square (0 for drops)
       bits 14-16  kind: NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS
       bits 17-21  argument: type promoted to, hand index dropped, castling right used; else 0
+      bits 22-28  what only some variants of the engine `fairy` have: 1 + the square of a wall that
+                  the move puts up, or `TURNED` for a piece that is turned over (dropped with its
+                  promoted side up, or demoted by moving); else 0
 """
 
 from __future__ import annotations
@@ -61,8 +64,13 @@ def new_position(n: int = 1) -> Position:
     return positions
 
 
-def make_move(origin: int, target: int, kind: int = NORMAL, argument: int = 0) -> int:
-    return target | origin << 7 | kind << 14 | argument << 17
+TURNED = 127
+
+
+def make_move(
+    origin: int, target: int, kind: int = NORMAL, argument: int = 0, extra: int = 0
+) -> int:
+    return target | origin << 7 | kind << 14 | argument << 17 | extra << 22
 
 
 def move_target(move: int) -> int:
@@ -79,6 +87,11 @@ def move_kind(move: int) -> int:
 
 def move_argument(move: int) -> int:
     return move >> 17 & 31
+
+
+def move_extra(move: int) -> int:
+    """0, 1 + the square of the wall put up, or `TURNED`."""
+    return move >> 22 & 127
 
 
 def piece_type(code: int) -> int:

@@ -5,7 +5,7 @@ cannot share them out. A search knows which positions it will need next: it asks
 and each worker answers a part.
 
 A worker is another Python with the same spec, fed through pipes. It ends when its pipe closes, in
-whatever way the process that started it went, and does not hear Ctrl-C, which that one sees to. One
+whatever way the process that started it went, and leaves Ctrl-C and its kin to that one. One
 that dies is told as a warning; whoever asked goes on without workers, and finds out by itself.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -27,8 +26,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.children import leave_signals_to_parent, signals_held
 from variant_ai.core.processors import processors
 from variant_ai.core.rules.fairy import FairyRules
+from variant_ai.core.rules.fairy_states import Packed, State, state_of, with_state
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.specs.errors import VariantAIError
@@ -120,9 +121,10 @@ class RulesWorkers:
         if self._processes:
             return
         for _ in range(self.count):
-            process = subprocess.Popen(
-                [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            with signals_held():
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
             self._processes.append(process)
             _send(process.stdin, (sys.path, self.spec))
         self._closing = weakref.finalize(self, _end, self._processes)
@@ -131,7 +133,7 @@ class RulesWorkers:
         """The workers' parts: worker w has every `count`-th question from w on."""
         for number, process in enumerate(self._processes):
             part = questions[number :: self.count]
-            _send(process.stdin, [(position.tobytes(), int(move)) for position, move in part])
+            _send(process.stdin, [(*_written(position), int(move)) for position, move in part])
         return [
             [None if told is None else _read(told) for told in pickle.load(_pipe(process.stdout))]
             for process in self._processes
@@ -201,10 +203,19 @@ def _send(pipe: Any, message: object) -> None:
     file.flush()
 
 
-def _read(told: tuple[bytes, Outcome | None, bytes]) -> Ahead:
-    record, outcome, moves = told
-    position = np.frombuffer(bytearray(record), POSITION)
-    return Ahead(position, outcome, np.frombuffer(moves, np.int32))
+def _written(position: Position) -> tuple[bytes, Packed | None]:
+    """A position as it goes through a pipe: the record, and what Fairy-Stockfish keeps of it."""
+    state = state_of(position)
+    return position.tobytes(), state.packed() if state else None
+
+
+def _read(told: tuple[bytes, Packed, Outcome | None, bytes]) -> Ahead:
+    record, packed, outcome, moves = told
+    state = State(*packed)
+    legal = np.frombuffer(moves, np.int32)
+    if outcome is None:
+        state.legal, state.outcome = legal, None
+    return Ahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
 
 
 # --- in the worker -------------------------------------------------------------------------------
@@ -212,7 +223,7 @@ def _read(told: tuple[bytes, Outcome | None, bytes]) -> Ahead:
 
 def work() -> None:
     """The life of a worker: a spec, then questions until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_signals_to_parent()
     questions = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not fall among the answers
@@ -225,10 +236,16 @@ def work() -> None:
 
 
 def _answer(
-    rules: FairyRules, record: bytes, move: int
-) -> tuple[bytes, Outcome | None, bytes] | None:
+    rules: FairyRules, record: bytes, packed: Packed | None, move: int
+) -> tuple[bytes, Packed, Outcome | None, bytes] | None:
+    position: Position = np.frombuffer(bytearray(record), POSITION)
+    if packed is not None:
+        position = rules.recall(position, packed)
     try:
-        told = look_ahead(rules, np.frombuffer(bytearray(record), POSITION), move)
+        told = look_ahead(rules, position, move)
     except VariantAIError:  # who asked will meet it, and tell it
         return None
-    return told.position.tobytes(), told.outcome, told.moves.astype(np.int32).tobytes()
+    state = state_of(told.position)
+    assert state is not None
+    moves = told.moves.astype(np.int32).tobytes()
+    return told.position.tobytes(), state.packed(), told.outcome, moves

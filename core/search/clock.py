@@ -96,6 +96,7 @@ class TimeManager:
     overhead: seconds between the engine's move and the clock that stops (thesis: 20 ms); the usual
         lag is taken for it where it is seen to be more.
     jitter: 0.1 varies the time by up to 10 % either way, for games with people (000 eq. 9).
+    speed: factor of the time for each move, within what the clock allows (Slow Mover of Stockfish).
     early_stop: whether a search ends once its leader cannot be overtaken any more.
     """
 
@@ -105,6 +106,7 @@ class TimeManager:
         overhead: float = 0.02,
         jitter: float = 0.0,
         early_stop: bool = True,
+        speed: float = 1.0,
         rng: np.random.Generator | None = None,
     ) -> None:
         self.lag = Lag()
@@ -112,6 +114,7 @@ class TimeManager:
         self.overhead = overhead
         self.jitter = jitter
         self.early_stop = early_stop
+        self.speed = speed
         self.last_q: float | None = None
         """Value of the move played last, for the player; None before the first."""
         self._rng = rng or np.random.default_rng()
@@ -124,14 +127,14 @@ class TimeManager:
             moves = clock.moves_to_go
             # each of the moves costs it once
             share = max(clock.remaining - moves * cost, LEAST) / moves
-            target = min(share + INCREMENT_SHARE * clock.increment, left)
+            target = min(self.speed * (share + INCREMENT_SHARE * clock.increment), left)
             cap = left - self._reserve if moves == 1 else left * CRITICAL_SHARE * TARGET_CAP
         else:
             if own_moves < PROPORTIONAL_FROM:
                 share = clock.remaining / (GAME_LENGTH - own_moves)
             else:
                 share = PROPORTION * clock.remaining
-            target = share + INCREMENT_SHARE * clock.increment
+            target = self.speed * (share + INCREMENT_SHARE * clock.increment)
             target = min(target - cost, TARGET_CAP * left)
             cap = left * CRITICAL_SHARE * TARGET_CAP
         if self.jitter > 0:

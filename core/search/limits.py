@@ -28,7 +28,7 @@ class Limits:
     movetime: float | None = None
     """Seconds from the call of `run`; 0 answers at once."""
     depth: int | None = None
-    """Plies of the principal variation (`Report.seldepth`)."""
+    """Plies of the principal variation (`Report.depth`)."""
     mate: int | None = None
     """Stops once a win in at most so many full moves of the mover is proven."""
     infinite: bool = False

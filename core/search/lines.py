@@ -56,7 +56,7 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
 def is_deep(game: Game, report: Report, depth: int) -> bool:
     """Whether the best line has `depth` plies; or, after VISITS_A_PLY visits for each, never will,
     since it ends the game or comes to a position again."""
-    if report.seldepth >= depth:
+    if report.depth >= depth:
         return True
     if report.visits < depth * VISITS_A_PLY:
         return False
@@ -101,14 +101,14 @@ def make_report(
     allowed: Sequence[int] | None,
     knows_draws: bool,
     seconds: float,
-    depth: int,
+    least_depth: int = 0,
     stopped_by: str = "",
     rng: np.random.Generator | None = None,
     pv: bool = True,
 ) -> Report:
     """The state of a search. `allowed`: moves of the root that may be played, None for all; `rng`:
-    draws the final move, None for a report on the way; `pv`: whether lines go on behind their first
-    move, which costs most of a report."""
+    draws the final move, None for a report on the way; `least_depth`: depth of an earlier report of
+    the search; `pv`: whether lines go on behind their first move, which costs most of a report."""
     edges = tree.edges(tree.root)
     kept = np.arange(len(edges.moves))
     if allowed is not None:
@@ -155,6 +155,7 @@ def make_report(
             )
         )
     longest = max(len(line.pv) for line in lines)
+    depth = max(least_depth, len(lines[0].pv) if pv else 0)
     return Report(
         best=lines[0].move,
         ponder=lines[0].pv[1] if len(lines[0].pv) > 1 else None,
@@ -166,7 +167,7 @@ def make_report(
         merges=tree.counter("merges"),
         tree_nodes=tree.counter("node_count"),
         depth=depth,
-        seldepth=longest,
+        seldepth=max(longest, depth),
         seconds=seconds,
         hashfull=tree.hashfull,
         stopped_by=stopped_by,

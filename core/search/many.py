@@ -227,7 +227,6 @@ class Grove:
         seconds = plant.seconds or time.perf_counter() - begun
         if plant.ended == "game over":
             return Report(best=None, seconds=seconds, stopped_by=plant.ended)
-        visits = plant.tree.counter("visits")
         return make_report(
             plant.tree,
             self.params,
@@ -235,7 +234,6 @@ class Grove:
             allowed=plant.allowed,
             knows_draws=self._knows_draws,
             seconds=seconds,
-            depth=round(plant.tree.counter("depths") / max(1, visits)),
             stopped_by=plant.ended,
             rng=self._rng,
         )

@@ -81,9 +81,9 @@ class Report:
     tree_nodes: int = 0
     """Nodes in the tree, those kept from earlier searches included."""
     depth: int = 0
-    """Plies of a mean path, never less than in an earlier report of the same search."""
+    """Plies of the principal variation, never less than in an earlier report of the same search."""
     seldepth: int = 0
-    """Plies of the longest principal variation shown."""
+    """Plies of the longest line shown, at least `depth`."""
     seconds: float = 0.0
     hashfull: int = 0
     """Share of the memory in use, per mille."""

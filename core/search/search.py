@@ -480,19 +480,17 @@ class Search:
         rng: np.random.Generator | None = None,
         pv: bool = True,
     ) -> Report:
-        tree = self.tree
-        visits = tree.counter("visits")
-        if visits:
-            self._depth = max(self._depth, round(tree.counter("depths") / visits), 1)
-        return make_report(
-            tree,
+        report = make_report(
+            self.tree,
             self.params,
             multipv=multipv,
             allowed=self._allowed,
             knows_draws=self._knows_draws,
             seconds=self._seconds(),
-            depth=self._depth,
+            least_depth=self._depth,
             stopped_by=stopped_by,
             rng=rng,
             pv=pv,
         )
+        self._depth = report.depth
+        return report

@@ -82,6 +82,10 @@ class SlowTree(Tree):
         self.settings[0]["look"] = 0
         return np.zeros(1, TABLES)  # nothing compiled asks it anything
 
+    def _key(self, position: Position) -> np.uint64:
+        memory = self.rules.memory(position)
+        return super()._key(position) ^ np.uint64(memory * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+
     def _plant(self) -> None:
         assert self.game is not None
         self._positions.clear()

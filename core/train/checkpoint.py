@@ -207,12 +207,12 @@ def newest_whole(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
             say(f"{reason}. Going back to {checkpoint.path.name}; it is kept as {aside.name}.")
         return checkpoint
     if damaged:
-        error = damaged[0][1]
-        raise (
-            error
-            if len(damaged) == 1
-            else DataError(f"none of the {len(damaged)} checkpoints in {folder} is whole: {error}")
-        )
+        newest = damaged[0][1]
+        if len(damaged) == 1:
+            raise newest
+        raise DataError(
+            f"none of the {len(damaged)} checkpoints in {folder} is whole: {newest}"
+        ) from newest
     return None
 
 

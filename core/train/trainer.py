@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from variant_ai.core.interrupts import stop_on_signal
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.train.assembly import (
     frozen_layers,
@@ -55,7 +56,6 @@ from variant_ai.core.train.observer import Observer, Silent
 from variant_ai.core.train.placement import place_batch, place_net
 from variant_ai.core.train.prediction import autocast, predict
 from variant_ai.core.train.record import Recorder, last_metrics
-from variant_ai.core.train.signals import stop_on_signal
 from variant_ai.core.train.source import Samples, Source
 from variant_ai.core.train.start import find_start
 from variant_ai.core.train.window import Window
@@ -164,7 +164,7 @@ class Trainer:
     def run(
         self, *, resume: bool = False, say: Callable[[str], None] = lambda text: None
     ) -> TrainResult:
-        """Trains to the last step, or until Ctrl-C (SIGINT, SIGTERM), which saves first.
+        """Trains to the last step, or until Ctrl-C (SIGINT, SIGTERM, SIGHUP), which saves first.
 
         With `resume` it goes on from the newest checkpoint of the run directory that is not damaged
         (`say` is given a sentence about each that is), or begins if there is none yet; without,

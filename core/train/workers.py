@@ -22,6 +22,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from variant_ai.core.children import SAVING, end_with_parent
 from variant_ai.specs.errors import VariantAIError
 
 T = TypeVar("T")
@@ -134,6 +135,8 @@ def open_workers() -> Iterator[Workers]:
         yield ALONE
         return
     local = int(os.environ.get("LOCAL_RANK", "0"))
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun, killed, leaves its processes behind
+        end_with_parent(grace=SAVING)
     backend = "gloo"
     if torch.cuda.is_available() and (own := _own_gpu(local)) is not None:
         torch.cuda.set_device(own)

@@ -5,11 +5,12 @@ Names are imported when they are first used: `import variant_ai` costs nothing.
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # importing it from typing would take longer than all the rest here
 if TYPE_CHECKING:
+    from typing import Any
+
     from variant_ai.api import Analysis, Engine, Position, Variation, load_variant
     from variant_ai.core.data.record import GameRecord
     from variant_ai.core.encoding import Encoder
@@ -75,6 +76,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
 
 

@@ -309,3 +309,25 @@ def test_a_real_engine(rules: Rules) -> None:
         assert record.scores is not None
         if record.termination == "checkmate":
             assert record.scores[-1] == MATE - 1
+
+
+@pytest.mark.peer
+@pytest.mark.skipif(not HAVE_PEER, reason="fairy-stockfish is not installed")
+def test_a_real_engine_begins_every_game_anew(rules: Rules) -> None:
+    """What it learnt in one game is no part of the next: with more workers, and for a run that goes
+    on, other games come before."""
+
+    def games(workers: int, done: Mapping[int, Ended] | None = None) -> list[GameRecord]:
+        made = GameGenerator(
+            rules,
+            lambda: UciSelfPlayer(
+                UciClient(engine_command("fairy-stockfish"), soft_options={"Hash": "1"}),
+                rules.spec.fairy,
+            ),
+            GenerateSettings(games=6, nodes=400, max_plies=60, workers=workers),
+        )
+        return [game for game in made.games(done) if isinstance(game, GameRecord)]
+
+    alone = games(1)
+    assert games(3) == alone
+    assert games(1, {number_of(game): game for game in alone[:4]}) == alone

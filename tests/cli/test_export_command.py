@@ -117,3 +117,12 @@ def test_timing_needs_a_variant() -> None:
     result = call("nets", "--time")
     assert result.exit_code == 2
     assert "--time needs a variant" in result.stderr
+
+
+def test_int8_is_calibrated_on_the_sample_where_no_games_are_named(tmp_path: Path) -> None:
+    target = tmp_path / "small.onnx"
+    words = ["-V", "xiangqi", "--precision", "int8", "--calibrate", "64", "--positions", "64"]
+    done = call("export", "packaged", *words, "-o", target)
+    assert done.exit_code == 0, done.output
+    assert "the games that come with xiangqi" in done.output
+    assert target.stat().st_size < 1_500_000

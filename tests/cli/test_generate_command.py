@@ -320,3 +320,12 @@ def _interrupted_at_once(
     generator: GameGenerator, journal: GeneratedGames, wanted: int, report: Any
 ) -> None:
     report.interrupted = True
+
+
+def test_without_an_engine_the_packaged_net_plays(tmp_path: Path) -> None:
+    store = tmp_path / "g.store"
+    words = ["--nodes", "2", "--games", "1", "--max-plies", "12", "--json", "-o", str(store)]
+    done = CliRunner().invoke(cli, ["generate", "-V", "xiangqi", *words])
+    assert done.exit_code == 0, done.output
+    record = Store(store).game(0)
+    assert record.plies == 12 and record.white == "xiangqi"

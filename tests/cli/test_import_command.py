@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from processes import PATIENCE, children, left
 
+from variant_ai.cli.import_ import SkipList
 from variant_ai.cli.main import cli
+from variant_ai.cli.notations import make_resolver, readers
+from variant_ai.core.data.skips import Skip
 from variant_ai.core.data.store import Store, StoreWriter
 from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.specs.errors import DataError
 
 GAME = """\
 [Event "Evening {number}"]
@@ -260,12 +271,128 @@ def test_an_interrupt_keeps_what_is_done(store: Path) -> None:
     assert 500 < len(kept) <= 3000
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_a_killed_import_leaves_no_process_and_goes_on(
+    tmp_path: Path, store: Path, name: str
+) -> None:
+    before, path = tmp_path / "b.pgn", tmp_path / "a.pgn"
+    before.write_text(_games(2))
+    assert _import(before, "-o", store).exit_code == 0
+    path.write_text(_games(2500) + GAME.format(number=2500).replace("Qxd5", "Qxd4"))
+    words = (path, "-V", "crazyhouse", "-o", store, "--append", "--workers", "2")
+    size = store.stat().st_size
+    process = _start(*words)
+    deadline = time.monotonic() + PATIENCE
+    while store.stat().st_size < size + 1500 and time.monotonic() < deadline:
+        time.sleep(0.01)  # until the first shard is written
+    workers = children(process.pid)
+    process.send_signal(getattr(signal, name))
+    _, said = process.communicate(timeout=PATIENCE)
+    assert len(workers) >= 2
+    assert left(workers) == []
+    kept = len(Store(store))
+    assert 1002 <= kept < 2502
+    if name == "SIGKILL":
+        assert (process.returncode, (kept - 2) % 1000) == (-signal.SIGKILL, 0)
+    else:
+        assert process.returncode == 130
+        assert f"Interrupted; {kept - 2:,} games are in" in said
+    result = _import(*words[:1], *words[3:])
+    assert result.exit_code == 0, result.output
+    assert f"going on after {kept - 2:,} games" in result.stderr
+    events = [game.event for game in Store(store).games()]
+    assert events == [f"Evening {i}" for i in (0, 1, *range(2500))]
+    (skip,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    assert json.loads(skip)["number"] == 2501
+
+
+def test_every_finished_game_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told to stop, workers finish what they began, and all of it is added."""
+    from variant_ai.core.data import importer
+    from variant_ai.core.data.importer import Importer
+
+    monkeypatch.setattr(importer, "BATCH_GAMES", 10)
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(2000))
+    spec = load_spec(builtin_specs()["crazyhouse"])
+    resolved: list[int] = []
+    stopped = False
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers: int, begin: Callable[..., None], arguments: Any) -> None:
+            super().__init__(workers)
+            begin(*arguments)
+
+        def submit(self, function: Any, batch: Any) -> Any:  # type: ignore[override]
+            def work() -> Any:
+                nonlocal stopped
+                done = function(batch)
+                resolved.extend(raw.number for raw in batch)
+                stopped = stopped or len(resolved) >= 350
+                return done
+
+            return super().submit(work)
+
+    monkeypatch.setattr(importer, "WorkerPool", Pool)
+    store = tmp_path / "a.store"
+    with StoreWriter(store, spec) as writer:
+        report = Importer(
+            readers=list(readers(spec).values()),
+            make_resolver=partial(make_resolver, spec, None),
+            workers=2,
+            stop=lambda: stopped,
+        ).run([path], writer)
+    assert report.interrupted
+    assert report.games == len(Store(store)) == len(resolved)
+    assert 350 <= len(resolved) < 2000
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can grow."""
+    resource = pytest.importorskip("resource", reason="limits of POSIX")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_no_empty_list_and_is_told_with_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "skipped.jsonl"
+    listing = SkipList(str(path), ours=True)
+    with full_disk():
+        listing.add(Skip("illegal move", "a.pgn"))
+        with pytest.raises(DataError, match=r"skipped\.jsonl: File too large"):
+            listing.size()
+    assert not path.exists()
+
+
+def test_a_list_goes_on_where_the_store_does(tmp_path: Path) -> None:
+    path = tmp_path / "skipped.jsonl"
+    sizes = []
+    with SkipList(str(path), ours=True) as listing:
+        for number in range(3):
+            sizes.append(listing.size())
+            listing.add(Skip("illegal move", "a.pgn", number))
+    for known, kept in ((sizes[2], "aab"), (10_000, "aabb"), (sizes[1], "ab"), (0, "b")):
+        with SkipList(str(path), ours=True) as listing:
+            listing.go_on(known)
+            listing.add(Skip("illegal move", "b.pgn"))
+            listing.drop_old()
+        lines = path.read_text().splitlines()
+        assert [json.loads(line)["source"] for line in lines] == [f"{name}.pgn" for name in kept]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_sentence(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text("1. e4 Ke5 *\n" * 3000)
     result = _import(path, "-o", store, "--skipped", "/dev/full")
     assert result.exit_code == 1
-    assert "No space left" in result.stderr
+    assert "/dev/full: No space left" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert not store.exists()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.players import net_digest
+from variant_ai.cli.players import file_openings, net_digest
 from variant_ai.core.arena.player import RandomPlayer, Reply
+from variant_ai.core.arena.player_spec import parse_player
 from variant_ai.core.arena.process import GAMES_FOLDERS
 from variant_ai.core.arena.time_control import Turn
 from variant_ai.core.rules.game import Game
@@ -179,6 +183,50 @@ def test_real_programs(tmp_path: Path, variant: str, program: str, player: str) 
     assert done.exit_code == 0, done.stderr
     reasons = json.loads(done.stdout)["reasons"]
     assert set(reasons) <= {"adjudicated: move limit", "checkmate"}
+
+
+def test_players_are_looked_at_before_limits(tmp_path: Path) -> None:
+    done = match(tmp_path / "m", "no-such-engine-here", "random")
+    assert done.exit_code == 1
+    assert "no-such-engine-here" in done.output and "limits" not in done.output
+    done = match(tmp_path / "m", "net:nowhere.onnx", "random")
+    assert "there is no net nowhere.onnx" in done.output
+
+
+def test_a_player_that_never_moves_stops_the_match_after_two_games(tmp_path: Path) -> None:
+    done = match(tmp_path / "m", engine("hangs"), "random", "--games", "10", "--think", "0.2")
+    assert done.exit_code == 1, done.output
+    assert "lost its first 2 games without a move (hang" in done.output
+    assert "-uci" in done.output
+    assert len((tmp_path / "m" / "games.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_openings_are_read_packed(tmp_path: Path, pack) -> None:  # type: ignore[no-untyped-def]
+    suffix = {"gzip": ".gz", "lzma": ".xz"}.get(pack.__module__, ".zst")
+    fens = [
+        "rnbqkb1r/pppp1ppp/5n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R[] b KQkq -",
+        "rnbqkb1r/pppp1Bpp/5n2/4p3/4P3/8/PPPP1PPP/RNBQK1NR[P] b KQkq -",
+    ]
+    path = tmp_path / f"lines.epd{suffix}"
+    path.write_bytes(pack("".join(f"{fen};\n" for fen in fens).encode()))
+    rules = registry().rules(registry().variant("crazyhouse"))
+    assert len(file_openings(path, 16, rules)) == 2
+
+
+@pytest.mark.parametrize(
+    ("net", "name"),
+    [
+        ("net:runs/mine/model.onnx", "mine"),
+        ("net:runs/mine", "mine"),
+        ("net:runs/mine/checkpoints/step-00000007", "mine"),
+        ("net:nets/best.onnx", "best"),
+        ("net:packaged", "packaged"),
+        ("net:-;evaluator=uniform", "uniform"),
+    ],
+)
+def test_nets_are_called_by_their_run_or_file(net: str, name: str) -> None:
+    assert parse_player(net).label == name
 
 
 def test_a_run_that_went_on_is_another_net(tmp_path: Path) -> None:

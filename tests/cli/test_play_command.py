@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
@@ -30,10 +31,25 @@ def test_moves_hints_and_take_back() -> None:
 
 def test_what_is_no_move_is_told() -> None:
     done = play("e2e5\nxyzzy\nundo\nsave\nquit\n")
-    assert "no legal move fits" in done.output
-    assert "unreadable san move 'xyzzy'" in done.output
+    assert "'e2e5' is no legal move here; moves are written like" in done.output
+    assert "'xyzzy' is no legal move here" in done.output
     assert "there is no move of yours to take back" in done.output
     assert "save needs a file" in done.output
+
+
+@pytest.mark.parametrize("typed", ["炮二平五", "C2=5", "H2-E2", "h3e3"])
+def test_every_notation_of_the_variant_is_understood(typed: str) -> None:
+    done = CliRunner().invoke(
+        cli, ["play", "-V", "xiangqi", *NET, "--notation", "uci"], input=f"{typed}\nfen\nquit\n"
+    )
+    assert done.exit_code == 0, done.output
+    assert "1C2C4" in done.output, "the cannon stands in the centre"
+
+
+def test_a_move_that_is_none_is_answered_with_moves_of_the_variant() -> None:
+    done = CliRunner().invoke(cli, ["play", "-V", "xiangqi", *NET], input="e4\nquit\n")
+    line = next(line for line in done.output.splitlines() if "no legal move" in line)
+    assert "d1e2" in line and "仕六進五" in line
 
 
 def test_the_game_is_kept_as_pgn(tmp_path: Path) -> None:

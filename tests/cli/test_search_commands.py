@@ -12,6 +12,7 @@ from variant_ai.cli.analyse_games import Games
 from variant_ai.cli.main import cli
 from variant_ai.core.analysis.move_curve import POSITION, SETTINGS
 from variant_ai.core.data.record import GameRecord
+from variant_ai.plugins import registry
 from variant_ai.specs import builtin_specs, load_spec
 
 PGN = """[White "A"]
@@ -232,3 +233,34 @@ def test_what_cannot_be_written_or_read_is_told_before_the_work(tmp_path: Path) 
     words = ("data", "fetch", "lichess", "-V", "crazyhouse", "-o", str(tmp_path / "a.store"))
     turned = run(*words, "--from", "2018-06", "--to", "2018-01", ok=False)
     assert "--from 2018-06 is after --to 2018-01" in turned.output
+
+
+def test_the_games_of_a_store_are_analysed() -> None:
+    sample = registry().variants["xiangqi"].sample
+    assert sample is not None
+    words = (str(sample), "--game", "3", "--nodes", "2", "--evaluator", "uniform", "--json")
+    (analysis,) = json.loads(run("analyse", "-V", "xiangqi", *words).stdout)
+    assert analysis["number"] == 3 and len(analysis["moves"]) > 10
+
+
+def test_nodes_and_simulations_are_one_limit() -> None:
+    found = [
+        json.loads(analyse("startpos", word, "30", "--json").stdout)["simulations"]
+        for word in ("--nodes", "--simulations", "-n")
+    ]
+    assert found == [30, 30, 30]
+
+
+def test_packaged_names_the_net_that_comes_with_the_variant() -> None:
+    words = ("startpos", "-V", "xiangqi", "--nodes", "2", "--json", "--evaluator", "onnx")
+    named, usual = (
+        json.loads(run("analyse", *words, *more).stdout)["net"]
+        for more in ((), ("--model", "packaged"))
+    )
+    assert named == usual and named.endswith("model.onnx")
+
+
+def test_a_variant_without_a_net_says_where_it_was_looked_for() -> None:
+    done = run("analyse", "startpos", "-V", "dobutsu", "--model", "packaged", ok=False)
+    assert done.exit_code == 1
+    assert "no net comes with dobutsu: there is none at" in done.stderr

@@ -13,6 +13,8 @@ import chess.engine
 import chess.variant
 import pytest
 
+from variant_ai.plugins import registry
+
 ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
 HEAVY = {
     "numpy",
@@ -169,3 +171,21 @@ def test_a_log_can_be_replayed(tmp_path: Path) -> None:
     assert " < uci" in log.read_text()
     again = talk("", "--replay", str(log))
     assert again == first
+
+
+def test_a_missing_model_ends_the_start_with_status_1(tmp_path: Path) -> None:
+    missing = tmp_path / "none.onnx"
+    process = start("-V", "xiangqi", "--model", str(missing))
+    out, err = process.communicate(b"uci\nquit\n", timeout=60)
+    assert process.returncode == 1 and out == b""
+    assert f"{missing}: there is no such file" in err.decode()
+
+
+def test_a_net_of_another_variant_is_reported_and_the_usual_one_plays() -> None:
+    other = registry().net(registry().variant("crazyhouse"), Path("packaged"))
+    text = f"uci\nsetoption name Model value {other}\nisready\nposition startpos\ngo nodes 5\n"
+    lines = talk(text, "-V", "xiangqi")
+    (error,) = [line for line in lines if "error: " in line]
+    assert error.startswith("info string error: ") and "crazyhouse, not for xiangqi" in error
+    assert any("info string playing with " in line for line in lines)
+    assert lines[-1].startswith("bestmove ")

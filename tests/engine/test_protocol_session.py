@@ -50,6 +50,15 @@ def test_a_named_set_of_search_settings_is_played_with() -> None:
         assert not params.enhance_checks and params.virtual_loss == 3
 
 
+def test_time_is_spent_as_nodes_where_a_client_asks_for_it() -> None:
+    with hello() as client:
+        client.ask("setoption name nodestime value 2", "position startpos")
+        client.ask("go wtime 5000 btime 5000", until="bestmove")
+        (limits,) = last_search(client).limits
+        assert limits.movetime is None
+        assert limits.nodes is not None and 150 <= limits.nodes <= 200, "5 s / 50 moves, 2 a ms"
+
+
 def test_an_unknown_set_of_search_settings_costs_no_move() -> None:
     with hello() as client:
         lines = client.ask("setoption name Search_Settings value papr", "position startpos")

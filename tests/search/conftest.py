@@ -11,7 +11,7 @@ from variant_ai.core.inference import Evaluator, RandomEvaluator, UniformEvaluat
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.params import DEFAULT_SET, PAPER, SearchParams
 from variant_ai.core.search.search import Search
 from variant_ai.plugins import registry
 from variant_ai.specs import VariantSpec
@@ -61,7 +61,10 @@ def make_search(rules_of: Callable[[str], Rules]) -> Iterator[MakeSearch]:
             kind = UniformEvaluator if net == "uniform" else RandomEvaluator
             net = kind(encoder.shape, encoder.actions)
         params = {"memory_mb": 64, **params}
-        search = Search(rules.spec, net, SearchParams.of(rules.spec, **params), rules=rules)
+        # positions of the tests were found with the papers' settings, which are not tuned any more
+        words = PAPER if PAPER in rules.spec.settings else DEFAULT_SET
+        chosen = SearchParams.of(rules.spec, words, **params)
+        search = Search(rules.spec, net, chosen, rules=rules)
         search.set_game(Game.from_uci(rules, fen, moves.split()))
         made.append(search)
         return search

@@ -160,3 +160,12 @@ def test_the_flag_never_falls(
     budget = manager.budget(Clock(remaining, increment, moves_to_go), own_moves)
     assert 0 < budget.target <= budget.maximum
     assert budget.maximum <= max(remaining - 0.02, 0.001) + 1e-9
+
+
+def test_slow_mover_scales_the_time_for_a_move() -> None:
+    clock = Clock(60.0, 0.5)
+    usual = TimeManager(overhead=0.0).budget(clock, 10).target
+    slow = TimeManager(overhead=0.0, speed=1.5).budget(clock, 10).target
+    assert slow == pytest.approx(1.5 * usual)
+    # never more than the clock allows
+    assert TimeManager(speed=10.0).budget(Clock(1.0), 0).maximum < 1.0
