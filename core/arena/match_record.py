@@ -120,7 +120,7 @@ def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
     return total
 
 
-def _first_ply(entry: GameEntry, side: int) -> int:
+def first_ply(entry: GameEntry, side: int) -> int:
     """Index of a side's first ply: the side to move of an opening decides whose ply is whose."""
     second_begins = entry.start_fen is not None and entry.start_fen.split()[1] != "w"
     return (side + second_begins) % 2
@@ -135,8 +135,8 @@ class _Numbers:
         self.lost: list[int] = []
 
     def add(self, entry: GameEntry, side: int) -> None:
-        first_ply = _first_ply(entry, side)
-        for nodes, time in zip(entry.nodes[first_ply::2], entry.times[first_ply::2], strict=True):
+        first = first_ply(entry, side)
+        for nodes, time in zip(entry.nodes[first::2], entry.times[first::2], strict=True):
             if nodes and time is not None:
                 self.nodes += nodes
                 self.milliseconds += time

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from variant_ai.core.arena.journal import GameEntry
+from variant_ai.core.arena.match_record import first_ply
 from variant_ai.core.arena.player import Reason
 from variant_ai.specs.errors import EngineError
 
@@ -31,9 +32,8 @@ class NoShows:
 
         Raises EngineError where its loser has lost `MOST` games without having made a move in any.
         """
-        second_begins = entry.start_fen is not None and entry.start_fen.split()[1] != "w"
         for side, name in enumerate((entry.first, entry.second)):
-            own = entry.times[(side + second_begins) % 2 :: 2]
+            own = entry.times[first_ply(entry, side) :: 2]
             if any(time is not None for time in own):
                 self._lost.pop(name, None)  # it has shown that it can play
             elif entry.reason in _FAULTS and entry.points == side and name in self._lost:
@@ -45,10 +45,8 @@ class NoShows:
         entry = self._lost[name][-1]
         wrote = "".join(f"\n    {line}" for line in last_lines)
         return (
-            f"player {name!r} ({self._labels[name]}) lost {MOST} games without having made a move: "
-            f"{entry.reason}: {entry.detail}\n"
-            + (f"The last lines that it wrote:{wrote}\n" if wrote else "It wrote nothing.\n")
-            + "Is the command right, does the program need a word to speak this protocol (`-uci`), "
-            "and does it speak another one (`xboard:COMMAND`, `ucci:COMMAND`)? The games are kept; "
-            "use another folder for the next try."
+            f"{name} lost its first {MOST} games without a move ({entry.reason}: {entry.detail}). "
+            "The match is stopped: it may speak another protocol (uci:, ucci:, xboard:) or need an "
+            f"argument to speak it, such as -uci. Its command: {self._labels[name]}\n"
+            + (f"The last lines that it wrote:{wrote}" if wrote else "It wrote nothing.")
         )

@@ -154,9 +154,9 @@ class Tournament:
             state.wanted = len(schedule)
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
-            path = self.folder / PGN
             labels = [player.command or player.label for player in self.settings.players]
             no_shows = NoShows(dict(zip(names, labels, strict=True)))
+            path = self.folder / PGN
             with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))

@@ -329,7 +329,7 @@ def test_a_program_without_a_move_stops_the_match_after_two_games(
     assert bad.name == "fake_engine.py"
     match = Match(rules, tmp_path / "m", [bad, *toys("b")], games=10)
     with pytest.raises(
-        EngineError, match=f"lost 2 games without having made a move: {reason}"
+        EngineError, match=rf"lost its first 2 games without a move \({reason}: "
     ) as e:
         match.run()
     assert re.search(wrote, str(e.value))
