@@ -161,7 +161,7 @@ def _begin_work(initializer: Callable[..., None] | None, initargs: Any) -> None:
 
 # --- other people's programs -------------------------------------------------------------------
 
-_GUARD = """
+_GUARD = """# variant-ai: engines end with the process that started them
 import os, signal, sys
 for name in ("SIGINT", "SIGTERM", "SIGHUP"):
     if hasattr(signal, name):
