@@ -26,7 +26,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from signal import raise_signal
 from types import FrameType
 from typing import Any
 
@@ -188,9 +187,11 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 def _again(number: int) -> None:
     """Send the signal to ourselves once more, a little later."""
-    main = threading.main_thread().ident or 0
-    # To the main thread: one that waits in the system must wake up.
-    send = partial(signal.pthread_kill, main) if hasattr(signal, "pthread_kill") else raise_signal
+    send: Callable[[int], None] = signal.raise_signal
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        # To the main thread: one that waits in the system must wake up.
+        send = partial(signal.pthread_kill, main)
     timer = threading.Timer(_SOON, send, (number,))
     timer.daemon = True
     timer.start()
