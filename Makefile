@@ -28,6 +28,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "compiling for this machine, once" >&2
+	-@$(BIN)/variant-ai doctor >/dev/null
 	@touch $@
 
 train: $(READY)
