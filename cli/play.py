@@ -162,7 +162,7 @@ class _Match:
         self.resigned: int | None = None
         """Colour that gave up."""
         self._start_fen = rules.fen(game.positions[0])
-        # UCI first: what a text means in it does not depend on the notation chosen
+        # after the notation chosen: UCI, then the others
         every = notations(spec)
         self._notations = sorted(every.values(), key=lambda one: one.name != "uci")
         self._commands: dict[str, Callable[[str], None]] = {
@@ -238,7 +238,7 @@ class _Match:
             click.echo("`help` tells what there is, `moves` lists the legal moves.")
 
     def _read(self, text: str) -> int:
-        """A move in UCI, in the notation chosen, or in any other of the variant.
+        """A move in the notation chosen, in UCI, or in any other of the variant.
 
         Raises MoveError with examples of the position's moves.
         """

@@ -92,6 +92,7 @@ def test_readyok_means_ready_and_progress_is_said_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
+    monkeypatch.setattr(compilation._state, "count", 0)
 
     class SlowWorkshop(FakeWorkshop):
         loading = threading.Event()

@@ -42,7 +42,9 @@ def test_a_clock(engine: chess.engine.SimpleEngine) -> None:
 
 def test_analysis_with_several_lines(engine: chess.engine.SimpleEngine) -> None:
     board = chess.variant.CrazyhouseBoard("6k1/5ppp/8/8/8/8/5PPP/3R2K1[] w - - 0 1")
+    engine.configure({"Search_Settings": "paper"})
     lines = engine.analyse(board, chess.engine.Limit(nodes=3000), multipv=2)
+    engine.configure({"Search_Settings": "default"})
     assert lines[0]["score"].white() == chess.engine.Mate(1)
     assert lines[0]["pv"] == [chess.Move.from_uci("d1d8")]
     assert len(lines) == 1  # no other move was looked at

@@ -302,5 +302,7 @@ def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path
         prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=half))
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(packaged.read_bytes()[:1000])
-    with pytest.raises(DataError, match="is not an ONNX model, or is damaged"):
+    with pytest.raises(
+        DataError, match="is not a usable ONNX model: it is cut off after 1,000 bytes"
+    ):
         prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=broken))
