@@ -184,7 +184,7 @@ def walk_apart(name: str, plies: int, seed: int) -> Walk:
 
 
 def walk_all(names: list[str], plies: int, seed: int, jobs: int) -> list[Walk]:
-    """Walks of the variants; a process is kept for several, and started anew if it dies."""
+    """Walks of the variants; a process serves several, and is started again if it dies."""
     if jobs == 1:
         return [walk(name, plies, seed) for name in _shown(names)]
     with ThreadPoolExecutor(jobs) as pool:

@@ -104,7 +104,7 @@ class Report:
         self.save()
 
     def leave_out(self, section: str, what: str, reason: str) -> None:
-        """Notes what is not measured."""
+        """Note a measurement that was left out."""
         self.missing.append(f"{section}: {what}: {reason}")
         print(f"  not measured: {self.missing[-1]}", file=sys.stderr, flush=True)
         self.save()
@@ -117,7 +117,7 @@ def _words(row: Row) -> str:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Where and with what was measured; nothing personal."""
+    """Machine and libraries of the measurement; nothing personal."""
     import onnxruntime
 
     facts: dict[str, Any] = {**describe_environment(), "date": date.today().isoformat()}
@@ -149,7 +149,7 @@ def markdown(report: Report) -> str:
 
 
 def _heading(command: str, facts: dict[str, Any]) -> str:
-    """What was run where, and with which libraries."""
+    """Course, machine and libraries of a measurement."""
     where = f"{facts['cpu']['cores']} cores ({facts['cpu']['name']})"
     packages = f"torch {facts['packages']['torch']}, onnxruntime {facts['onnxruntime']}"
     if facts["device"] == "cuda":

@@ -1,4 +1,4 @@
-"""What is being compiled in this process, for those who wait for it.
+"""Progress of compilation in this process, for those who wait for it.
 
 Compiled code is made once on a machine and then read from the cache (`core/rules/cache.py`), so most
 processes never compile anything. One that does can take half a minute, and says so: `listen` sets who

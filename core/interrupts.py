@@ -44,7 +44,7 @@ _IMPORTING = "<frozen importlib._bootstrap>"
 
 
 class Interrupt:
-    """Whether a signal asked to stop, and what is called at once when it does."""
+    """A signal's wish to stop, and the functions that are called at once when it comes."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -95,7 +95,7 @@ def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Sig
 
 
 class _Program:
-    """How far this process is, where it is a program of ours and not a library in another's."""
+    """Stage of this process, if it is a program of ours and not a library in another one."""
 
     def __init__(self) -> None:
         self.age = ""
@@ -173,7 +173,7 @@ def command_is_over() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether a signal broke off what this program did. An odd error may then come of it."""
+    """True if a signal interrupted this program, which can cause odd errors afterwards."""
     return _program.interrupts > 0
 
 

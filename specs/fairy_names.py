@@ -27,6 +27,6 @@ FAIRY_NAMES = tuple(
 
 
 def near(name: str, known: tuple[str, ...] = FAIRY_NAMES) -> str:
-    """Names like a given one, in words."""
+    """Names like a given one, as a sentence."""
     found = difflib.get_close_matches(name.lower(), known, n=5, cutoff=0.5)
     return f"near are {', '.join(found)}" if found else "no name is near"

@@ -80,7 +80,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _said(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    """What a line says, without its checksum. Raises DataError: damaged, or no line of a journal."""
+    """Content of a line without its checksum. Raises DataError: damaged, or no line of a journal."""
     line = line.strip()
     try:
         said = json.loads(line)

@@ -85,7 +85,7 @@ class Player(ABC):
 
     @property
     def last_lines(self) -> tuple[str, ...]:
-        """What a program wrote last, for the error that says it cannot play."""
+        """Last lines of a program, for the error that says it cannot play."""
         return ()
 
     @abstractmethod

@@ -148,7 +148,7 @@ class EngineProcess(ABC):
 
     @property
     def last_lines(self) -> tuple[str, ...]:
-        """What it wrote last: up to 5 lines of its output, then up to 20 of its errors."""
+        """Its last lines: up to 5 lines of its output, then up to 20 of its errors."""
         return (*self._stdout, *self._stderr)
 
     @property
@@ -266,7 +266,7 @@ class EngineProcess(ABC):
 
 
 def command_name(command: Sequence[str]) -> str:
-    """What to call a program before it has said its name: its file, or that of the script which an
+    """Name of a program before it has said its name: its file, or that of the script which an
     interpreter runs."""
     names = [Path(word).name for word in command if not word.startswith("-")]
     scripts = (name for name in names if not _INTERPRETER.fullmatch(name))

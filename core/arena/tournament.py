@@ -116,7 +116,7 @@ class Tournament:
         self._local = threading.local()
         self._alive: list[Player] = []
         self._last_lines: dict[int, tuple[str, ...]] = {}
-        """What players wrote last in the game that they lost, by its number."""
+        """Last lines of players in the game that they lost, by its number."""
         self._lock = threading.RLock()  # a signal may stop the match while the lock is held
 
     def stop(self) -> None:

@@ -2,7 +2,7 @@
 
 A trial is a short match of a candidate against the settings in force, every opening with both
 colours, so its result is a score in [0, 1] with the noise of a few games. Which candidate is next is
-Optuna's affair: its Gaussian process sampler, told that results are noisy. The best trial is mostly a
+decided by Optuna's Gaussian process sampler, which expects noisy results. The best trial is mostly a
 lucky one, so nothing is decided by single trials: a surrogate fitted to all of them (`surrogate.py`)
 names finalists by their expected score, finalists play more games, and the best of them meets the
 settings in force in a sequential test, where "undecided" is a result.
@@ -142,14 +142,14 @@ DEFAULT_RANGES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be tuned, and how long. Raises SettingError for numbers that make no tuning."""
+    """Settings to tune, and how long. Raises SettingError for numbers that make no tuning."""
 
     variant: str
     ranges: tuple[Range, ...]
     present: Settings
     """Values in force of the settings that are tuned."""
     description: dict[str, Any]
-    """What else decides the results: net, limit, games a trial, seed. Kept in the folder."""
+    """Everything else that decides the results: net, limit, games a trial, seed. Kept in the folder."""
     trials: int = 60
     games: int = 20
     """Of a trial."""
@@ -208,7 +208,7 @@ class Trial:
 
 @dataclass
 class Outcome:
-    """What tuning came to so far."""
+    """Results of a tuning so far."""
 
     trials: list[Trial] = field(default_factory=list)
     surrogate: Surrogate | None = None

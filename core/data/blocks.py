@@ -202,7 +202,7 @@ def write_lock(file: BinaryIO | io.FileIO, path: Path) -> Iterator[None]:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file begins as a game store does; False if it cannot be read."""
+    """Return True if a file begins as a game store does, False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(len(MARK)) == MARK

@@ -29,9 +29,9 @@ class Halt:
     blocks: int
     """Blocks before that byte."""
     is_last: bool
-    """Whether the command's run is the last one of the store."""
+    """True if the command's run is the last one of the store."""
     is_alone: bool
-    """Whether the store has no other command's games."""
+    """True if the store has no other command's games."""
 
 
 def find_halt(path: Path, command: str) -> Halt | None:

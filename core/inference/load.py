@@ -1,4 +1,4 @@
-"""How much of the processors other programs use while something is measured.
+"""Load of other programs on the processors while something is measured.
 
 Linux counts the time of each processor; from it the time of this process is taken away. Elsewhere
 the answer is None, and measurements are taken as they are.

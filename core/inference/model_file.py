@@ -91,7 +91,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
         if hidden or (sealed is not None and digest_without(file, *sealed) != expected):
             raise DataError(
                 f"{path}: is damaged: its bytes do not match the checksum in its metadata; copy or "
-                "download it again, or write it anew with `variant-ai export` (or, if you changed "
+                "download it again, or write it again with `variant-ai export` (or, if you changed "
                 f"the file yourself, remove its metadata entry {METADATA_PREFIX}{CHECKSUM})"
             )
     if not has_graph:

@@ -273,7 +273,7 @@ class FairyRules(Rules):
         return position, state
 
     def _says_more(self, fen: str, position: Position) -> bool:
-        """Whether a FEN of Fairy-Stockfish says more than the record that was read from it."""
+        """True if a FEN of Fairy-Stockfish says more than the record that was read from it."""
         return self._meant(fen) != self._meant(format_fen(self.spec, self.types, position))
 
     def _meant(self, fen: str) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def _in_hand(fen: str) -> set[str]:
 
 @dataclass
 class Walk:
-    """What came of one variant."""
+    """Result of one variant."""
 
     variant: str
     plies: int = 0

@@ -51,7 +51,7 @@ class State:
         self.legal: NDArray[np.int32] | None = None
         self.check: bool | None = None
         self.drawn: bool | None = None
-        """Whether nobody has the pieces to mate."""
+        """True if nobody has the pieces to mate."""
         self.outcome: Any = UNASKED
         """Without the ends that a count in the record decides."""
 
@@ -60,7 +60,7 @@ class State:
         return (self.before, self.moves[-1:]) if self.moves else (self.fen, ())
 
     def packed(self) -> Packed:
-        """What makes the same state in another process."""
+        """Data that makes the same state in another process."""
         return self.base, self.moves, self.fen, self.before, self.hidden
 
 
