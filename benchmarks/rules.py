@@ -29,12 +29,15 @@ from typing import Any
 import numpy as np
 
 from variant_ai.cli.common import run_script
-from variant_ai.core.rules.cache import FOLDER_VARIABLE, Number, Record, njit
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.jit.cache import FOLDER_VARIABLE
+from variant_ai.core.rules.attacks import MoveWork
 from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.movegen import MoveLists, legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.perft import count_in_kernel
 from variant_ai.core.rules.play import play_into, replay_into
-from variant_ai.core.rules.position import new_position
+from variant_ai.core.rules.position import Position, new_position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.specs import builtin_specs, load_spec
 
 PERFT_DEPTH = {"crazyhouse": 5, "xiangqi": 4}
@@ -77,7 +80,7 @@ class Row:
 
 
 @njit
-def generate_often(t: Record, p: Record, out: Record, work: Record, calls: Number) -> Number:
+def generate_often(t: Tables, p: Position, out: MoveLists, work: MoveWork, calls: Number) -> Number:
     """Ask for the legal moves so many times."""
     total = 0
     for _ in range(calls):
@@ -87,7 +90,13 @@ def generate_often(t: Record, p: Record, out: Record, work: Record, calls: Numbe
 
 @njit
 def play_often(
-    t: Record, p: Record, q: Record, out: Record, count: Number, calls: Number, replay: Number
+    t: Tables,
+    p: Position,
+    q: Position,
+    out: MoveLists,
+    count: Number,
+    calls: Number,
+    replay: Number,
 ) -> Number:
     """Play each legal move of the position so many times, with or without counting checks."""
     zero = np.int64(0)

@@ -239,9 +239,9 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
     """Where compiled code is kept. Without it everything works, and compiles anew each time."""
     if broken & {"numpy", "numba"}:
         return
-    from variant_ai.core.rules import cache
+    from variant_ai.core.jit import cache
 
-    folder = cache.cache_folder(Path(cache.__file__).with_name("movegen.py")).parent
+    folder = cache.cache_folder(Path(cache.__file__)).parent
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 2**20
     free = shutil.disk_usage(folder).free

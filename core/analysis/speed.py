@@ -26,15 +26,19 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.kernels import encode_into
+from variant_ai.core.encoding.records import InputTables
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.inference.measure import random_planes
-from variant_ai.core.rules.cache import Number, Record, njit
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.attacks import MoveWork
 from variant_ai.core.rules.ends import end_of
 from variant_ai.core.rules.game import Game, load_judge
 from variant_ai.core.rules.kernel import KernelRules, is_compiled
-from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.movegen import MoveLists, legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.play import play_into
 from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.nodes import bytes_used
 from variant_ai.core.search.params import SearchParams
@@ -124,7 +128,7 @@ def _sample(rules: KernelRules, game: Game, seed: int) -> tuple[Position, NDArra
 
 
 @njit
-def _moves_loop(t: Record, p: Position, out: Record, work: Record) -> Number:
+def _moves_loop(t: Tables, p: Position, out: MoveLists, work: MoveWork) -> Number:
     total = np.int64(0)
     for i in range(p.shape[0]):
         n = np.int64(legal_moves_into(t, p, i, out, work))
@@ -133,7 +137,7 @@ def _moves_loop(t: Record, p: Position, out: Record, work: Record) -> Number:
 
 
 @njit
-def _play_loop(t: Record, p: Position, moves: NDArray[np.int64], after: Position) -> Number:
+def _play_loop(t: Tables, p: Position, moves: NDArray[np.int64], after: Position) -> Number:
     total = np.int64(0)
     for i in range(p.shape[0]):
         play_into(t, p, i, after, np.int64(0), moves[i])
@@ -142,7 +146,7 @@ def _play_loop(t: Record, p: Position, moves: NDArray[np.int64], after: Position
 
 
 @njit
-def _encode_loop(e: Record, p: Position, planes: NDArray[np.float32]) -> Number:
+def _encode_loop(e: InputTables, p: Position, planes: Floats2D) -> Number:
     for i in range(p.shape[0]):
         encode_into(e, p, i, planes, np.int64(0), np.int64(0), np.int64(0))
     return np.int64(p.shape[0])

@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.kernels import action_of, encode_into, move_of
-from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.encoding.records import InputTables, PolicyTables
+from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit.arrays import Floats2D, Longs2D
 from variant_ai.core.rules.play import replay_into
 from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.tables import Tables
 
 ROUNDS = 8
 BLOCK = 64
@@ -32,7 +35,8 @@ def mix(x: np.uint64) -> np.uint64:
     x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: np.uint64 = x ^ (x >> np.uint64(31))
+    return mixed
 
 
 @njit
@@ -80,8 +84,8 @@ def forgets(seed: Number, sample: Number, share: float) -> Truth:
 
 @njit
 def replay_games(
-    T: Record,
-    C: Record,
+    T: Tables,
+    C: PolicyTables,
     codes: NDArray[np.uint16],
     first_code: NDArray[np.int64],
     skipped: NDArray[np.int64],
@@ -129,10 +133,10 @@ def replay_games(
 
 @njit
 def fill(
-    T: Record,
-    E: Record,
-    C: Record,
-    A: Record,
+    T: Tables,
+    E: InputTables,
+    C: PolicyTables,
+    A: PolicyTables,
     action_table: NDArray[np.int32],
     mirror_actions: NDArray[np.int32],
     codes: NDArray[np.uint16],
@@ -151,7 +155,7 @@ def fill(
     forget: float,
     first_sample: Number,
     count: Number,
-    planes: NDArray[np.float32],
+    planes: Floats2D,
     actions: NDArray[np.int64],
     values: NDArray[np.float32],
     plies_left: NDArray[np.float32],
@@ -223,8 +227,8 @@ def fill(
 
 @njit
 def fill_choices(
-    C: Record,
-    A: Record,
+    C: PolicyTables,
+    A: PolicyTables,
     action_table: NDArray[np.int32],
     mirror_actions: NDArray[np.int32],
     skipped: NDArray[np.int64],
@@ -241,8 +245,8 @@ def fill_choices(
     count: Number,
     positions: Position,
     actions: NDArray[np.int64],
-    choices: NDArray[np.int64],
-    shares: NDArray[np.float32],
+    choices: Longs2D,
+    shares: Floats2D,
     failure: NDArray[np.int64],
 ) -> Number:
     """After `fill`, of the same samples: what searches found there.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding import kernels
 from variant_ai.core.encoding.policy import PolicyMap
-from variant_ai.core.encoding.records import Record
+from variant_ai.core.encoding.records import PolicyTables
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import is_compiled
 from variant_ai.core.rules.position import (
@@ -43,7 +43,7 @@ class MoveCodec:
         """Raises SpecError where the derived policy has more than 65,536 actions."""
         self.spec = spec
         self.policy = PolicyMap(spec, "derived")
-        self.record: Record = self.policy.record
+        self.record: PolicyTables = self.policy.record
         """For compiled code (`action_of`, `move_of`)."""
 
     def encode(self, position: Position, move: int) -> int:

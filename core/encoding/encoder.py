@@ -19,7 +19,7 @@ from variant_ai.core.encoding.codec import describe
 from variant_ai.core.encoding.labels import FlatLabels
 from variant_ai.core.encoding.planes import compile_input
 from variant_ai.core.encoding.policy import PolicyMap
-from variant_ai.core.encoding.records import Record
+from variant_ai.core.encoding.records import InputTables, PolicyTables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.specs.errors import MoveError, SpecError
 from variant_ai.specs.hashing import encoding_hash
@@ -50,8 +50,8 @@ class Encoder:
         self.policy = PolicyMap(spec)
         self.policy_shape = self.policy.shape
         """(P, H, W)"""
-        self.input_record: Record = compile_input(spec)
-        self.policy_record: Record = self.policy.record
+        self.input_record: InputTables = compile_input(spec)
+        self.policy_record: PolicyTables = self.policy.record
         self.actions = self.policy.size if head == "map" else self.labels.size
         """A: length of the network's policy output."""
 

@@ -28,8 +28,11 @@ from variant_ai.core.encoding.records import (
     RIGHT,
     SCATTER,
     STEP_ORIGIN,
+    InputTables,
+    PolicyTables,
 )
-from variant_ai.core.rules.cache import Number, Record, njit
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.play import replay_into
 from variant_ai.core.rules.position import (
     CASTLING,
@@ -41,6 +44,7 @@ from variant_ai.core.rules.position import (
     PROMOTION,
     Position,
 )
+from variant_ai.core.rules.tables import Tables
 
 Planes = NDArray[np.float32]
 Moves = NDArray[np.int32]
@@ -49,7 +53,7 @@ Actions = NDArray[np.int64]
 
 @njit
 def encode_into(
-    E: Record, P: Position, i: Number, out: Planes, j: Number, mirrored: Number, raw: Number
+    E: InputTables, P: Position, i: Number, out: Floats2D, j: Number, mirrored: Number, raw: Number
 ) -> None:
     """Write the planes of `P[i]` to `out[j]`, out float32 [n, C * H * W], C-contiguous.
 
@@ -138,14 +142,14 @@ def encode_into(
 
 
 @njit
-def encode_all(E: Record, P: Position, out: Planes, mirrored: Number, raw: Number) -> None:
+def encode_all(E: InputTables, P: Position, out: Floats2D, mirrored: Number, raw: Number) -> None:
     """`encode_into` for every position: P of shape (n,), out float32 [n, C * H * W]."""
     for i in range(P.shape[0]):
         encode_into(E, P, i, out, i, mirrored, raw)
 
 
 @njit
-def action_of(A: Record, P: Position, i: Number, move: Number) -> Number:
+def action_of(A: PolicyTables, P: Position, i: Number, move: Number) -> Number:
     """The action of a legal move of `P[i]`, or -1."""
     side = np.int64(P[i]["side"])
     target = np.int64(move) & 127
@@ -176,7 +180,7 @@ def action_of(A: Record, P: Position, i: Number, move: Number) -> Number:
 
 
 @njit
-def move_of(A: Record, P: Position, i: Number, action: Number) -> Number:
+def move_of(A: PolicyTables, P: Position, i: Number, action: Number) -> Number:
     """The move of an action in `P[i]`, or -1 where no own piece stands there to make it.
 
     Legality is not asked. Castling, en passant and double steps look like a plain step in the
@@ -229,7 +233,12 @@ def move_of(A: Record, P: Position, i: Number, action: Number) -> Number:
 
 @njit
 def actions_into(
-    A: Record, P: Position, i: Number, moves: Moves, n: Number, out: Actions
+    A: PolicyTables,
+    P: Position,
+    i: Number,
+    moves: NDArray[np.int32],
+    n: Number,
+    out: NDArray[np.int64],
 ) -> Number:
     """Actions of the first n of `moves` of `P[i]` into out, int64; how many have none."""
     lacking = 0
@@ -242,7 +251,7 @@ def actions_into(
 
 @njit
 def encode_game_into(
-    T: Record, A: Record, P: Position, moves: Moves, codes: NDArray[np.uint16]
+    T: Tables, A: PolicyTables, P: Position, moves: NDArray[np.int32], codes: NDArray[np.uint16]
 ) -> Number:
     """Codes of a game's moves, played on from `P[0]`, which is played along. T rules tables.
 
@@ -261,7 +270,7 @@ def encode_game_into(
 
 @njit
 def decode_game_into(
-    T: Record, A: Record, P: Position, codes: NDArray[np.uint16], moves: Moves
+    T: Tables, A: PolicyTables, P: Position, codes: NDArray[np.uint16], moves: NDArray[np.int32]
 ) -> Number:
     """Moves of a game's codes, played on from `P[0]`, which is played along. T rules tables.
 

@@ -23,7 +23,7 @@ from variant_ai.core.encoding.records import (
     REPETITIONS,
     RIGHT,
     SCATTER,
-    Record,
+    InputTables,
 )
 from variant_ai.core.rules.fen import start_record
 from variant_ai.core.rules.pieces import PieceTypes
@@ -56,7 +56,7 @@ def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
     return table
 
 
-def compile_input(spec: VariantSpec) -> Record:
+def compile_input(spec: VariantSpec) -> InputTables:
     """The plane program of a spec, shape (1,), dtype INPUT.
 
     Raises SpecError where the planes are too many, or two of them show the same pieces.

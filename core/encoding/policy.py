@@ -23,7 +23,7 @@ from variant_ai.core.encoding.records import (
     POLICY,
     STEP_ORIGIN,
     STEPS_SPECIALLY,
-    Record,
+    PolicyTables,
 )
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
@@ -63,9 +63,9 @@ class PolicyMap:
             )
         self.shape = (len(self.planes), spec.board.ranks, spec.board.files)
         self.types = PieceTypes(spec)
-        self.record: Record = self._compile()
+        self.record: PolicyTables = self._compile()
 
-    def _compile(self) -> Record:
+    def _compile(self) -> PolicyTables:
         spec, table = self.spec, np.zeros(1, POLICY)
         record = table[0]
         record["planes"], record["squares"] = len(self.planes), self.squares

@@ -14,9 +14,12 @@ A board is seen in one of four ways, numbered `colour + 2 * mirrored`:
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.jit import array
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES
 
 MAX_INPUT_PLANES = 256
@@ -90,5 +93,7 @@ POLICY = np.dtype(
 
 CASTLES, STEPS_SPECIALLY = 1, 2
 
-Record = NDArray[np.void]
-"""Array of shape (1,), dtype `INPUT` or `POLICY`."""
+InputTables: TypeAlias = Annotated[NDArray[np.void], array(INPUT)]
+"""Array of shape (1,), dtype `INPUT`."""
+PolicyTables: TypeAlias = Annotated[NDArray[np.void], array(POLICY)]
+"""Array of shape (1,), dtype `POLICY`."""

@@ -215,8 +215,7 @@ class Session:
         with self._answering:
             if number not in self._unready or self.control.leaving:
                 return
-            compiled = compilation.count()
-            self._tell(compilation.progress(compiled) if compiled else "still loading")
+            self._tell(str(compilation.latest() or "still loading"))
         self._wait_with(number)
 
     def _answer_ready(self, number: int) -> None:

@@ -228,6 +228,12 @@ class Workshop:
 
         return Search(spec, evaluator, params, rules=rules)
 
+    def compile_search(self) -> None:
+        """Compile what a search runs, if that has not been done on this machine."""
+        from variant_ai.core.jit.crew import compile_all
+
+        compile_all(["variant_ai.core.search.search"])
+
     def warm(self) -> None:
         """Import what every game needs; what cannot be imported is told by whoever needs it."""
         for name in WARM:

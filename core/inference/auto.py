@@ -10,6 +10,7 @@ per machine, versions, net and batch, in the user's cache folder.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from variant_ai.core import compilation
 from variant_ai.core.inference import kept as kept_choices
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.kept import Choice, Kept
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 SECONDS = 3.0
 """Of measuring, beside loading and warming up."""
+FEW_PROCESSORS = 4
+"""Up to so many, sessions of one thread each are expected to be faster than one session of all."""
 
 
 def applied(choice: Choice, request: EvaluatorRequest) -> EvaluatorRequest:
@@ -65,7 +69,25 @@ def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
         made = _made_again(kept, request, say)
         if made is not None:
             return made
+    if compilation.is_under_way():
+        guess = _likely(contenders)
+        with contextlib.suppress(VariantAIError, RuntimeError):
+            made = make(guess.evaluator, applied(guess, request), {}, say)
+            say(f"Evaluator: {_named(guess, made)} (the next start measures, without compiling).")
+            return made
     return _measure(request, contenders, path, say)
+
+
+def _likely(contenders: list[Choice]) -> Choice:
+    """The choice that measurements end with most often: OpenVINO, on few processors by a session for
+    each."""
+
+    def rank(choice: Choice) -> tuple[bool, bool, int]:
+        shared = choice.sessions > 1
+        few = processors() <= FEW_PROCESSORS
+        return choice.evaluator == "openvino", shared == few, choice.threads or 0
+
+    return max(contenders, key=rank)
 
 
 def _made_again(

@@ -6,8 +6,13 @@ each piece met whether its type captures from there.
 
 from __future__ import annotations
 
-from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
-from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.jit import Number, Truth, array, element, inlined, njit
+from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES, PositionRow
 from variant_ai.core.rules.programs import (
     END,
     HOPS,
@@ -17,6 +22,7 @@ from variant_ai.core.rules.programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
+from variant_ai.core.rules.tables import TablesRow
 
 COLOUR_BIT = COLOUR_STRIDE.bit_length() - 1
 TYPE_MASK = COLOUR_STRIDE - 1
@@ -32,6 +38,11 @@ LEAVING_SAVES = 8
 """A piece that goes from there may end a check: it was the hurdle."""
 ANYTHING = LEAVING_MATTERS | ENTERING_MATTERS | ENTERING_SAVES | LEAVING_SAVES
 
+WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
+"""Scratch of one generator: marks of `scan_king`, and whether the side to move is in check."""
+MoveWork: TypeAlias = Annotated[NDArray[np.void], array(WORK)]
+MoveWorkRow: TypeAlias = Annotated[Any, element(WORK)]
+
 
 @inlined
 def captures(piece: Number, colour: Number, entry: Number) -> Truth:
@@ -43,7 +54,7 @@ def captures(piece: Number, colour: Number, entry: Number) -> Truth:
 
 
 @njit
-def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
+def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Truth:
     """Whether `colour` captures on the square (record arguments; a facing king counts)."""
     board = p["board"]
     program = t["reverse"]
@@ -105,7 +116,7 @@ def attacked(t: Record, p: Record, colour: Number, square: Number) -> Truth:
 
 
 @njit
-def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) -> Truth:
+def scan_king(t: TablesRow, p: PositionRow, them: Number, king: Number, work: MoveWorkRow) -> Truth:
     """Whether `them` attack the king; marks in `work["marks"]` the squares that matter to it.
 
     Marks have to be zero before. Not every marked square can expose the king, but every square
@@ -178,14 +189,16 @@ def scan_king(t: Record, p: Record, them: Number, king: Number, work: Record) ->
 
 
 @inlined
-def open_hops(program: Record, at: Number, i: Number, marks: Record) -> None:
+def open_hops(program: Any, at: Number, i: Number, marks: Any) -> None:
     """Mark the squares of a ray of pairs up to the i-th, from which it gives check."""
     for j in range(i + 1):
         marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_SAVES
 
 
 @inlined
-def scan_hops(t: Record, p: Record, them: Number, at: Number, n: Number, work: Record) -> Truth:
+def scan_hops(
+    t: TablesRow, p: PositionRow, them: Number, at: Number, n: Number, work: MoveWorkRow
+) -> Truth:
     """One ray of `scan_king` on which enemies capture directly or over one piece."""
     board = p["board"]
     marks = work["marks"]

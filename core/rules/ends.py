@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK, attacked
-from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
-from variant_ai.core.rules.position import MAX_SQUARES
+from variant_ai.core.rules.position import MAX_SQUARES, Position, PositionRow
 from variant_ai.core.rules.tables import (
     COLOUR_BOUND,
     DRAWS_DEAD_POSITIONS,
@@ -19,13 +19,15 @@ from variant_ai.core.rules.tables import (
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
+    Tables,
+    TablesRow,
 )
 
 NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
 
 
 @inlined
-def variant_winner(t: Record, p: Record) -> Number:
+def variant_winner(t: TablesRow, p: PositionRow) -> Number:
     """Colour that has won by a rule of `wins:`, -1 nobody. Records.
 
     Checks and goals count for the side that has just moved; a goal that must be safe also for the
@@ -50,7 +52,7 @@ def variant_winner(t: Record, p: Record) -> Number:
 
 
 @inlined
-def has_reached(t: Record, p: Record, colour: Number) -> Truth:
+def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
     """Whether a piece of the colour stands on its goal, unattacked if that is asked for."""
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
@@ -68,7 +70,7 @@ def has_reached(t: Record, p: Record, colour: Number) -> Truth:
 
 
 @inlined
-def has_type(t: Record, p: Record, colour: Number) -> Truth:
+def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
     """Whether the colour still has a piece of those that must not die out, on the board or in hand."""
     wanted = t["extinct_types"]
     for hand in range(t["hand_kinds"]):
@@ -82,7 +84,7 @@ def has_type(t: Record, p: Record, colour: Number) -> Truth:
 
 
 @inlined
-def move_count_reached(t: Record, p: Record) -> Truth:
+def move_count_reached(t: TablesRow, p: PositionRow) -> Truth:
     """Whether the move-count rule ends the game.
 
     Beyond `checks_counted`, each check of the side that gave more lengthens the count by two
@@ -99,7 +101,7 @@ def move_count_reached(t: Record, p: Record) -> Truth:
 
 
 @njit
-def cannot_mate(t: Record, p: Record, colour: Number) -> Truth:
+def cannot_mate(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
     """Whether no sequence of moves lets the colour give mate, by the pieces on the board.
 
     A colour-bound piece needs another piece, or one of the other square colour; a knight needs any
@@ -128,7 +130,7 @@ def cannot_mate(t: Record, p: Record, colour: Number) -> Truth:
 
 
 @njit
-def end_of(t: Record, p: Record, i: Number, moves: Number, check: Number) -> Number:
+def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> Number:
     """How the game ended at position i of which `moves` legal moves and `check` are known.
 
     Arrays: TABLES shape (1,), POSITION shape (n,). Returns reason + 8 * (1 + winner), winner -1

@@ -9,8 +9,12 @@ kind gives check exactly where its piece hits; the others are tested by making t
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Annotated, Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.jit import Number, Truth, array, element, field, inlined, njit
 from variant_ai.core.rules.attacks import (
     COLOUR_BIT,
     ENTERING_MATTERS,
@@ -19,13 +23,15 @@ from variant_ai.core.rules.attacks import (
     attacked,
     captures,
 )
-from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
+from variant_ai.core.rules.movegen import MAX_MOVES
 from variant_ai.core.rules.play import advance
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,
     MAX_SQUARES,
     NORMAL,
+    Position,
+    PositionRow,
     new_position,
 )
 from variant_ai.core.rules.programs import (
@@ -37,35 +43,40 @@ from variant_ai.core.rules.programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
+from variant_ai.core.rules.tables import Tables, TablesRow
 
 PLAIN = 1 << NORMAL | 1 << DROP | 1 << DOUBLE_STEP
 """Kinds of moves that put the moved piece on the target and change nothing else near the king."""
 
 CHECKS = np.dtype([("hits", "i4", (MAX_SQUARES,)), ("marks", "i1", (MAX_SQUARES,))], align=True)
 """Scratch of one thread: masks of types that attack the king from a square, and marks."""
+CheckWork: TypeAlias = Annotated[NDArray[np.void], array(CHECKS)]
+CheckWorkRow: TypeAlias = Annotated[Any, element(CHECKS)]
+Marks: TypeAlias = Annotated[Any, field(np.uint8, MAX_MOVES)]
+"""Field of a record: one number for each move."""
 
 
-def new_checks() -> Record:
+def new_checks() -> CheckWork:
     """Scratch for `checks_into`, CHECKS of shape (1,)."""
     return np.zeros(1, CHECKS)
 
 
-def new_trial() -> Record:
+def new_trial() -> Position:
     """A position that `checks_into` may overwrite, shape (1,)."""
     return new_position()
 
 
 @njit
 def checks_into(
-    t: Record,
-    p: Record,
+    t: Tables,
+    p: Position,
     i: Number,
-    moves: Record,
+    moves: NDArray[np.int32],
     first: Number,
     n: Number,
-    work: Record,
-    trial: Record,
-    gives: Record,
+    work: CheckWork,
+    trial: Position,
+    gives: Marks,
 ) -> Number:
     """Set `gives[k]` to 1 where legal move `moves[first + k]` of position i gives check, else to 0;
     returns how many do.
@@ -112,7 +123,9 @@ def own(piece: Number, us: Number) -> Truth:
 
 
 @njit
-def scan_targets(t: Record, p: Record, us: Number, king: Number, work: Record) -> None:
+def scan_targets(
+    t: TablesRow, p: PositionRow, us: Number, king: Number, work: CheckWorkRow
+) -> None:
     """Fill hits and marks of the work record for the enemy king's square. Records."""
     board = p["board"]
     hits, marks = work["hits"], work["marks"]

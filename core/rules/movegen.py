@@ -12,9 +12,12 @@ so two threads must not work on one record at the same time.
 
 from __future__ import annotations
 
+from typing import Annotated, Any, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.jit import Number, Truth, array, element, inlined, njit
 from variant_ai.core.rules.attacks import (
     COLOUR_BIT,
     ENTERING_MATTERS,
@@ -22,10 +25,12 @@ from variant_ai.core.rules.attacks import (
     LEAVING_MATTERS,
     LEAVING_SAVES,
     TYPE_MASK,
+    WORK,
+    MoveWork,
+    MoveWorkRow,
     attacked,
     scan_king,
 )
-from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.ends import variant_winner
 from variant_ai.core.rules.position import (
     CASTLING,
@@ -37,6 +42,8 @@ from variant_ai.core.rules.position import (
     MAX_SQUARES,
     NORMAL,
     PROMOTION,
+    Position,
+    PositionRow,
 )
 from variant_ai.core.rules.programs import (
     CAPTURE,
@@ -64,13 +71,15 @@ from variant_ai.core.rules.tables import (
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
+    Tables,
+    TablesRow,
 )
 
 MAX_MOVES = 2048
 
 MOVES = np.dtype([("move", "i4", (MAX_MOVES,))])
-WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
-"""Scratch of one generator: marks of `scan_king`, and whether the side to move is in check."""
+MoveLists: TypeAlias = Annotated[NDArray[np.void], array(MOVES)]
+MoveListRow: TypeAlias = Annotated[Any, element(MOVES)]
 
 VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING
 KIND = 14
@@ -90,7 +99,7 @@ def new_work() -> NDArray[np.void]:
 
 
 @njit
-def legal_moves_into(t: Record, p: Record, i: Number, out: Record, work: Record) -> Number:
+def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: MoveWork) -> Number:
     """Write the legal moves of position i to `out` and return how many there are.
 
     t: TABLES, shape (1,). p: POSITION, shape (n,). out: `new_moves(2)`, the list is
@@ -115,7 +124,7 @@ def legal_moves_into(t: Record, p: Record, i: Number, out: Record, work: Record)
 
 
 @inlined
-def only_captures(p: Record, out: Record, n: Number) -> Number:
+def only_captures(p: PositionRow, out: MoveListRow, n: Number) -> Number:
     """Keep the captures where there is one."""
     board = p["board"]
     moves = out["move"]
@@ -130,7 +139,9 @@ def only_captures(p: Record, out: Record, n: Number) -> Number:
 
 
 @inlined
-def without_drop_mates(t: Record, p: Record, out: Record, n: Number, work: Record) -> Number:
+def without_drop_mates(
+    t: TablesRow, p: PositionRow, out: MoveListRow, n: Number, work: MoveWorkRow
+) -> Number:
     """Strike the drops that give mate with a piece that may not (shogi's pawn)."""
     moves = out[0]["move"]
     board = p["board"]
@@ -155,7 +166,9 @@ def without_drop_mates(t: Record, p: Record, out: Record, n: Number, work: Recor
 
 
 @inlined
-def moves_of(t: Record, p: Record, us: Number, ep: Number, out: Record, work: Record) -> Number:
+def moves_of(
+    t: TablesRow, p: PositionRow, us: Number, ep: Number, out: MoveListRow, work: MoveWorkRow
+) -> Number:
     """Moves of the side `us` that leave its king safe, castling left out; what the variant asks
     beyond that is asked by the caller."""
     king = np.int64(p["kings"][us])
@@ -175,7 +188,7 @@ def moves_of(t: Record, p: Record, us: Number, ep: Number, out: Record, work: Re
 
 
 @njit
-def without_repeats(out: Record, n: Number) -> Number:
+def without_repeats(out: MoveListRow, n: Number) -> Number:
     """Strike moves that are listed already; of a step and a double step to one square the latter
     stays."""
     moves = out["move"]
@@ -197,8 +210,8 @@ def without_repeats(out: Record, n: Number) -> Number:
 
 @inlined
 def safe_after(
-    t: Record,
-    p: Record,
+    t: TablesRow,
+    p: PositionRow,
     origin: Number,
     target: Number,
     piece: Number,
@@ -230,14 +243,14 @@ def safe_after(
 
 @njit
 def board_moves(
-    t: Record,
-    p: Record,
+    t: TablesRow,
+    p: PositionRow,
     us: Number,
     ep: Number,
     king: Number,
     check: bool,
-    out: Record,
-    work: Record,
+    out: MoveListRow,
+    work: MoveWorkRow,
 ) -> Number:
     """Moves of pieces on the board, promotions and en passant included, castling not."""
     board = p["board"]
@@ -332,7 +345,13 @@ def board_moves(
 
 @inlined
 def promotions(
-    t: Record, p: Record, us: Number, kind: Number, move: Number, out: Record, n: Number
+    t: TablesRow,
+    p: PositionRow,
+    us: Number,
+    kind: Number,
+    move: Number,
+    out: MoveListRow,
+    n: Number,
 ) -> Number:
     """A move for each piece the mover may promote to."""
     moves = out["move"]
@@ -354,7 +373,7 @@ def promotions(
 
 
 @inlined
-def castling_moves(t: Record, p: Record, us: Number, out: Record, n: Number) -> Number:
+def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
     """Castling of a side that is not in check."""
     board = p["board"]
     for right in range(t["rights"]):
@@ -378,7 +397,7 @@ def castling_moves(t: Record, p: Record, us: Number, out: Record, n: Number) -> 
 
 
 @inlined
-def safe_castled(t: Record, p: Record, right: Number, them: Number) -> Truth:
+def safe_castled(t: TablesRow, p: PositionRow, right: Number, them: Number) -> Truth:
     """Whether the king stands safe when it has castled: a rook that did not stand at the edge may
     have covered it."""
     board = p["board"]
@@ -400,14 +419,14 @@ def safe_castled(t: Record, p: Record, right: Number, them: Number) -> Truth:
 
 @njit
 def drop_moves(
-    t: Record,
-    p: Record,
+    t: TablesRow,
+    p: PositionRow,
     us: Number,
     king: Number,
     check: bool,
-    out: Record,
+    out: MoveListRow,
     n: Number,
-    work: Record,
+    work: MoveWorkRow,
 ) -> Number:
     """Drops from the hand. Whether a drop leaves the king safe is asked once a square."""
     board = p["board"]
@@ -444,7 +463,7 @@ def drop_moves(
 
 
 @inlined
-def file_has_room(t: Record, p: Record, us: Number, hand: Number, target: Number) -> Truth:
+def file_has_room(t: TablesRow, p: PositionRow, us: Number, hand: Number, target: Number) -> Truth:
     """Whether the file holds fewer of the piece than it may (two-pawns rule)."""
     most = t["per_file"][hand]
     if most == 0:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from variant_ai.core.rules.cache import Number, Record, njit
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.rules.attacks import MoveWork
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import is_compiled
-from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.movegen import MoveLists, legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.play import replay_into
 from variant_ai.core.rules.position import Position, new_position
@@ -19,7 +20,13 @@ COMPILED_DEPTH = 3
 
 @njit
 def count_leaves(
-    t: Record, line: Record, lists: Record, out: Record, work: Record, ply: Number, depth: Number
+    t: Tables,
+    line: Position,
+    lists: MoveLists,
+    out: MoveLists,
+    work: MoveWork,
+    ply: Number,
+    depth: Number,
 ) -> Number:
     """Move sequences of length `depth` >= 1 from position `ply` of the line.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.attacks import COLOUR_BIT, TYPE_MASK, attacked
-from variant_ai.core.rules.cache import Number, Record, Truth, inlined, njit
 from variant_ai.core.rules.position import (
     CASTLING,
     COLOUR_STRIDE,
@@ -20,6 +20,8 @@ from variant_ai.core.rules.position import (
     MAX_HAND_KINDS,
     MAX_SQUARES,
     PROMOTION,
+    Position,
+    PositionRow,
 )
 from variant_ai.core.rules.tables import (
     CAPTURES_RESET,
@@ -34,6 +36,8 @@ from variant_ai.core.rules.tables import (
     ZOBRIST_PASSANT,
     ZOBRIST_SIDE,
     ZOBRIST_WINS,
+    Tables,
+    TablesRow,
 )
 
 MAX_CLOCK = 32_000
@@ -41,7 +45,7 @@ NO_SQUARE = -1
 
 
 @njit
-def play_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+def play_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: Number) -> None:
     """Play a legal move of position i of p into position j of q, which may be the same record.
 
     t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions`
@@ -54,7 +58,7 @@ def play_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Numbe
 
 
 @njit
-def replay_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Number) -> None:
+def replay_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: Number) -> None:
     """`play_into` for replaying known games and counting: `checks`, which only the move-count rule
     asks for, stays as it was, which saves a search for checks after every move."""
     q[j] = p[i]
@@ -62,7 +66,7 @@ def replay_into(t: Record, p: Record, i: Number, q: Record, j: Number, move: Num
 
 
 @njit
-def count_given_check(t: Record, p: Record, i: Number) -> None:
+def count_given_check(t: Tables, p: Position, i: Number) -> None:
     """Complete a `replay_into` whose move gave check: afterwards all is as after `play_into`."""
     if t[0]["features"] & COUNTS_CHECKS and p[i]["clock"] > 0:
         # a resetting move's own check is not counted
@@ -70,7 +74,7 @@ def count_given_check(t: Record, p: Record, i: Number) -> None:
 
 
 @njit
-def is_in_check(t: Record, p: Record, i: Number) -> Truth:
+def is_in_check(t: Tables, p: Position, i: Number) -> Truth:
     """Whether the side to move of position i is in check; False where it has no king."""
     us = np.int64(p[i]["side"])
     king = np.int64(p[i]["kings"][us])
@@ -78,7 +82,7 @@ def is_in_check(t: Record, p: Record, i: Number) -> Truth:
 
 
 @inlined
-def advance(t: Record, r: Record, move: Number) -> None:
+def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
     """Change the record into the position after the move, `checks` aside."""
     board = r["board"]
     zobrist = t["zobrist"]
@@ -164,7 +168,9 @@ def advance(t: Record, r: Record, move: Number) -> None:
 
 
 @inlined
-def take_in_hand(t: Record, r: Record, colour: Number, hand: Number, change: Number) -> Number:
+def take_in_hand(
+    t: TablesRow, r: PositionRow, colour: Number, hand: Number, change: Number
+) -> Number:
     """Change a count in hand by one; returns the change of the key."""
     zobrist = t["zobrist"]
     count = np.int64(r["hands"][colour, hand])
@@ -174,7 +180,7 @@ def take_in_hand(t: Record, r: Record, colour: Number, hand: Number, change: Num
 
 
 @inlined
-def can_capture_passing(t: Record, r: Record, colour: Number, square: Number) -> Truth:
+def can_capture_passing(t: TablesRow, r: PositionRow, colour: Number, square: Number) -> Truth:
     """Whether a piece of the colour stands where it captures en passant on the square."""
     row = (colour * MAX_SQUARES + square) * MAX_PASSANT
     for k in range(MAX_PASSANT):
@@ -187,7 +193,7 @@ def can_capture_passing(t: Record, r: Record, colour: Number, square: Number) ->
 
 
 @inlined
-def count_check(t: Record, r: Record, us: Number) -> None:
+def count_check(t: TablesRow, r: PositionRow, us: Number) -> None:
     """Take one from the checks that the side which has just moved needs to win, if it gave one."""
     left = np.int64(r["wins_left"][us])
     king = np.int64(r["kings"][1 - us])
@@ -198,7 +204,7 @@ def count_check(t: Record, r: Record, us: Number) -> None:
 
 
 @njit
-def count_pieces(t: Record, r: Record, us: Number, taken: Number, promoted: Truth) -> None:
+def count_pieces(t: TablesRow, r: PositionRow, us: Number, taken: Number, promoted: Truth) -> None:
     """Makruk's counting after a move of `us`: start it, or start it anew.
 
     Without pawns on the board the side that is behind counts: a whole army has 64 moves to mate, and
@@ -219,7 +225,7 @@ def count_pieces(t: Record, r: Record, us: Number, taken: Number, promoted: Trut
 
 
 @njit
-def count_limit(t: Record, r: Record, counting: Number) -> Number:
+def count_limit(t: TablesRow, r: PositionRow, counting: Number) -> Number:
     """Moves that the other side has to mate `counting`, 0 where nothing is counted; and
     2 * (pieces on the board) + (1 where `counting` has a bare king)."""
     mine = pawns = others = rooks = khons = knights = 0
@@ -254,7 +260,7 @@ def count_limit(t: Record, r: Record, counting: Number) -> Number:
 
 
 @njit
-def full_key(t: Record, p: Record, i: Number) -> Number:
+def full_key(t: Tables, p: Position, i: Number) -> Number:
     """The key computed from scratch; `play_into` keeps to it. Arrays."""
     table, r = t[0], p[i]
     zobrist = table["zobrist"]

@@ -20,10 +20,12 @@ indexes inside, which costs a fifth of passing a scalar record.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from variant_ai.core.jit import array, element
 
 MAX_SQUARES = 128
 MAX_LAST_MOVES = 8
@@ -50,8 +52,10 @@ POSITION = np.dtype(
     align=True,
 )
 
-Position = NDArray[np.void]
-"""Array of shape (1,), dtype `POSITION`."""
+Position: TypeAlias = Annotated[NDArray[np.void], array(POSITION)]
+"""Array of shape (1,), dtype `POSITION`; of more in compiled code."""
+PositionRow: TypeAlias = Annotated[Any, element(POSITION)]
+"""One position of such an array."""
 
 NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS = range(7)
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.jit import array, element
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
 from variant_ai.core.rules.programs import (
@@ -34,9 +35,6 @@ from variant_ai.specs.errors import SpecError
 from variant_ai.specs.planes import moves_seen
 from variant_ai.specs.schema import Promotes, VariantSpec
 from variant_ai.specs.zones import square_name
-
-Tables = NDArray[np.void]
-"""Array of shape (1,), dtype `TABLES`."""
 
 CODES = 2 * COLOUR_STRIDE
 FORWARD_WORDS = 1 << 19
@@ -132,6 +130,10 @@ TABLES = np.dtype(
     ],
     align=True,
 )
+Tables: TypeAlias = Annotated[NDArray[np.void], array(TABLES)]
+"""Array of shape (1,), dtype `TABLES`."""
+TablesRow: TypeAlias = Annotated[Any, element(TABLES)]
+"""Its one element."""
 
 
 def compile_tables(spec: VariantSpec) -> Tables:

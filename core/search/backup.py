@@ -15,9 +15,9 @@ the mean of all, as in a tree.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, borrowing
+from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.jit.arrays import Ints3D
 from variant_ai.core.search.nodes import (
     ASKS,
     CLOSES,
@@ -31,14 +31,14 @@ from variant_ai.core.search.nodes import (
     child_proof,
     child_q,
 )
-from variant_ai.core.search.settings import CATCH_UP
+from variant_ai.core.search.settings import CATCH_UP, Settings
 
 FAR = 32_000
 """Greatest distance kept."""
 
 
 @borrowing
-def recompute(g: Arrays, s: Record, node: Number) -> None:
+def recompute(g: Arrays, s: Settings, node: Number) -> None:
     """Q and visits of an OPEN node from its edges, and what they prove.
 
     The solver: a lost child makes a win, by the shortest line; if all children are won for the
@@ -103,8 +103,8 @@ def prove(g: Arrays, node: Number, proof: Number, distance: Number) -> None:
 @borrowing
 def back_up(
     g: Arrays,
-    s: Record,
-    path: NDArray[np.int32],
+    s: Settings,
+    path: Ints3D,
     row: Number,
     length: Number,
     value: float,
@@ -151,7 +151,7 @@ def back_up(
 
 
 @borrowing
-def fly(g: Arrays, path: NDArray[np.int32], row: Number, length: Number, change: Number) -> None:
+def fly(g: Arrays, path: Ints3D, row: Number, length: Number, change: Number) -> None:
     """Begin (`change` 1) or end (-1) the flight of a visit along a path."""
     for d in range(length):
         record = g.nodes[np.int64(path[row, 0, d])]

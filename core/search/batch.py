@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.kernels import encode_into
-from variant_ai.core.rules.cache import Number, Record, borrowing
-from variant_ai.core.rules.position import POSITION
+from variant_ai.core.encoding.records import InputTables, PolicyTables
+from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.jit.arrays import Floats2D, Ints3D
+from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.search.backup import back_up, fly
 from variant_ai.core.search.descend import COLLISION, DONE, LEAF, Bench, Trail, descend
 from variant_ai.core.search.nodes import FRESH, UNPROVEN, Arrays
 from variant_ai.core.search.priors import expand_node, expand_uniform
+from variant_ai.core.search.settings import Settings
 
 ENOUGH = 6
 """Outcome of `fill` that ended as it should; the others are those of a descent."""
@@ -32,15 +36,15 @@ game or repeats, there may never be a leaf again."""
 class Batch(NamedTuple):
     """B leaves and as many collisions."""
 
-    planes: NDArray[np.float32]
+    planes: Floats2D
     """[B, C * H * W]; no rows where the evaluator looks at none."""
-    positions: NDArray[np.void]
+    positions: Position
     """POSITION [B]."""
     leaves: NDArray[np.int32]
     """Node of each row, [B]."""
     lengths: NDArray[np.int64]
     """Edges of each row's path, [2 * B]."""
-    paths: NDArray[np.int32]
+    paths: Ints3D
     """[2 * B, 2, depth]."""
 
 
@@ -57,9 +61,9 @@ def new_batch(size: int, planes: int, depth: int) -> Batch:
 
 @borrowing
 def fill(
-    t: Record,
-    e: Record,
-    s: Record,
+    t: Tables,
+    e: InputTables,
+    s: Settings,
     g: Arrays,
     w: Trail,
     b: Batch,
@@ -128,17 +132,17 @@ def fill(
 
 @borrowing
 def complete(
-    t: Record,
-    a: Record,
+    t: Tables,
+    a: PolicyTables,
     action_table: NDArray[np.int32],
-    s: Record,
+    s: Settings,
     g: Arrays,
     b: Batch,
     bench: Bench,
     first: Number,
     end: Number,
     values: NDArray[np.float32],
-    logits: NDArray[np.float32],
+    logits: Floats2D,
     draws: NDArray[np.float32],
 ) -> Number:
     """Expand and back up rows `first` to `end`. Returns the row behind the last one done, which is
@@ -172,7 +176,7 @@ def complete(
 
 
 @borrowing
-def finish_row(s: Record, g: Arrays, b: Batch, row: Number) -> None:
+def finish_row(s: Settings, g: Arrays, b: Batch, row: Number) -> None:
     """Back up an expanded leaf."""
     record = g.nodes[np.int64(b.leaves[row])]
     g.state[0]["evaluations"] += 1

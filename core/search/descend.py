@@ -13,16 +13,20 @@ the game's positions up to the root, which repetition needs.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
+from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit.arrays import Ints3D, Key
+from variant_ai.core.rules.attacks import MoveWork
 from variant_ai.core.rules.ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
-from variant_ai.core.rules.giving_check import checks_into
-from variant_ai.core.rules.movegen import legal_moves_into
+from variant_ai.core.rules.giving_check import CheckWork, checks_into
+from variant_ai.core.rules.movegen import MoveLists, legal_moves_into
 from variant_ai.core.rules.play import count_given_check, play_into, replay_into
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.search.backup import back_up, fly, prove
 from variant_ai.core.search.nodes import (
     CHECKED,
@@ -52,10 +56,13 @@ from variant_ai.core.search.nodes import (
     share,
 )
 from variant_ai.core.search.prefetch import prefetch
+from variant_ai.core.search.priors import Expander
 from variant_ai.core.search.repetition import (
     ASK_FROM,
     ASK_SHARE,
     NO_CYCLE,
+    Judged,
+    Past,
     check_verdict,
     cycle_key,
     cycle_start,
@@ -63,7 +70,7 @@ from variant_ai.core.search.repetition import (
     judged_place,
 )
 from variant_ai.core.search.select import NO_EDGE, select_edge
-from variant_ai.core.search.settings import CATCH_UP, Q_EPSILON
+from variant_ai.core.search.settings import CATCH_UP, Q_EPSILON, Settings
 from variant_ai.core.search.table import find, insert, node_key
 
 LEAF, COLLISION, DONE, FULL, ASK, STUCK = range(6)
@@ -87,37 +94,37 @@ TRIP = np.dtype(
 class Trail(NamedTuple):
     """What a descent walks on; one per tree."""
 
-    line: NDArray[np.void]
+    line: Position
     """POSITION: the game's positions up to the root, then the path's."""
-    past: NDArray[np.void]
+    past: Past
     """PAST, of the game."""
-    judged: NDArray[np.void]
+    judged: Judged
     """JUDGED."""
     root_priors: NDArray[np.float32]
     """See `select_edge`; empty where the root's own priors serve."""
     no_priors: NDArray[np.float32]
     """Empty."""
-    trip: NDArray[np.void]
+    trip: Annotated[NDArray[np.void], array(TRIP)]
     """TRIP, shape (1,)."""
-    out: NDArray[np.void]
+    out: MoveLists
     """Move lists of the generator."""
-    work: NDArray[np.void]
+    work: MoveWork
     """Scratch of the generator."""
 
 
 class Bench(NamedTuple):
     """Scratch of expansion, one per tree."""
 
-    expander: NDArray[np.void]
+    expander: Expander
     """EXPANDER."""
-    checks: NDArray[np.void]
+    checks: CheckWork
     """CHECKS."""
-    trial: NDArray[np.void]
+    trial: Position
     """POSITION, shape (1,)."""
 
 
 @borrowing
-def make_node(t: Record, s: Record, g: Arrays, w: Trail, at: Number, key: Number) -> Number:
+def make_node(t: Tables, s: Settings, g: Arrays, w: Trail, at: Number, key: Key) -> Number:
     """A new node for position `at` of the line: FRESH, or END where the game is over there.
 
     0 where memory is full. What a position shows by itself proves its node; the move count does
@@ -145,7 +152,9 @@ def make_node(t: Record, s: Record, g: Arrays, w: Trail, at: Number, key: Number
 
 
 @borrowing
-def finish(s: Record, g: Arrays, node: Number, winner: Number, side: Number, proves: Truth) -> None:
+def finish(
+    s: Settings, g: Arrays, node: Number, winner: Number, side: Number, proves: Truth
+) -> None:
     """Make an END node; winner -1 for a draw."""
     record = g.nodes[node]
     record["state"] = END
@@ -186,7 +195,7 @@ def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> 
 
 
 @borrowing
-def stops_at(g: Arrays, s: Record, slot: Number) -> Truth:
+def stops_at(g: Arrays, s: Settings, slot: Number) -> Truth:
     """Whether a visit goes no further than a child that other parents visited.
 
     Catch-up: the child knows more than this edge has counted. Q_epsilon: the edge's mean is off.
@@ -210,7 +219,7 @@ def stops_at(g: Arrays, s: Record, slot: Number) -> Truth:
 
 
 @borrowing
-def correction(g: Arrays, s: Record, slot: Number) -> float:
+def correction(g: Arrays, s: Settings, slot: Number) -> float:
     """The value, for the child's mover, that brings an edge's mean to the child's Q."""
     edge = g.slots[slot]
     q = np.float64(g.nodes[np.int64(edge["child"])]["q"])
@@ -222,7 +231,14 @@ def correction(g: Arrays, s: Record, slot: Number) -> float:
 
 @borrowing
 def verdict_on_cycle(
-    t: Record, s: Record, g: Arrays, w: Trail, slot: Number, first: Number, at: Number, near: Truth
+    t: Tables,
+    s: Settings,
+    g: Arrays,
+    w: Trail,
+    slot: Number,
+    first: Number,
+    at: Number,
+    near: Truth,
 ) -> Number:
     """Value of a closed cycle for the side to move at its end; UNKNOWN where a judge must be asked.
 
@@ -270,7 +286,7 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
 
 
 @borrowing
-def look_for_mate(t: Record, g: Arrays, w: Trail, k: Bench, node: Number, at: Number) -> None:
+def look_for_mate(t: Tables, g: Arrays, w: Trail, k: Bench, node: Number, at: Number) -> None:
     """Make a move that mates, if there is one among the untried, the next to be tried.
 
     Only checks can, and a node is looked at once, when it has had a few visits: with priors that
@@ -307,12 +323,12 @@ def look_for_mate(t: Record, g: Arrays, w: Trail, k: Bench, node: Number, at: Nu
 
 @borrowing
 def descend(
-    t: Record,
-    s: Record,
+    t: Tables,
+    s: Settings,
     g: Arrays,
     w: Trail,
     k: Bench,
-    path: NDArray[np.int32],
+    path: Ints3D,
     row: Number,
 ) -> Number:
     """Walk one path into `path[row]`, int32 [rows, 2, depth]: nodes and the edges taken."""

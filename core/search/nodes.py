@@ -28,12 +28,12 @@ again and never moved.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, Truth, borrowing, inlined
+from variant_ai.core.jit import Number, Truth, array, borrowing, element, inlined
 
 CELL = 64
 """Bytes of a cell."""
@@ -90,6 +90,7 @@ flight   descents through it that are not backed up yet
 proof    copy of the child's; with ASKS it is not kept
 flags    SHARED, REPEATS, WINS
 """
+SlotRow: TypeAlias = Annotated[Any, element(SLOT)]
 SHARED = 1
 """Slot flag: other edges lead to the child as well."""
 REPEATS = 2
@@ -163,9 +164,9 @@ IDLE, MARKING, SWEEPING, JOINING = range(4)
 class Arrays(NamedTuple):
     """All of one graph. Its capacity is virtual: pages are taken when first written."""
 
-    nodes: NDArray[np.void]
+    nodes: Annotated[NDArray[np.void], array(NODE)]
     """NODE, by cell; 0 is unused, so that 0 can mean none."""
-    slots: NDArray[np.void]
+    slots: Annotated[NDArray[np.void], array(SLOT)]
     """SLOT, four a cell."""
     moves: NDArray[np.int32]
     """Sixteen a cell; see `first_move`."""
@@ -177,11 +178,11 @@ class Arrays(NamedTuple):
     """Mean value of each slot for the side that moves, where back-up keeps one; else one element."""
     heads: NDArray[np.int32]
     """First node of each hash chain; a power of two."""
-    repeats: NDArray[np.void]
+    repeats: Annotated[NDArray[np.void], array(REPEAT)]
     """REPEAT; 0 is unused."""
     stack: NDArray[np.int32]
     """Nodes reached by the marking whose children were not looked at yet."""
-    state: NDArray[np.void]
+    state: Annotated[NDArray[np.void], array(STATE)]
     """STATE, shape (1,)."""
 
 
@@ -426,7 +427,7 @@ def free_node(g: Arrays, node: Number) -> None:
 
 
 @borrowing
-def repeat_of(g: Arrays, slot: Record) -> Number:
+def repeat_of(g: Arrays, slot: SlotRow) -> Number:
     """The slot's entry of `repeats`, made if it has none; 0 where there is no room."""
     state = g.state[0]
     if slot["flags"] & REPEATS:
@@ -450,7 +451,7 @@ def repeat_of(g: Arrays, slot: Record) -> Number:
 
 
 @borrowing
-def child_q(g: Arrays, slot: Record) -> float:
+def child_q(g: Arrays, slot: SlotRow) -> float:
     """Q of the child of a slot that has one, for the child's side to move."""
     if slot["flags"] & ASKS:
         return np.float64(g.nodes[np.int64(slot["child"])]["q"])
@@ -458,7 +459,7 @@ def child_q(g: Arrays, slot: Record) -> float:
 
 
 @borrowing
-def child_proof(g: Arrays, slot: Record) -> Number:
+def child_proof(g: Arrays, slot: SlotRow) -> Number:
     """What is proven of the child of a slot that has one."""
     if slot["flags"] & ASKS:
         return np.int64(g.nodes[np.int64(slot["child"])]["proof"])

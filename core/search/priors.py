@@ -7,14 +7,20 @@ The relative error is at most 2**-12, and 0 means 2**-31, which no search tells 
 from __future__ import annotations
 
 import math
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.kernels import action_of
-from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
-from variant_ai.core.rules.giving_check import checks_into
+from variant_ai.core.encoding.records import PolicyTables
+from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.giving_check import CheckWork, checks_into
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.search.nodes import OPEN, Arrays, bring_best, first_move, first_prior
+from variant_ai.core.search.settings import Settings
 
 _SHIFT = 12
 _OFFSET = 96 << 11
@@ -26,6 +32,7 @@ EXPANDER = np.dtype(
     ],
     align=True,
 )
+Expander: TypeAlias = Annotated[NDArray[np.void], array(EXPANDER)]
 
 
 @borrowing
@@ -37,7 +44,7 @@ def encode_prior(p: float) -> Number:
 
 
 @borrowing
-def decode_prior(code: Number) -> Number:
+def decode_prior(code: np.uint16) -> Number:
     """The probability of a code, a float32."""
     return np.uint32((np.int64(code) + _OFFSET) << _SHIFT).view(np.float32)
 
@@ -49,21 +56,21 @@ def decode_priors(codes: NDArray[np.uint16]) -> NDArray[np.float32]:
 
 @borrowing
 def expand_node(
-    t: Record,
-    a: Record,
+    t: Tables,
+    a: PolicyTables,
     action_table: NDArray[np.int32],
-    s: Record,
+    s: Settings,
     g: Arrays,
     node: Number,
-    p: Record,
+    p: Position,
     i: Number,
-    logits: NDArray[np.float32],
+    logits: Floats2D,
     j: Number,
     value: float,
     draw: float,
-    scratch: Record,
-    work: Record,
-    trial: Record,
+    scratch: Expander,
+    work: CheckWork,
+    trial: Position,
 ) -> Truth:
     """Make an OPEN node of what the evaluator says of position i: `logits[j]`, value, draw rate.
 
@@ -114,15 +121,15 @@ def expand_node(
 
 @borrowing
 def expand_uniform(
-    t: Record,
-    s: Record,
+    t: Tables,
+    s: Settings,
     g: Arrays,
     node: Number,
-    p: Record,
+    p: Position,
     i: Number,
-    scratch: Record,
-    work: Record,
-    trial: Record,
+    scratch: Expander,
+    work: CheckWork,
+    trial: Position,
 ) -> None:
     """`expand_node` for an evaluator that finds every move alike and every position even."""
     record = g.nodes[node]
@@ -143,15 +150,15 @@ def expand_uniform(
 
 @borrowing
 def settle(
-    t: Record,
-    s: Record,
+    t: Tables,
+    s: Settings,
     g: Arrays,
     node: Number,
-    p: Record,
+    p: Position,
     i: Number,
-    scratch: Record,
-    work: Record,
-    trial: Record,
+    scratch: Expander,
+    work: CheckWork,
+    trial: Position,
 ) -> None:
     """Enhance checks (000 eq. 12), then write the node's priors, the best in front."""
     record = g.nodes[node]

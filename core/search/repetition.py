@@ -11,15 +11,18 @@ behind it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
+from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit.arrays import Key
 from variant_ai.core.rules.play import is_in_check
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.search.nodes import UNKNOWN
-from variant_ai.core.search.settings import IDLE_DRAW, IDLE_FIRST_LOSES
+from variant_ai.core.search.settings import IDLE_DRAW, IDLE_FIRST_LOSES, Settings
 from variant_ai.core.search.table import READS_PLY, mixed
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 NO_CYCLE = -1
 
 PAST = np.dtype([("key", "u8"), ("times", "i4"), ("last", "i4")])
+Past: TypeAlias = Annotated[NDArray[np.void], array(PAST)]
 """How often a position occurred in the game up to the root, and its last index. An open hash
 table, a power of two of entries, `times` 0 where empty."""
 
@@ -68,7 +72,7 @@ def is_single(past: NDArray[np.void], fold: int) -> bool:
 
 
 @borrowing
-def times_before(past: Record, key: Number) -> Number:
+def times_before(past: Past, key: Key) -> Number:
     """Occurrences of a position in the game up to the root."""
     mask = np.uint64(past.shape[0] - 1)
     at = np.int64(key & mask)
@@ -80,7 +84,7 @@ def times_before(past: Record, key: Number) -> Number:
 
 
 @borrowing
-def cycle_start(s: Record, line: Record, root: Number, at: Number, past: Record) -> Number:
+def cycle_start(s: Settings, line: Position, root: Number, at: Number, past: Past) -> Number:
     """Index in the line from which position `at` has gone round, NO_CYCLE where the game goes on.
 
     Writes the position's `repetitions`.
@@ -111,7 +115,7 @@ def cycle_start(s: Record, line: Record, root: Number, at: Number, past: Record)
 
 
 @borrowing
-def checks_all_along(t: Record, line: Record, first: Number, last: Number) -> Truth:
+def checks_all_along(t: Tables, line: Position, first: Number, last: Number) -> Truth:
     """Whether the side to move was in check at `last` and every second position back to `first`."""
     k = last
     while k >= first:
@@ -122,7 +126,7 @@ def checks_all_along(t: Record, line: Record, first: Number, last: Number) -> Tr
 
 
 @borrowing
-def check_verdict(t: Record, s: Record, line: Record, first: Number, at: Number) -> Number:
+def check_verdict(t: Tables, s: Settings, line: Position, first: Number, at: Number) -> Number:
     """Value of the cycle from `first` to `at` for the side to move at its end by the rule of
     perpetual check: -1, 1, 0 where both check all along; UNKNOWN where it does not decide."""
     if not s[0]["check_loses"]:
@@ -139,7 +143,7 @@ def check_verdict(t: Record, s: Record, line: Record, first: Number, at: Number)
 
 
 @borrowing
-def idle_verdict(s: Record, line: Record, at: Number) -> Number:
+def idle_verdict(s: Settings, line: Position, at: Number) -> Number:
     """Value of a repetition in which nobody checks or chases, for the side to move."""
     if s[0]["idle"] == IDLE_DRAW:
         return np.int64(0)
@@ -150,6 +154,7 @@ def idle_verdict(s: Record, line: Record, at: Number) -> Number:
 
 JUDGED = np.dtype([("key", "u8"), ("value", "i1"), ("used", "i1")])
 """Verdicts on cycles that a judge of chases has given: an open hash table, a power of two."""
+Judged: TypeAlias = Annotated[NDArray[np.void], array(JUDGED)]
 ASK_FROM = 16
 """Visits that close a cycle through one edge before its chase is looked into."""
 ASK_SHARE = 64
@@ -162,7 +167,7 @@ def new_judged() -> NDArray[np.void]:
 
 
 @borrowing
-def judged_place(judged: Record, key: Number) -> Number:
+def judged_place(judged: Judged, key: Key) -> Number:
     """Where a cycle's verdict stands, or would stand."""
     mask = np.uint64(judged.shape[0] - 1)
     at = np.int64(key & mask)
@@ -172,7 +177,7 @@ def judged_place(judged: Record, key: Number) -> Number:
 
 
 @borrowing
-def cycle_key(line: Record, first: Number, at: Number) -> Number:
+def cycle_key(line: Position, first: Number, at: Number) -> Number:
     """A key of the cycle's positions in their order, uint64."""
     key = line[first]["key"]
     for k in range(first + 1, at + 1):

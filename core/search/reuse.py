@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from variant_ai.core.rules.cache import Number, borrowing
+from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.search.nodes import (
     CLASSES,
     IDLE,

@@ -6,18 +6,21 @@ be interrupted and gone on with, since who asks has other things to see to.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, Truth, borrowing
+from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.ends import NO_END, end_of
 from variant_ai.core.rules.giving_check import checks_into
 from variant_ai.core.rules.movegen import MAX_MOVES, VARIANT_ENDS, legal_moves_into
 from variant_ai.core.rules.play import play_into
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.search.descend import Bench, Trail
 from variant_ai.core.search.repetition import NO_CYCLE, cycle_start
+from variant_ai.core.search.settings import Settings
 
 DEEPEST = 15
 """Plies of the longest win looked for."""
@@ -29,11 +32,11 @@ NO, YES, AGAIN = range(3)
 class Quest(NamedTuple):
     """What `seek` remembers; one per question."""
 
-    state: NDArray[np.void]
+    state: Annotated[NDArray[np.void], array(QUEST)]
     """QUEST (1,): the ply to be entered next, positions seen, and the move that wins."""
-    frames: NDArray[np.void]
+    frames: Annotated[NDArray[np.void], array(FRAME)]
     """FRAME by ply: moves, those tried, and the last one that refuted a win."""
-    moves: NDArray[np.int32]
+    moves: Ints2D
     """By ply, [DEEPEST + 1, MAX_MOVES]."""
 
 
@@ -46,8 +49,8 @@ def new_quest() -> Quest:
 
 @borrowing
 def seek(
-    t: Record,
-    s: Record,
+    t: Tables,
+    s: Settings,
     w: Trail,
     k: Bench,
     q: Quest,
@@ -102,8 +105,8 @@ def seek(
 
 @borrowing
 def enter(
-    t: Record,
-    s: Record,
+    t: Tables,
+    s: Settings,
     w: Trail,
     k: Bench,
     q: Quest,

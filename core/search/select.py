@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, borrowing
+from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.search.nodes import (
     REPEATS,
     WINS,
@@ -24,13 +24,13 @@ from variant_ai.core.search.nodes import (
     first_prior,
 )
 from variant_ai.core.search.priors import decode_prior
-from variant_ai.core.search.settings import CATCH_UP, DRAW, LOSS, TABLED
+from variant_ai.core.search.settings import CATCH_UP, DRAW, LOSS, TABLED, Settings
 
 NO_EDGE = -1
 
 
 @borrowing
-def edge_value(g: Arrays, s: Record, slot: Number) -> float:
+def edge_value(g: Arrays, s: Settings, slot: Number) -> float:
     """Q(s, a) of a slot with visits, for the side that moves along it.
 
     It is the child's, so that all parents see what any of them has learnt. Visits that
@@ -51,7 +51,7 @@ def edge_value(g: Arrays, s: Record, slot: Number) -> float:
 
 
 @borrowing
-def unvisited_value(g: Arrays, s: Record, node: Number) -> Number:
+def unvisited_value(g: Arrays, s: Settings, node: Number) -> Number:
     """Q of an edge without visits (000 9.1)."""
     how = s[0]["unvisited"]
     if how == LOSS:
@@ -63,7 +63,7 @@ def unvisited_value(g: Arrays, s: Record, node: Number) -> Number:
 
 @borrowing
 def select_edge(
-    g: Arrays, s: Record, node: Number, root_priors: NDArray[np.float32], end: Number
+    g: Arrays, s: Settings, node: Number, root_priors: NDArray[np.float32], end: Number
 ) -> Number:
     """The edge to take from an OPEN node; `opened` for the first untried one, NO_EDGE if none.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.jit import array
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.table import counters_read
 from variant_ai.specs.schema import VariantSpec
@@ -51,7 +54,7 @@ LOSS, DRAW, PARENT = range(3)
 CATCH_UP, Q_EPSILON, PLAIN = range(3)
 IDLE_DRAW, IDLE_FIRST_LOSES, IDLE_MOVER_LOSES = range(3)
 
-Settings = NDArray[np.void]
+Settings: TypeAlias = Annotated[NDArray[np.void], array(SETTINGS)]
 """Array of shape (1,), dtype SETTINGS."""
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.rules.cache import Number, Record, borrowing
+from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.jit.arrays import Key
+from variant_ai.core.rules.position import Position
 from variant_ai.core.search.nodes import SWEEPING, Arrays
 from variant_ai.specs.planes import input_planes, moves_seen
 from variant_ai.specs.schema import VariantSpec
@@ -40,7 +42,7 @@ def counters_read(spec: VariantSpec) -> int:
 
 
 @borrowing
-def node_key(p: Record, i: Number, read: Number) -> Number:
+def node_key(p: Position, i: Number, read: Number) -> Number:
     """Full key of position i, uint64: its own key and the counters in `read`."""
     position = p[i]
     packed = np.uint64(0)
@@ -64,7 +66,7 @@ def node_key(p: Record, i: Number, read: Number) -> Number:
 
 
 @borrowing
-def mixed(packed: Number) -> Number:
+def mixed(packed: Key) -> Number:
     """splitmix64's finaliser; 0 stays 0."""
     x = (packed ^ (packed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -72,7 +74,7 @@ def mixed(packed: Number) -> Number:
 
 
 @borrowing
-def find(g: Arrays, key: Number) -> Number:
+def find(g: Arrays, key: Key) -> Number:
     """The node of a key, 0 if there is none. Nodes that a sweep is about to free are none."""
     state = g.state[0]
     mask = np.uint64(g.heads.shape[0] - 1)
@@ -88,7 +90,7 @@ def find(g: Arrays, key: Number) -> Number:
 
 
 @borrowing
-def insert(g: Arrays, node: Number, key: Number) -> None:
+def insert(g: Arrays, node: Number, key: Key) -> None:
     """Enter a node under its key."""
     mask = np.uint64(g.heads.shape[0] - 1)
     head = np.int64(key & mask)
@@ -104,7 +106,7 @@ def grown(g: Arrays) -> Arrays:
 
 
 @borrowing
-def move_chains(g: Arrays, heads: Heads) -> None:
+def move_chains(g: Arrays, heads: NDArray[np.int32]) -> None:
     """Hang every node into the new chains."""
     mask = np.uint64(heads.shape[0] - 1)
     for chain in range(g.heads.shape[0]):

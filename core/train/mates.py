@@ -22,14 +22,22 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.sampler import Batch, Sampler
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.rules.cache import Number, Record, Truth, njit
+from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.rules.attacks import MoveWork
 from variant_ai.core.rules.ends import end_of
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel import is_compiled
-from variant_ai.core.rules.movegen import VARIANT_ENDS, legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.movegen import (
+    VARIANT_ENDS,
+    MoveLists,
+    legal_moves_into,
+    new_moves,
+    new_work,
+)
 from variant_ai.core.rules.notation import uci
 from variant_ai.core.rules.play import is_in_check, play_into
 from variant_ai.core.rules.position import POSITION, Position, new_position
+from variant_ai.core.rules.tables import Tables
 from variant_ai.core.train.files import write_whole
 from variant_ai.specs.errors import DataError, VariantAIError
 from variant_ai.specs.hashing import rules_hash
@@ -210,8 +218,8 @@ class _Finder:
 
 @njit
 def wins_at_once(
-    t: Record, p: Record, i: Number, move: Number, only_checks: Number,
-    after: Record, replies: Record, work: Record,
+    t: Tables, p: Position, i: Number, move: Number, only_checks: Number,
+    after: Position, replies: MoveLists, work: MoveWork,
 ) -> Truth:  # fmt: skip
     """Whether the legal move wins position `p[i]` at once; with `only_checks`, by a check alone."""
     only = np.int64(0)  # a literal would be another signature
@@ -225,7 +233,13 @@ def wins_at_once(
 
 @njit
 def keep_mates(
-    t: Record, p: Record, after: Record, moves: Record, n: Number, replies: Record, work: Record
+    t: Tables,
+    p: Position,
+    after: Position,
+    moves: MoveLists,
+    n: Number,
+    replies: MoveLists,
+    work: MoveWork,
 ) -> Number:
     """Of the n legal `moves` of `p[0]` keep, in front, those that win at once; how many they are.
 
@@ -244,8 +258,8 @@ def keep_mates(
 
 @njit
 def next_mate(
-    t: Record, p: Record, first: Number, only_checks: Number,
-    after: Record, moves: Record, replies: Record, work: Record,
+    t: Tables, p: Position, first: Number, only_checks: Number,
+    after: Position, moves: MoveLists, replies: MoveLists, work: MoveWork,
 ) -> Number:  # fmt: skip
     """The first of the positions from `first` on with a move that wins at once, or their number."""
     for i in range(np.int64(first), p.shape[0]):

@@ -191,6 +191,9 @@ class FakeWorkshop(Workshop):
         self.searches.append(search)
         return search
 
+    def compile_search(self) -> None:
+        pass
+
     def warm(self) -> None:
         pass
 

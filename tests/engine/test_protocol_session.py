@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
 from variant_ai.core import compilation
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.engine import player as player_module
 from variant_ai.core.engine import searcher as searcher_module
 from variant_ai.core.engine import session as session_module
 from variant_ai.core.engine.workshop import Searching
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.notation import uci
+from variant_ai.plugins import registry
 from variant_ai.specs.schema import VariantSpec
 
 STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
@@ -92,7 +101,7 @@ def test_readyok_means_ready_and_progress_is_said_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
-    monkeypatch.setattr(compilation._state, "count", 0)
+    monkeypatch.setattr(compilation._state, "latest", None)
 
     class SlowWorkshop(FakeWorkshop):
         loading = threading.Event()
@@ -105,15 +114,95 @@ def test_readyok_means_ready_and_progress_is_said_meanwhile(
     with hello(workshop=workshop) as client:
         client.send("isready")
         assert client.line() == "info string still loading"
-        monkeypatch.setattr(compilation._state, "count", 7)
+        monkeypatch.setattr(compilation._state, "latest", compilation.Progress(7, 93, 20.4))
         lines = [client.line() for _ in range(3)]
-        assert "info string compiling for this machine, once: 7 of about 80 functions" in lines
+        expected = "compiling for this machine, once: 7 of 93 functions; about 20 s left"
+        assert f"info string {expected}" in lines
         assert "readyok" not in lines
         workshop.loading.set()
         assert client.until("readyok")
         assert client.silent(0.2), "nothing is loading any more"
         client.send("position startpos")
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
+
+
+class LoadingWorkshop(FakeWorkshop):
+    """Makes no search before it is allowed to; its net prefers the last legal move."""
+
+    def __init__(self, default: str = "crazyhouse", *, has_net: bool = True) -> None:
+        super().__init__(default)
+        self.may_load = threading.Event()
+        self.has_net = has_net
+
+    def evaluator(
+        self, spec: VariantSpec, settings: Mapping[str, Any], say: Callable[[str], None]
+    ) -> Evaluator:
+        if not self.has_net:
+            self.may_load.wait(60)
+        return PrefersLastMove(super().evaluator(spec, settings, say))
+
+    def compile_search(self) -> None:
+        self.may_load.wait(60)
+
+
+class PrefersLastMove(Evaluator):
+    """A net whose policy grows with the number of the action."""
+
+    name = "last"
+
+    def __init__(self, like: Evaluator) -> None:
+        self.info = like.info
+        self.planes_shape, self.actions = like.planes_shape, like.actions
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        ramp = np.tile(np.arange(self.actions, dtype=np.float32), (len(planes), 1))
+        return Evaluation(np.zeros(len(planes), np.float32), ramp)
+
+
+@pytest.mark.parametrize("limit", ["movetime 150", "wtime 600 btime 600"])
+def test_a_go_while_the_search_is_loading_is_answered_in_time_by_the_policy(limit: str) -> None:
+    workshop = LoadingWorkshop()
+    with hello(workshop=workshop) as client:
+        client.send("position startpos")
+        began = time.monotonic()
+        lines = client.ask(f"go {limit}", until="bestmove")
+        assert time.monotonic() - began < 2.0
+        assert "playing the net's first choice" in lines[0]
+        first = best(lines)
+        game = Game(registry().rules(registry().variant("crazyhouse")))
+        encoder = Encoder(game.rules.spec)
+        moves = game.legal_moves().tolist()
+        likeliest = moves[int(encoder.action_indices(game.position, moves).argmax())]
+        assert first == uci(game.rules.types, 8, likeliest)
+        # the next move, too, and a stop ends the waiting
+        client.send(f"position startpos moves {first}", "go movetime 50000")
+        time.sleep(0.1)
+        assert "first choice" in client.ask("stop", until="bestmove")[0]
+        workshop.may_load.set()
+        client.send("position startpos")
+        assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
+        assert len(workshop.searches) == 1
+
+
+def test_without_a_net_in_time_any_legal_move_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "LATE_FOR_POLICY", 0.2)
+    workshop = LoadingWorkshop(has_net=False)
+    with hello(workshop=workshop) as client:
+        client.send("position startpos")
+        lines = client.ask("go movetime 100", until="bestmove")
+        assert "playing any legal move" in lines[0]
+        workshop.may_load.set()
+        client.send("ucinewgame", "setoption name MultiPV value 2", "position startpos")
+        assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
+
+
+def test_a_client_that_waits_gets_a_search_however_long_it_loads() -> None:
+    workshop = LoadingWorkshop()
+    with hello(workshop=workshop) as client:
+        client.send("position startpos", "go nodes 3")
+        assert client.silent(0.4)
+        workshop.may_load.set()
+        assert best(client.until("bestmove")) == "a2a3"
 
 
 def test_the_handshake_may_come_twice() -> None:

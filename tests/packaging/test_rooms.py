@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("specs", "core", "plugins", "variants", "cli")
 ORDER = (
     "specs",
+    "core/jit",
     "core/rules",
     "core/draw",
     "core/encoding",

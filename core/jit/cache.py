@@ -1,10 +1,9 @@
-"""Where compiled code is kept: in folders named by the state of the sources, safe to lose.
+"""The folders of machine code: named by the state of the sources, safe to lose.
 
-Every compiled function of the project is made with `njit` of this module. numba keys its cache by
-a function's own file only, so that an edit of a callee or of a constant elsewhere would silently
-keep old machine code. Here a module's folder is named by a hash of all it imports from the core,
-directly or not, of numba's version and of the processor; bounds checking, which numba forgets as
-well, has folders of its own.
+numba keys its cache by a function's own file only, so that an edit of a callee or of a constant
+elsewhere would silently keep old machine code. Here a module's folder is named by a hash of all it
+imports from the core, directly or not, of numba's version and of the processor; bounds checking,
+which numba forgets as well, has folders of its own.
 
 They lie in the user's cache folder, or, where that cannot be written, in a private folder for
 temporary files: the installation itself may be read-only. `VARIANT_AI_CACHE_DIR` names another.
@@ -21,26 +20,13 @@ import os
 import re
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import llvmlite
 import llvmlite.binding
 import numba
-from numba.core.caching import FunctionCache
-from numba.core.runtime.nrt import rtsys
-
-from variant_ai.core import compilation
-
-F = TypeVar("F", bound=Callable[..., Any])
-Record: TypeAlias = Any
-"""A record or an array of records in compiled code: numpy has no static type for its fields."""
-Number: TypeAlias = Any
-"""An integer: int when run as Python, int64 (a key: uint64) when compiled."""
-Truth: TypeAlias = Any
-"""bool, or numpy's."""
 
 FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
 KEPT_FOLDERS = 6
@@ -48,82 +34,11 @@ KEPT_FOLDERS = 6
 
 _ROOT = Path(__file__).resolve().parents[2]
 _IMPORT = re.compile(r"^\s*(?:from|import) variant_ai\.(core[\w.]*)", re.MULTILINE)
-_lock = threading.Lock()
 _settings: Any = numba.config
-_FunctionCache: Any = FunctionCache
-
-
-def njit(function: F) -> F:
-    """Compile a function for machine speed on first call: cached, without the GIL, C division.
-
-    Every such function must see one signature only: the tests count.
-    """
-    return _compiled(function)
-
-
-def borrowing(function: F) -> F:
-    """`njit` for functions that only borrow their arrays: they make none, and keep none.
-
-    Reference counts are left out. Where a function takes a dozen arrays, and calls others with all
-    of them, counting costs more than the work.
-    """
-    return _compiled(function, _nrt=False)
-
-
-def _compiled(function: F, **options: Any) -> F:
-    with _lock, _numba_cache_folder(cache_folder(Path(function.__code__.co_filename))):
-        compile_: Any = numba.njit(nogil=True, error_model="numpy", **options)
-        dispatcher: Any = compile_(function)
-        if hasattr(dispatcher, "_cache"):  # a plain function with NUMBA_DISABLE_JIT
-            dispatcher._cache = _ForgivingCache(dispatcher.py_func)
-    compiled: F = dispatcher
-    return compiled
-
-
-def inlined(function: F) -> F:
-    """Compile a helper into each of its callers, not by itself: what is called from one place.
-
-    Every layer of functions costs compile time again, since machine code is optimised anew in
-    each caller.
-    """
-    compile_: Any = numba.njit(nogil=True, error_model="numpy", inline="always")
-    compiled: F = compile_(function)
-    return compiled
-
-
-class _ForgivingCache(_FunctionCache):  # type: ignore[misc]
-    """numba's cache, in which a damaged file is a missing one.
-
-    Truncated or foreign files raise whatever unpickling them raises, and would do so for ever.
-    """
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            # numba would first bring in the types of all it knows (lists, text, random numbers:
-            # a third of a second), which a compilation needs and machine code that is there does
-            # not; it does so itself when it next compiles. Code needs the memory manager only.
-            rtsys.initialize(target_context)
-            with self._guard_against_spurious_io_errors():
-                found = self._load_overload(sig, target_context)
-        except Exception:  # a pickle of anything may raise anything
-            with contextlib.suppress(OSError):
-                self.flush()
-            found = None
-        if found is None:
-            compilation.begins()
-        return found
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            super().save_overload(sig, data)
-        except Exception:  # a full disk, or a damaged index, which is read first
-            with contextlib.suppress(Exception):
-                self.flush()
-                super().save_overload(sig, data)
 
 
 @contextlib.contextmanager
-def _numba_cache_folder(folder: Path) -> Iterator[None]:
+def folder_for_numba(folder: Path) -> Iterator[None]:
     """Point numba at our folder only while our functions are made: the setting is global, and an
     application that hosts us keeps its own."""
     before = _settings.CACHE_DIR

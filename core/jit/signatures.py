@@ -1,0 +1,86 @@
+"""What is known of a compiled function before it is compiled: its signature, its callees, its size."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.np.numpy_support import from_dtype
+
+from variant_ai.core.jit.arrays import Shape
+
+_typeof: Any = numba.typeof
+PLAIN: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
+
+
+@functools.cache
+def signature_of(function: Callable[..., Any]) -> tuple[Any, ...] | None:
+    """Numba's types of all parameters; None if an annotation does not say enough."""
+    names = list(inspect.signature(function).parameters)
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+        return tuple(type_of(hints[name]) for name in names)
+    except (KeyError, NameError, TypeError):
+        return None
+
+
+def type_of(hint: Any) -> Any:
+    """Numba's type for an annotation. Raises TypeError."""
+    if isinstance(hint, type) and hasattr(hint, "_fields"):  # a named tuple
+        fields = typing.get_type_hints(hint, include_extras=True)
+        parts = [type_of(fields[name]) for name in hint._fields]
+        tuple_type: Any = types.BaseTuple
+        return tuple_type.from_types(parts, hint)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return from_dtype(np.dtype(hint))
+    for said in getattr(hint, "__metadata__", ()):
+        if isinstance(said, Shape):
+            return _type_of_shape(said)
+    if typing.get_origin(hint) is np.ndarray:
+        (kind,) = typing.get_args(typing.get_args(hint)[1])
+        if kind is not np.void:
+            return _type_of_shape(Shape(np.dtype(kind), 1))
+    raise TypeError(f"{hint} says no compiled type")
+
+
+def _type_of_shape(shape: Shape) -> Any:
+    if shape.inside:
+        return types.NestedArray(from_dtype(shape.dtype), shape.inside)
+    if shape.dimensions == 0:
+        return from_dtype(shape.dtype)
+    return _typeof(np.empty((1,) * shape.dimensions, shape.dtype))
+
+
+def called_by(dispatcher: Any) -> list[Any]:
+    """The compiled functions that a function calls, itself or in helpers compiled into it."""
+    return _reach(dispatcher)[1]
+
+
+def size_of(dispatcher: Any) -> int:
+    """Bytes of a function's bytecode, with that of the helpers compiled into it."""
+    return _reach(dispatcher)[0]
+
+
+@functools.cache
+def _reach(dispatcher: Any) -> tuple[int, list[Any]]:
+    code = dispatcher.py_func.__code__
+    size, called = len(code.co_code), []
+    for name in code.co_names:
+        other = dispatcher.py_func.__globals__.get(name)
+        if not hasattr(other, "py_func") or other is dispatcher:
+            continue
+        if other.targetoptions.get("inline") == "always":
+            more, calls = _reach(other)
+            size += more
+            called += calls
+        else:
+            called.append(other)
+    return size, list(dict.fromkeys(called))

@@ -1,0 +1,153 @@
+"""Compiling in several processes: complete, in any order, and safe to kill."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import pytest
+
+from variant_ai.core.jit import cache, crew, functions
+from variant_ai.core.jit.signatures import called_by, signature_of
+
+jitted = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
+)
+COMPILE_ALL = "from variant_ai.core.jit.crew import compile_all; compile_all()"
+COUNT = """
+import json, sys
+from variant_ai.core import compilation
+from variant_ai.core.jit import crew, functions
+crew.compile_all()
+for task in crew._tasks().values():
+    task.dispatcher.compile(task.signature)
+print(json.dumps([*crew.progress(), compilation._state.alone]))
+"""
+
+
+@pytest.fixture
+def kernels() -> list[crew.Task]:
+    for name in crew.modules_with_kernels():
+        importlib.import_module(name)
+    return list(crew._tasks().values())
+
+
+@jitted
+def test_annotations_give_the_signature_of_every_compiled_function(
+    kernels: list[crew.Task],
+) -> None:
+    ours = [d for d in functions.compiled if d.py_func.__module__.startswith("variant_ai.core.")]
+    assert [d.py_func.__name__ for d in ours if signature_of(d.py_func) is None] == []
+    assert len(ours) == sum(crew._sources().values())
+
+
+@jitted
+def test_functions_are_called_with_the_signature_of_their_annotations(
+    kernels: list[crew.Task],
+) -> None:
+    """Those that tests before this one have called, and at least the rules'."""
+    from variant_ai.core.rules import make_rules
+    from variant_ai.core.rules.perft import perft
+    from variant_ai.plugins import registry
+
+    rules = make_rules(registry().variant("dobutsu"))
+    perft(rules, rules.position(), 2)
+    called = [task for task in kernels if task.dispatcher.signatures]
+    assert len(called) >= 3
+    for task in called:
+        assert task.dispatcher.signatures == [task.signature], task.dispatcher
+
+
+@jitted
+def test_callees_come_before_their_callers(kernels: list[crew.Task]) -> None:
+    by_name = {task.dispatcher.py_func.__name__: task for task in kernels}
+    descend = by_name["descend"]
+    assert by_name["play_into"] in by_name["count_leaves"].closure | descend.closure
+    for task in kernels:
+        for callee in task.callees:
+            assert callee.urgency > task.urgency
+            assert callee.dispatcher in called_by(task.dispatcher)
+
+
+@jitted
+@pytest.mark.slow
+def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
+    environ = {**os.environ, cache.FOLDER_VARIABLE: str(tmp_path)}
+    subprocess.run([sys.executable, "-c", COMPILE_ALL], env=environ, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT], env=environ, check=True, capture_output=True, text=True
+    )
+    compiled, total, anew = json.loads(done.stdout)
+    assert compiled == total == sum(crew._sources().values())
+    assert anew == 0
+
+
+@jitted
+@pytest.mark.slow
+def test_a_compilation_that_is_killed_leaves_no_lock_and_no_worker(tmp_path: Path) -> None:
+    environ = {**os.environ, cache.FOLDER_VARIABLE: str(tmp_path)}
+    first = subprocess.Popen([sys.executable, "-c", COMPILE_ALL], env=environ)
+    while not list(tmp_path.rglob("*.nbc")):
+        assert first.poll() is None
+        time.sleep(0.1)
+    first.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+    first.wait()
+    began = time.monotonic()
+    while crew_is_at_work(tmp_path):
+        assert time.monotonic() - began < 20, "a worker outlives its parent"
+        time.sleep(0.2)
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT], env=environ, check=True, capture_output=True, text=True
+    )
+    compiled, total, _ = json.loads(done.stdout)
+    assert compiled == total
+
+
+def crew_is_at_work(folder: Path) -> bool:
+    """Whether somebody holds the lock of a worker."""
+    from filelock import FileLock, Timeout
+
+    for path in folder.glob("compiling-*.lock"):
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        lock.release()
+    return False
+
+
+@jitted
+def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks count as done for the process that compiled them: nobody waits for their files."""
+    source = tmp_path / "unsaved.py"
+    source.write_text(
+        "from variant_ai.core.jit import Number, njit\n\n"
+        "@njit\ndef one(n: Number) -> Number:\n    return n + 1\n\n"
+        "@njit\ndef two(n: Number) -> Number:\n    return one(n) + one(n)\n\n"
+        "if __name__ == '__main__':\n"
+        "    from numba.core.caching import IndexDataCacheFile\n"
+        "    def full(*_):\n        raise OSError(28, 'No space left on device')\n"
+        "    IndexDataCacheFile._save_data = full\n"
+        "    from variant_ai.core.jit import crew\n"
+        "    crew.compile_all([])\n"
+        "    print(two(20))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(source)],
+        env={**os.environ, cache.FOLDER_VARIABLE: str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == "42"
