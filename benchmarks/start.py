@@ -1,53 +1,149 @@
-"""How long the engine takes from its start to `uciok`, to `readyok`, and to its first move.
+"""How long each command takes to its first answer: on a machine that has compiled nothing yet, and later.
 
     python benchmarks/start.py
-    python benchmarks/start.py --variants xiangqi --rounds 10
+    python benchmarks/start.py --commands analyse engine --rounds 5 --variant crazyhouse
 
-The first start on a machine compiles and chooses an evaluator: it is not counted. Seconds of the wall
-clock, the median of the rounds.
+Each command runs with an empty cache of its own, then again; `first word` is the time until it says
+anything at all. Seconds of the wall clock; warm figures are medians of the rounds after the second
+run, which may still measure evaluators. `engine` is timed to `readyok`, and its first `go movetime
+1000` from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from variant_ai.cli.common import run_script
 
-ENGINE = [sys.executable, "-m", "variant_ai.cli.engine", "--variant"]
-STEPS = (("uci", "uciok"), ("isready", "readyok"), ("go movetime 100", "bestmove"))
+PROGRAM = [sys.executable, "-m", "variant_ai.cli.main"]
+ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
 
 
-def started(variant: str) -> list[float]:
-    """Seconds from the start until each of STEPS was answered."""
-    begun = time.perf_counter()
+@dataclass
+class Run:
+    """One run of a command."""
+
+    first_word: float
+    total: float
+    notes: dict[str, float] = field(default_factory=dict)
+
+
+def run_command(arguments: list[str], folder: Path, answers: str = "") -> Run:
+    """Run a command to its end. `answers`: what it reads from its standard input."""
+    began = time.perf_counter()
     with subprocess.Popen(
-        [*ENGINE, variant], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        [*PROGRAM, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(answers.encode())
+        process.stdin.close()
+        process.stdout.read(1)
+        first = time.perf_counter() - began
+        text = process.stdout.read().decode(errors="replace")
+    if process.returncode:
+        sys.exit(f"{' '.join(arguments)} failed:\n{text[-2000:]}")
+    return Run(first, time.perf_counter() - began)
+
+
+def run_engine(variant: str) -> Run:
+    """`uci`, `isready`, then `go movetime 1000`."""
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [*ENGINE, "--variant", variant],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
     ) as engine:
         assert engine.stdin is not None and engine.stdout is not None
-        answered = []
-        for asked, answer in STEPS:
-            engine.stdin.write(f"{asked}\n")
-            next(line for line in engine.stdout if line.startswith(answer))
-            answered.append(time.perf_counter() - begun)
+
+        def ask(line: str, answer: str) -> float:
+            engine.stdin.write(f"{line}\n")
+            next(said for said in engine.stdout if said.startswith(answer))
+            return time.perf_counter() - began
+
+        uciok = ask("uci", "uciok")
+        readyok = ask("isready", "readyok")
+        move = ask("go movetime 1000", "bestmove") - readyok
         engine.stdin.write("quit\n")
-    return answered
+    return Run(uciok, readyok, {"go movetime 1000": move})
+
+
+def commands(variant: str, folder: Path) -> dict[str, Callable[[], Run]]:
+    """The commands that are timed."""
+    from variant_ai.plugins import registry
+
+    entry = registry().variants[variant]
+    sample = str(entry.sample)
+    start = registry().variant(variant).rules.start
+    pgn = folder / "two.pgn"
+    store = str(folder / "two.store")
+    if not pgn.exists():
+        subprocess.run(
+            [*PROGRAM, "store", "export", sample, "--games", "0-1", "-o", str(pgn)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+    def command(*arguments: str, answers: str = "") -> Callable[[], Run]:
+        def run() -> Run:
+            run_folder = tempfile.mkdtemp(dir=folder) + "/run"
+            return run_command([a.format(run=run_folder) for a in arguments], folder, answers)
+
+        return run
+
+    found = {
+        "analyse": command("analyse", "-V", variant, "--nodes", "100", start),
+        "import": command("import", "-V", variant, str(pgn), "-o", store, "--replace"),
+        "play": command("play", "-V", variant, "--nodes", "50", answers="quit\n"),
+        "engine": lambda: run_engine(variant),
+        "train": command(*("train", "-V", variant, "--steps", "4", "--run", "{run}")),
+        "stats": command("stats", sample),
+        "generate": command(
+            *("generate", "-V", variant, "--games", "1", "--nodes", "4", "--max-plies", "20"),
+            *("-o", str(folder / "new.store"), "--replace"),
+        ),
+    }
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--variants", nargs="+", default=["crazyhouse", "xiangqi"])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--variant", default="crazyhouse")
+    parser.add_argument("--commands", nargs="+")
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    print("variant       uciok  readyok  bestmove of 100 ms")
-    for variant in given.variants:
-        started(variant)
-        rounds = zip(*(started(variant) for _ in range(given.rounds)), strict=True)
-        uciok, readyok, move = (statistics.median(seconds) for seconds in rounds)
-        print(f"{variant:12} {uciok:6.2f} {readyok:8.2f} {move:19.2f}")
+    print("command     cold: first word    answer   second start   warm: answer")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, run in commands(given.variant, Path(folder)).items():
+            if given.commands and name not in given.commands:
+                continue
+            with tempfile.TemporaryDirectory() as cache:
+                os.environ["XDG_CACHE_HOME"] = cache
+                cold, second = run(), run()
+                warm = [run() for _ in range(given.rounds)]
+            print(
+                f"{name:10} {cold.first_word:17.2f} {cold.total:9.2f} {second.total:14.2f} "
+                f"{statistics.median(w.total for w in warm):14.2f}",
+                flush=True,
+            )
+            for what in cold.notes:
+                later = statistics.median(w.notes[what] for w in warm)
+                print(f"  {what}: {cold.notes[what]:.2f} cold, {later:.2f} warm", flush=True)
 
 
 if __name__ == "__main__":

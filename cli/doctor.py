@@ -6,6 +6,7 @@ import importlib
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,7 +97,9 @@ def examine(seconds: float) -> Iterator[Check]:
     yield from _check_engines()
     yield _check_terminal()
     if seconds > 0:
+        yield from _check_compiled(broken)
         yield from _check_variants(seconds, broken)
+        yield from _check_nets(broken)
 
 
 # --- the checks ----------------------------------------------------------------------------------
@@ -285,6 +288,45 @@ def _check_terminal() -> Check:
         f"{encoding}: characters that it lacks are shown as ?",
         "set PYTHONUTF8=1, or LANG to a UTF-8 locale",
     )
+
+
+def _check_compiled(broken: set[str]) -> Iterator[Check]:
+    """Compile whatever has not been compiled on this machine yet."""
+    if broken & {"numpy", "numba"}:
+        return
+    from variant_ai.core.jit import crew
+
+    began = time.monotonic()
+    before, total = crew.progress()
+    crew.compile_all()
+    now = f", {total - before} of them now in {time.monotonic() - began:.0f} s"
+    yield Check("compiled", "ok", f"{total} functions{now if before < total else ''}")
+
+
+def _check_nets(broken: set[str]) -> Iterator[Check]:
+    """Choose what runs the packaged nets fastest: later starts find the choice made."""
+    if broken & {"numpy", "numba", "onnx", "onnxruntime"}:
+        return
+    from variant_ai.core.engine.models import PACKAGED
+    from variant_ai.core.search.params import SearchParams
+    from variant_ai.plugins import registry
+    from variant_ai.specs.errors import VariantAIError
+
+    for name in registry().variants:
+        said: list[str] = []
+        try:
+            spec = registry().variant(name)
+            model = registry().net(spec, Path(PACKAGED))
+        except VariantAIError:
+            continue  # most variants come without a net
+        batch = SearchParams.of(spec).batch_size
+        try:
+            registry().evaluator(spec, model, batch=batch, say=said.append).close()
+        except (VariantAIError, RuntimeError) as error:
+            yield Check("net", "problem", f"{name}: {error}", "name another with --evaluator")
+        else:
+            chosen = said[0].removeprefix("Evaluator: ").rstrip(".") if said else "ready"
+            yield Check("net", "ok", f"{name}: {chosen}")
 
 
 def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
