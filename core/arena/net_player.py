@@ -12,6 +12,7 @@ from variant_ai.core.data.record import MATE
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.clock import Clock, TimeManager
 from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.on_clock import run_on_clock
 from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.report import Report
 
@@ -24,6 +25,8 @@ class Searcher(Protocol):
     def set_game(self, game: Game) -> None: ...
 
     def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report: ...
+
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report: ...
 
     def clear(self, seed: int | None = None) -> None: ...
 
@@ -64,7 +67,7 @@ class SearchHolder:
 
 
 class NetPlayer(SearchHolder, Player):
-    """Searches with a network. On a clock it takes the usual time of the move (`TimeManager`)."""
+    """Searches with a network. On a clock it plays as an engine does (`TimeManager`)."""
 
     def __init__(self, make_search: Callable[[], Searcher], name: str, digest: str = "") -> None:
         """make_search: loads the network and makes the search, when the player starts. `digest`: of
@@ -84,7 +87,24 @@ class NetPlayer(SearchHolder, Player):
         assert self._search is not None
         started = time.monotonic()
         self._search.set_game(game)
-        report = self._search.run(self._limits(game, turn))
+        allowance = turn.allowance
+        limits = Limits(
+            simulations=allowance.nodes,
+            movetime=None if allowance.movetime is None else allowance.movetime / 1000,
+            depth=allowance.depth,
+        )
+        if allowance.base is None:
+            report = self._search.run(limits)
+        else:
+            report = run_on_clock(
+                self._search,
+                self._times,
+                Clock(turn.clock.left / 1000, allowance.increment / 1000, turn.clock.moves_to_go),
+                limits,
+                # The clock counts no moves of the opening, nor those before a start position.
+                ply=int(game.position["ply"][0]),
+                legal_moves=len(game.legal_moves()),
+            )
         if report.best is None:
             raise Fault("no move", f"{self.name} has no move (FEN {game.fen()})")
         return Reply(
@@ -94,19 +114,6 @@ class NetPlayer(SearchHolder, Player):
             nodes=report.visits,
             seconds=time.monotonic() - started,
         )
-
-    def _limits(self, game: Game, turn: Turn) -> Limits:
-        allowance = turn.allowance
-        movetime = None if allowance.movetime is None else allowance.movetime / 1000
-        if allowance.base is not None:
-            clock = Clock(
-                turn.clock.left / 1000, allowance.increment / 1000, turn.clock.moves_to_go
-            )
-            # The clock counts no moves of the opening, nor those before a start position.
-            own_moves = int(game.position["ply"][0]) // 2
-            target = self._times.budget(clock, own_moves).target
-            movetime = target if movetime is None else min(target, movetime)
-        return Limits(simulations=allowance.nodes, movetime=movetime, depth=allowance.depth)
 
 
 def score_of(report: Report) -> int | None:

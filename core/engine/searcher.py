@@ -28,16 +28,11 @@ TICK = 0.05
 LEAST_TICK = 0.004
 PATIENCE = 0.002
 """Pause between two calls of `stop`."""
-LINES_WATCHED = 3
-"""Root moves that the clock's verdict looks at."""
 LEAST_SECONDS = 0.05
 LEAST_SHARE = 1 / 30
 """A search may take this share of the time left, up to LEAST_SECONDS, however late it begins: on a
 busy machine nearly all of a short time is gone before, and a move without one look at the net is
 worth less than the time."""
-LOOK_SHARE = 1 / 6
-"""Share of the time left that a single question to the net may take: a large net may need more and then
-would take the time and answer nothing."""
 STALL = 0.25
 """Seconds. A search that begins later than this after its `go` waited for something that is loaded
 once, and its clock tells no lag."""
@@ -130,11 +125,13 @@ class Searcher:
         if clock is None:
             manager.lag.forget_last()
             return self._searched(search, task, manager, on_report)[0]
+        from variant_ai.core.search.on_clock import hurried
+
         manager.lag.shown(task.ply, clock.remaining)
         stalled = time.perf_counter() - task.at > STALL
-        hurried = self._hurried(task, clock, manager)
-        if hurried is not None:
-            report, meant = search.run(hurried, moves=task.allowed, multipv=task.multipv), 0.0
+        few = hurried(manager, clock, task.own_moves, task.movetime)
+        if few is not None:
+            report, meant = search.run(few, moves=task.allowed, multipv=task.multipv), 0.0
         else:
             report, meant = self._searched(search, task, manager, on_report)
         if not stalled:
@@ -164,19 +161,6 @@ class Searcher:
             thread.join()
         self._hold(task)
         return report, watch.meant
-
-    def _hurried(self, task: Task, clock: Clock, manager: TimeManager) -> Limits | None:
-        """Limits of a move for which there is hardly any time, None where there is."""
-        from variant_ai.core.search.limits import Limits
-
-        pace = manager.pace(clock, task.own_moves)
-        if pace == "search":
-            return None
-        if pace == "at once":
-            return Limits(movetime=0.0)
-        look = LOOK_SHARE * (clock.remaining - task.overhead)
-        movetime = task.movetime
-        return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
 
     def _hold(self, task: Task) -> None:
         """A search that ended by itself under `infinite` or `ponder` keeps its move."""
@@ -324,26 +308,13 @@ class _Watch:
 
     def _decided(self, budget: Budget) -> bool:
         """Whether the clock's rules for easy and decided positions end the search."""
-        from variant_ai.core.search.clock import Progress
+        from variant_ai.core.search.on_clock import LINES_WATCHED, progress_of
 
         report = self.search.report(LINES_WATCHED, pv=False)
-        lines = report.known_lines
-        if not lines or not report.visits:
+        progress = progress_of(report, time.perf_counter() - self._started)
+        if progress is None:
             return False  # one look at the position, for the score, unless the time is over
-        by_visits = sorted((line.visits for line in lines), reverse=True)
-        top = max(lines, key=lambda line: line.prior)
-        now = time.perf_counter()
-        progress = Progress(
-            elapsed=now - self._started,
-            q=lines[0].q,
-            top_prior=top.prior,
-            top_prior_leads=top.q >= max(line.q for line in lines),
-            leader_visits=by_visits[0],
-            second_visits=by_visits[1] if len(by_visits) > 1 else 0,
-            leader_chosen=lines[0].visits == by_visits[0],
-            visits_per_second=report.visits / report.seconds if report.seconds > 0 else 0.0,
-        )
         if self.manager.verdict(budget, progress, self.task.legal_moves) is not None:
             return True
         # after a ponder hit the search does not know that it may end once the game is decided
-        return self.task.go.ponder and lines[0].mate is not None
+        return self.task.go.ponder and report.known_lines[0].mate is not None

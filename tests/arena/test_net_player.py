@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -13,7 +14,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.clock import Clock, TimeManager
 from variant_ai.core.search.limits import Limits
 from variant_ai.core.search.params import SearchParams
-from variant_ai.core.search.report import Report
+from variant_ai.core.search.report import Line, Report
 
 
 class ToySearch:
@@ -31,6 +32,9 @@ class ToySearch:
     def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report:
         self.limits.append(limits)
         return Report(best=int(self.game.legal_moves()[0]))
+
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
+        return Report(best=None)
 
     def clear(self, seed: int | None = None) -> None: ...
 
@@ -72,8 +76,66 @@ def test_moves_of_the_opening_count_for_the_clock(one_rules: Rules, behind: str)
     clocks = (PlayerClock(Allowance(base=60_000)), PlayerClock(Allowance(base=60_000)))
     player.new_game(game)
     player.play(game, Turn(clocks, game.side, wait=60, grace=1))
-    assert search.limits[0].movetime == TimeManager().budget(Clock(60.0), 15).target
-    assert search.limits[0].movetime != TimeManager().budget(Clock(60.0), 0).target
+    assert search.limits[0].movetime == TimeManager().budget(Clock(60.0), 15).maximum
+    assert search.limits[0].movetime != TimeManager().budget(Clock(60.0), 0).maximum
+
+
+class PatientSearch(ToySearch):
+    """Searches until it is stopped or its time is over, and knows two moves."""
+
+    def __init__(self, q: float = 0.0, prior: float = 0.5, visits: tuple[int, int] = (60, 50)):
+        super().__init__()
+        self.q, self.prior, self.visits = q, prior, visits
+        self.stopped = threading.Event()
+
+    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report:
+        super().run(limits)
+        self.stopped.clear()
+        self.stopped.wait(limits.movetime)
+        return self.report()
+
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
+        first, second = (int(move) for move in self.game.legal_moves()[:2])
+        lines = (
+            Line(first, (first,), self.visits[0], self.prior, self.q),
+            Line(second, (second,), self.visits[1], 1 - self.prior, self.q - 0.1),
+        )
+        return Report(best=first, lines=lines, visits=sum(self.visits), seconds=0.001)
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def time_of_move(search: PatientSearch, player: NetPlayer, rules: Rules) -> float:
+    game = Game(rules)
+    clocks = (PlayerClock(Allowance(base=10_000)), PlayerClock(Allowance(base=10_000)))
+    reply = player.play(game, Turn(clocks, game.side, wait=60, grace=1))
+    assert reply.seconds is not None
+    return reply.seconds
+
+
+def test_a_clock_is_used_as_an_engine_uses_it(one_rules: Rules) -> None:
+    """Usual, easy and critical positions (000 section 9.2.4)."""
+    search = PatientSearch()
+    player = NetPlayer(lambda: search, "net")
+    player.new_game(Game(one_rules))
+    budget = TimeManager().budget(Clock(10.0), 0)
+    usual = time_of_move(search, player, one_rules)
+    assert 0.9 * budget.target <= usual < 0.95 * budget.maximum
+    search.prior = 0.95
+    assert time_of_move(search, player, one_rules) < 0.9 * budget.target
+    search.prior, search.q = 0.5, -0.5  # much worse than the move before
+    assert time_of_move(search, player, one_rules) >= 0.98 * budget.maximum
+
+
+def test_a_search_on_a_clock_ends_by_other_limits_too(one_rules: Rules) -> None:
+    search = PatientSearch()
+    player = NetPlayer(lambda: search, "net")
+    player.new_game(Game(one_rules))
+    allowance = Allowance(base=10_000, movetime=20)
+    clocks = (PlayerClock(allowance), PlayerClock(allowance))
+    player.play(Game(one_rules), Turn(clocks, 0, wait=60, grace=1))
+    assert search.limits[0].movetime == 0.02
 
 
 def goes_on(game: Game, move: int) -> bool:
