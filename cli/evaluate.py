@@ -21,7 +21,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.mates import mates_option, read_or_find_mates
 from variant_ai.cli.networks import calm_threads, device_option
-from variant_ai.cli.searching import spec_of_model
+from variant_ai.cli.searching import named_net
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +135,8 @@ def command(
 
     if side is not None and split is None:
         raise click.UsageError("--side is a side of --split, which is not given")
-    spec = spec_of_model(model, variant)
+    model, spec = named_net(model, variant)
+    more = tuple(registry().net(spec, path) for path in more)
     where = choose_device(device)
     builders = registry().builders()
     paths = dict.fromkeys((model, *more))

@@ -50,11 +50,13 @@ if TYPE_CHECKING:
 @click.option("--move", "text", metavar="MOVE", help="Move to watch, in UCI.  [default: N@e6]")
 @click.option(
     "-n",
+    "--nodes",
     "--simulations",
+    "simulations",
     type=click.IntRange(min=1),
     default=20_000,
     show_default=True,
-    help="Simulations of each setting.",
+    help="Nodes of each setting.",
 )
 @click.option(
     "--points", type=click.IntRange(2, 2000), default=200, show_default=True, help="Of each curve."

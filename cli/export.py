@@ -20,7 +20,7 @@ from variant_ai.cli.common import (
     variant_option,
 )
 from variant_ai.cli.networks import calm_threads
-from variant_ai.cli.searching import spec_of_model
+from variant_ai.cli.searching import named_net, spec_of_model
 
 if TYPE_CHECKING:
     from variant_ai.core.train.agreement import Sample
@@ -104,15 +104,15 @@ def command(
     fp32 net's first two moves differ by over 0.05), value difference. An int8 file knows answers
     by which an evaluator finds out that a processor computes int8 wrongly and runs fp32 instead.
     """
-    from variant_ai.plugins import registry
+    from variant_ai.core.engine.models import PACKAGED
 
     calm_threads()
     given = load_variant(variant) if variant is not None else None
     said: dict[str, Any] = {}
     stores: tuple[Path, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
-        if given is not None:
-            model = registry().net(given, model)
+        if given is not None or str(model) == PACKAGED:
+            model, _ = named_net(model, variant)
         if model.suffix == ".onnx":
             if precision == "fp32":
                 fail(f"{model} is an ONNX file already; --precision fp16 or int8 makes another")

@@ -112,7 +112,8 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
     help="What games start with, in turn: positions from an .epd or .fen file, lines drawn by weight "
-    "from a Polyglot book (.bin), or the first plies of the games of any other file (PGN).",
+    "from a Polyglot book (.bin), or the first plies of the games of any other file (PGN); packed or "
+    "not (.gz, .xz, .zst).",
 )
 @click.option(
     "--opening-plies",

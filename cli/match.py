@@ -67,7 +67,8 @@ if TYPE_CHECKING:
     "--openings",
     metavar="FILE",
     help="What games start with: positions (.epd, .fen), lines drawn by weight from a Polyglot book "
-    "(.bin), or lines of games (PGN, move lists); each is played with both colours.",
+    "(.bin), or lines of games (PGN, move lists), packed or not (.gz, .xz, .zst); each is played with "
+    "both colours.",
 )
 @click.option("--opening-plies", type=click.IntRange(min=1), help="Plies of each line. [16]")
 @click.option("--from-store", metavar="STORE", help="Start from positions of a game store.")

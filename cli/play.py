@@ -38,7 +38,7 @@ PV_PLIES = 6
 EXAMPLES = 6
 """Moves shown to who typed none."""
 HELP = """\
-  e2e4, Nf3, P@e4   play a move, in UCI or the notation chosen
+  {move:<16}  play a move, in any notation of the variant
   moves             the legal moves
   hint              what the engine would play here
   eval              what the engine thinks of the position, three lines of it
@@ -174,7 +174,7 @@ class _Match:
             "flip": self._flip,
             "fen": lambda _: click.echo(self.game.fen()),
             "save": self._save_as,
-            "help": lambda _: click.echo(HELP),
+            "help": lambda _: self._help(),
             "resign": self._give_up,
             "quit": self._leave,
             "exit": self._leave,
@@ -252,6 +252,11 @@ class _Match:
         texts = [n.write(self.rules, position, move) for n in readings for move in moves]
         shown = ", ".join(list(dict.fromkeys(texts))[:EXAMPLES])
         raise MoveError(f"{text!r} is no legal move here; moves are written like {shown}")
+
+    def _help(self) -> None:
+        legal = self.game.legal_moves().tolist()
+        shown = sorted(map(self._write, legal))[len(legal) // 2] if legal else "MOVE"
+        click.echo(HELP.format(move=shown))
 
     def _number(self) -> str:
         ply = int(self.game.position["ply"][0])

@@ -67,6 +67,17 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
         )
 
 
+def named_net(model: Path, variant: str | None) -> tuple[Path, VariantSpec]:
+    """The net that is named, `packaged` included, and its spec (`spec_of_model`).
+
+    Raises UnknownNameError, DataError.
+    """
+    from variant_ai.plugins import registry
+
+    spec = spec_of_model(model, variant)
+    return registry().net(spec, model), spec
+
+
 @dataclass(frozen=True)
 class NetChoice:
     """What the options say of the net and of the search's settings."""

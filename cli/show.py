@@ -18,7 +18,7 @@ from variant_ai.cli.common import (
 )
 from variant_ai.cli.networks import calm_threads
 from variant_ai.cli.notations import notation_option
-from variant_ai.cli.searching import spec_of_model
+from variant_ai.cli.searching import named_net
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
@@ -158,7 +158,7 @@ def policy(
 ) -> None:
     """Draw the moves a net likes best in a position, and how likely it finds them.
 
-    MODEL is an ONNX file, a run directory or a checkpoint.
+    MODEL is an ONNX file, a run directory, a checkpoint, or `packaged`.
     """
     calm_threads()
     from variant_ai.cli.notations import load_notation
@@ -168,7 +168,7 @@ def policy(
     from variant_ai.core.train.models import open_model
     from variant_ai.plugins import registry
 
-    spec = spec_of_model(model, variant)
+    model, spec = named_net(model, variant)
     opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
     spec = opened.spec
     rules, position = _position(spec, fen, moves)

@@ -126,3 +126,15 @@ def test_int8_is_calibrated_on_the_sample_where_no_games_are_named(tmp_path: Pat
     assert done.exit_code == 0, done.output
     assert "the games that come with xiangqi" in done.output
     assert target.stat().st_size < 1_500_000
+
+
+def test_the_packaged_net_needs_its_variants_name(tmp_path: Path) -> None:
+    output = tmp_path / "net.onnx"
+    asked = ["export", "packaged", "--precision", "int8", "-o", str(output)]
+    done = CliRunner().invoke(cli, asked)
+    assert done.exit_code == 2
+    assert "packaged: name the variant with -V" in done.output
+    done = CliRunner().invoke(cli, [*asked, "-V", "dobutsu"])
+    assert done.exit_code == 1
+    assert "dobutsu" in done.output
+    assert not output.exists()

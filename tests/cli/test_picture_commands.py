@@ -171,6 +171,7 @@ def test_show(run: Path, folder: Path) -> None:
         policy.unlink(missing_ok=True)
         succeed("show", "policy", model, "--notation", "san", "--played", "e4", "-o", policy)
         assert policy.read_bytes().startswith(PNG)
+    succeed("show", "policy", "packaged", "-V", "crazyhouse", "-o", policy)
 
 
 def test_show_says_what_is_wrong(run: Path, folder: Path) -> None:

@@ -111,3 +111,12 @@ def test_serve_answers_queries() -> None:
     found = {one.get("id"): one for one in map(json.loads, done.stdout.splitlines())}
     assert found[1]["final"] and found[2]["best"]
     assert "unknown field 'x'" in found[None]["error"]
+
+
+def test_help_shows_a_move_of_the_variant() -> None:
+    done = CliRunner().invoke(cli, ["play", "-V", "xiangqi", *NET], input="help\nquit\n")
+    line = next(line for line in done.output.splitlines() if "play a move" in line)
+    assert "e4" not in line
+    move = line.split("play a move")[0].split()[-1]
+    again = CliRunner().invoke(cli, ["play", "-V", "xiangqi", *NET], input=f"{move}\nquit\n")
+    assert "is no legal move" not in again.output
