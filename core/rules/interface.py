@@ -1,9 +1,10 @@
 """The Rules interface: all that search, data and training know of a game.
 
-Two implementations stand side by side: `kernel` (compiled tables, microseconds) and `fairy`
-(pyffish, milliseconds, whatever of Fairy-Stockfish's these can hold, and the judge in tests). Positions are
-records (`position.py`), moves are integers; a Rules object itself holds no game state, so one may
-serve any number of games and threads (the fairy engine serialises itself).
+There are two implementations: `kernel` (compiled tables, microseconds a question) and `fairy` (pyffish,
+milliseconds a question, every variant of Fairy-Stockfish, and the judge in tests). Positions are
+records (`position.py`), moves are integers. A Rules object itself holds no game state, so one may serve
+any number of games and threads (the fairy engine answers one question at a time). What a record has no
+room for, a position of `fairy` keeps beside it (`fairy_states.py`).
 
 What needs the moves before a position (repetition, perpetual check and chase) is asked of a
 `Game` (`game.py`), which keeps the history.
