@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from variant_ai.cli.common import run_script
+from variant_ai.core.children import end_with_us, ended
 from variant_ai.core.train.files import write_whole
 from variant_ai.core.train.plan import TrainRequest, prepare
 from variant_ai.core.train.source import Samples
@@ -208,7 +209,9 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,
         ) as running:
+            end_with_us(running.pid)
             try:
                 said, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
             except BaseException as error:
@@ -219,6 +222,8 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
                 if isinstance(error, subprocess.TimeoutExpired):
                     raise VariantAIError(f"no answer after {error.timeout:.0f} s") from None
                 raise
+            finally:
+                ended(running.pid)
         if not target.is_file():
             errors = [line for line in said.splitlines() if re.search(r"Error\b", line)]
             lines = errors or said.strip().splitlines() or ["they ended without a word"]
