@@ -346,16 +346,21 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
     for number, (settings, tally) in enumerate(outcome.finals, start=1):
         facts[f"final {number}"] = f"{tally.text} with {words(settings)}"
     test = outcome.test
-    if outcome.winner is not None:
-        pasted = f"search: {words(outcome.winner)}\n"
-        write_whole(folder / RESULT, pasted.encode())
-        facts["winner"] = pasted.rstrip()
+    verdict = ""
     if test is not None and outcome.strength is not None:
-        verdict = test.sprt.verdict if test.sprt is not None else None
-        said = {"H1": "better", "H0": "no better"}.get(verdict or "", "undecided")
+        verdict = test.sprt.verdict or "" if test.sprt is not None else ""
+        said = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
         facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {said}"
         if test.sprt is not None:
             facts["SPRT"] = test.sprt.text
+    if outcome.winner is not None:
+        found = words(outcome.winner)
+        facts["winner"] = f"search: {found}"
+        if verdict == "H0":
+            facts["winner"] = f"none: {found} is no better"
+        evidence = _evidence(plan, outcome, facts.get("test", "not tested"))
+        pasted = f"{evidence}{'# no better: ' if verdict == 'H0' else ''}search: {found}\n"
+        write_whole(folder / RESULT, pasted.encode())
     if as_json:
         print_json(
             {
@@ -375,3 +380,19 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         )
     else:
         print_facts(list(facts.items()))
+
+
+def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
+    """Comments above the words for a spec: where they come from. `tune.json` has the rest."""
+    import time
+
+    limit = plan.description.get("nodes")
+    each = f"{limit} nodes a move" if limit else f"clock {plan.description['clock']}"
+    digest = plan.description.get("net_digest", "")
+    return (
+        f"# variant-ai tune, {time.strftime('%Y-%m-%d')}: {plan.variant}, net "
+        f"{plan.description['net']} ({digest}), {each},\n"
+        f"# {len(outcome.trials)} trials of {plan.games} games, finals of {plan.final_games}, on "
+        f"{', '.join(one.text for one in plan.ranges)}\n"
+        f"# test against the settings in force: {test}\n"
+    )

@@ -70,11 +70,31 @@ def test_a_winner_is_tested_and_its_words_are_for_a_spec(
     done = tune([*words, "-o", str(tmp_path / "t")])
     assert done.exit_code == 0, done.stderr
     assert "test " in done.stdout and "undecided" in done.stdout and "LLR" in done.stdout
-    pasted = YAML(typ="safe", pure=True).load((tmp_path / "t" / "result.yaml").read_text())
+    text = (tmp_path / "t" / "result.yaml").read_text()
+    assert "# test against the settings in force: 2-0-0" in text and "nodes a move" in text
+    pasted = YAML(typ="safe", pure=True).load(text)
     assert set(pasted["search"]) == {"enhance_checks", "cpuct_init"}
     tested = json.loads(next((tmp_path / "t" / "sprt").glob("*/match.json")).read_text())
     candidate, present = tested["settings"]["players"]
     assert candidate["search"] == pasted["search"] and "search" not in present
+
+
+def test_words_that_are_no_better_are_not_to_be_pasted(
+    tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from variant_ai.core.arena.elo import Tally
+    from variant_ai.core.arena.sprt import Sprt, SprtStatus
+
+    monkeypatch.setattr(
+        "variant_ai.core.arena.match_record.tally_of", lambda entries, name: Tally(2, 0, 0)
+    )
+    monkeypatch.setattr(Sprt, "status", lambda *_: SprtStatus(-3.0, -2.9, 2.9, "H0"))
+    done = tune([*base, "--range", "cpuct_init=1:4", "-o", str(tmp_path / "t")])
+    assert done.exit_code == 0, done.stderr
+    assert "is no better" in done.stdout
+    text = (tmp_path / "t" / "result.yaml").read_text()
+    assert YAML(typ="safe", pure=True).load(text) is None
+    assert "# no better: search:" in text
 
 
 @pytest.mark.parametrize(
