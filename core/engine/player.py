@@ -7,11 +7,7 @@ comparing settings, not by watching options.
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import math
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from variant_ai.core.engine.answers import info_of
 from variant_ai.core.engine.commands import Go, SetPosition
 from variant_ai.core.engine.control import Control
+from variant_ai.core.engine.loading import Loader, deadlines
 from variant_ai.core.engine.option_set import OptionSet
-from variant_ai.core.engine.searcher import TICK, Searcher, Task
+from variant_ai.core.engine.searcher import Searcher, Task
 from variant_ai.core.engine.uci import Info
 from variant_ai.specs.errors import UnknownNameError, VariantAIError
 
@@ -41,10 +38,6 @@ LEAST_MEMORY = 16
 """MB of a search tree."""
 INTERRUPTIBLE = 3
 """Depth of perft counted between two looks at `stop`."""
-LATE_FOR_POLICY = 2.0
-"""Seconds that a move for a fixed time may be late, if otherwise it would be any legal move."""
-LOADING_SHARE = 0.25
-"""Share of the clock that may be spent, once, on loading a net."""
 TIME_TO_LOAD = 10.0
 """Seconds on the clock with which half a second may be lost between two moves, once."""
 
@@ -58,25 +51,6 @@ class Found:
     report: Report
     infos: tuple[Info, ...]
     """One of each line of the report, the best first."""
-
-
-def _deadlines(task: Task, manager: TimeManager) -> tuple[float, float] | None:
-    """Times by perf_counter; None if the client waits as long as it takes.
-
-    From the first on the policy's move is played if the search is still loading, from the second on
-    any legal move.
-    """
-    if task.go.waits or (task.movetime is None and task.clock is None):
-        return None
-    first = last = math.inf
-    if task.movetime is not None:
-        first = task.at + task.movetime
-        last = first + LATE_FOR_POLICY
-    if task.clock is not None:
-        maximum = manager.budget(task.clock, task.own_moves).maximum
-        first = min(first, task.at + maximum)
-        last = min(last, task.at + max(maximum, LOADING_SHARE * task.clock.remaining))
-    return first, last
 
 
 class Player:
@@ -96,8 +70,7 @@ class Player:
         self._search_settings: tuple[str, dict[str, Any]] | None = None
         self._manager: TimeManager | None = None
         self._is_warm = False
-        self._loader: threading.Thread | None = None
-        """Makes the search while the working thread watches a clock."""
+        self._loader = Loader()
         self._ranked: tuple[int, list[int]] = (0, [])
         """Key of a position, and its moves as the net's policy ranks them."""
         self._is_net_idle = False
@@ -162,7 +135,7 @@ class Player:
     def _searching(self) -> Searching:
         from variant_ai.core.search.params import SearchParams
 
-        self._finish_loading()
+        self._loader.finish()
         table = self.table()
         spec = self.spec()
         settings = (spec.variant, self.options.evaluator_settings)
@@ -187,42 +160,18 @@ class Player:
             self._is_warm = True
         return self._search
 
-    def _load_by(
-        self, deadlines: tuple[float, float] | None, number: int, control: Control
-    ) -> bool:
-        """Load what the search needs until its deadlines, or however long it takes. Whether it is
-        there: what is not loaded in time goes on loading."""
-        if deadlines is None:
+    def _load_by(self, task: Task, manager: TimeManager, control: Control) -> bool:
+        """Load what the search needs in time for the task's move. Whether it is there: what is not
+        loaded in time goes on loading."""
+        ends = deadlines(task, manager)
+        if ends is None or (self.is_prepared and not self._loader.is_busy):
             return True
-        if self._loader is None:
-            if self.is_prepared:
-                return True
 
-            def load() -> None:
-                # whoever asks for the search next meets the same error, and says so
-                with contextlib.suppress(Exception):
-                    self._searching()
-                with control.changed:
-                    control.changed.notify_all()
+        def until() -> float:
+            has_policy = self._ranked[0] == self.table().key or self._is_net_idle
+            return ends[0 if has_policy else 1]
 
-            self._loader = threading.Thread(target=load, name="loader", daemon=True)
-            self._loader.start()
-        loader = self._loader
-        with control.changed:
-            while loader.is_alive() and not control.is_stopped(number):
-                has_policy = self._ranked[0] == self.table().key or self._is_net_idle
-                left = deadlines[0 if has_policy else 1] - time.perf_counter()
-                if left <= 0:
-                    break
-                control.wait(min(left, TICK))
-        return not loader.is_alive()
-
-    def _finish_loading(self) -> None:
-        """Wait for what loads in a thread of its own."""
-        loader = self._loader
-        if loader is not None and loader is not threading.current_thread():
-            loader.join()
-            self._loader = None
+        return self._loader.load(self._searching, until, task.number, control)
 
     def _rank_moves(self) -> list[int]:
         """The legal moves of the position on the table, as the net's policy ranks them; as they come
@@ -304,7 +253,7 @@ class Player:
         return self.options.number("Move Overhead") / 1000
 
     def _drop_search(self) -> None:
-        self._finish_loading()
+        self._loader.finish()
         if self._search is not None:
             self._search.close()
         self._search, self._search_settings = None, None
@@ -324,7 +273,7 @@ class Player:
 
     def clear(self) -> None:
         """Forget the search tree."""
-        self._finish_loading()
+        self._loader.finish()
         if self._search is not None:
             self._search.clear()
 
@@ -396,7 +345,7 @@ class Player:
             overhead=self._overhead,
         )
         task = self._in_nodes(task, manager)
-        if not self._load_by(_deadlines(task, manager), number, control):
+        if not self._load_by(task, manager, control):
             return self._stopgap(allowed or playable)
         search = self._searching()
         search.set_game(self._playable(game))

@@ -15,7 +15,7 @@ from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
 from variant_ai.core import compilation
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine import player as player_module
+from variant_ai.core.engine import loading
 from variant_ai.core.engine import searcher as searcher_module
 from variant_ai.core.engine import session as session_module
 from variant_ai.core.engine.workshop import Searching
@@ -185,7 +185,7 @@ def test_a_go_while_the_search_is_loading_is_answered_in_time_by_the_policy(limi
 
 
 def test_without_a_net_in_time_any_legal_move_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player_module, "LATE_FOR_POLICY", 0.2)
+    monkeypatch.setattr(loading, "LATE_FOR_POLICY", 0.2)
     workshop = LoadingWorkshop(has_net=False)
     with hello(workshop=workshop) as client:
         client.send("position startpos")
