@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     ),
 )
 def command() -> None:
-    """Show or check the spec of a variant, or write the schema of specs."""
+    """Show, check or compare specs of variants, or write the schema of specs."""
 
 
 # --- show --------------------------------------------------------------------------------------
@@ -48,11 +48,14 @@ def command() -> None:
         "variant-ai spec show xiangqi",
         "variant-ai spec show my-variant.yaml",
         "variant-ai spec show crazyhouse --json | jq .policy",
+        "# the YAML of a spec that extends another, written out",
+        "variant-ai spec show my-variant.yaml --resolved",
     )
 )
 @click.argument("variant", metavar="NAME|FILE")
+@click.option("--resolved", is_flag=True, help="Print the spec as YAML, with what it inherits.")
 @json_option
-def show(variant: str, as_json: bool) -> None:
+def show(variant: str, resolved: bool, as_json: bool) -> None:
     """Show what a spec means: pieces, rules, planes and actions with their indices.
 
     Planes and actions are numbered as networks see them: index = plane * ranks * files +
@@ -62,6 +65,15 @@ def show(variant: str, as_json: bool) -> None:
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
+    if resolved:
+        from variant_ai.cli.spec_yaml import as_yaml, written_out
+
+        tree = written_out(spec, registry().path(variant))
+        if as_json:
+            print_json(tree)
+        else:
+            click.echo(as_yaml(tree), nl=False)
+        return
     if spec.rules.engine == "fairy":  # what its start position needs only Fairy-Stockfish knows
         registry().rules(spec)
     shown = _describe(spec, variant)
@@ -393,6 +405,43 @@ def _check_net(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> No
                 f"expected (2, 1) and (2, {encoder.actions})"
             )
             return
+
+
+# --- diff ----------------------------------------------------------------------------------------
+
+
+@command.command(
+    epilog=examples(
+        "variant-ai spec diff chess crazyhouse",
+        "variant-ai spec diff crazyhouse my-crazyhouse.yaml",
+    )
+)
+@click.argument("one", metavar="NAME|FILE")
+@click.argument("other", metavar="NAME|FILE")
+@json_option
+def diff(one: str, other: str, as_json: bool) -> None:
+    """Show in which words two specs differ, with what they inherit.
+
+    Exit status 0 if their rules, planes and policy are the same, so that nets and stores of one are
+    accepted by the other, else 1.
+    """
+    from variant_ai.cli.spec_yaml import difference_lines
+    from variant_ai.specs import encoding_hash
+    from variant_ai.specs.difference import spec_differences
+
+    specs = [load_variant(name) for name in (one, other)]
+    first, second = (s.model_dump(mode="json", by_alias=True, exclude_defaults=True) for s in specs)
+    found = list(spec_differences(first, second))
+    same = encoding_hash(specs[0]) == encoding_hash(specs[1])
+    if as_json:
+        words = [{"word": path, "one": a, "other": b} for path, a, b in found]
+        print_json({"differences": words, "same_encoding": same})
+    else:
+        click.echo("\n".join(difference_lines(found)) or "no difference")
+        verb = "accepted" if same else "refused"
+        click.echo(f"\nNets of one are {verb} by the other.")
+    if not same:
+        raise SystemExit(EXIT_ERROR)
 
 
 # --- schema ------------------------------------------------------------------------------------

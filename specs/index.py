@@ -13,14 +13,15 @@ from variant_ai.specs.errors import SpecError
 
 SPEC_SUFFIXES = (".yaml", ".yml")
 _PLAIN = re.compile(
-    r"^(variant|fairy|protocols):[ \t]+"
+    r"^(variant|fairy|protocols|extends):[ \t]+"
     r"(?:([A-Za-z0-9_.-]+|~)|\[[ \t]*([A-Za-z0-9_.-]+(?:[ \t]*,[ \t]*[A-Za-z0-9_.-]+)*)[ \t]*\])"
     r"[ \t]*(?:#.*)?\r?$(?!\r?\n(?:[ \t]*(?:#.*)?\r?\n)*[ \t]+[^ \t#])",
     re.MULTILINE,
 )
 """A word at the left edge, with one plain value or a list of them in one line, which goes on in no
 other: all that is read here, because it means the same to every reader of YAML."""
-_ANY = re.compile(r"(?:variant|fairy|protocols)[\"']?[ \t]*:")
+_ANY = re.compile(r"(?:variant|fairy|protocols|extends)[\"']?[ \t]*:")
+_NONE = ("null", "Null", "NULL", "~")
 
 
 def home_path(text: str | os.PathLike[str]) -> Path:
@@ -97,20 +98,32 @@ def _words(path: Path, changed: int, size: int) -> SpecWords:
     if len(names) == len(_ANY.findall(bare)) == len(set(names)) and "variant" in names:
         words = {name: listed or value for name, value, listed in found}
         lists = {name: bool(listed) for name, _, listed in found}
-        if not (lists["variant"] or lists.get("fairy") or not lists.get("protocols", True)):
-            protocols = words.get("protocols", "uci").replace(",", " ").split()
-            fairy = words.get("fairy", "")
-            none = ("null", "Null", "NULL", "~")
-            return SpecWords(words["variant"], "" if fairy in none else fairy, tuple(protocols))
+        single = not any(lists.get(name) for name in ("variant", "fairy", "extends"))
+        parent = _plain_parent(words.get("extends"), path)
+        if single and lists.get("protocols", True) and parent is not None:
+            protocols = words.get("protocols", " ".join(parent.protocols)).replace(",", " ").split()
+            fairy = words.get("fairy", parent.fairy)
+            return SpecWords(words["variant"], "" if fairy in _NONE else fairy, tuple(protocols))
     return _loaded_words(text, path)
+
+
+def _plain_parent(name: str | None, path: Path) -> SpecWords | None:
+    """Words of the spec that is extended, empty ones if none is; None where only the YAML reader can
+    tell."""
+    if name is None:
+        return SpecWords()
+    beside = path.with_name(f"{name}.yaml")
+    found = beside if beside.is_file() else builtin_specs().get(name)
+    return None if found is None or found == path else spec_words(found)
 
 
 def _loaded_words(text: str, path: Path) -> SpecWords:
     """The same by the YAML reader."""
-    from variant_ai.specs.located import parse_yaml, plain
+    from variant_ai.specs.inheritance import read_spec_tree
+    from variant_ai.specs.located import plain
 
     try:
-        tree = plain(parse_yaml(text, str(path), "a spec", "spec, variant, …"))
+        tree = plain(read_spec_tree(text, str(path), path.parent))
     except SpecError:
         return SpecWords()
     listed = tree.get("protocols")

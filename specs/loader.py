@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from variant_ai.specs.checks import check
 from variant_ai.specs.errors import SpecError, unknown
+from variant_ai.specs.inheritance import read_spec_tree
 from variant_ai.specs.located import (
+    Node,
     line_of,
     located_error,
-    parse_yaml,
     place_of,
     plain,
     read_text,
@@ -30,31 +31,35 @@ def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> Va
 
     `engines`: names that `rules.engine` may have; None where only who makes the rules knows them.
     """
-    text = read_text(Path(path), "a variant spec")
-    return parse_spec(text, str(path), engines=engines)
+    path = Path(path)
+    text = read_text(path, "a variant spec")
+    return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), engines)
 
 
 def parse_spec(
     text: str, where: str = "<spec>", *, engines: Collection[str] | None = None
 ) -> VariantSpec:
     """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
-    tree = parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
+    return _parsed_spec(read_spec_tree(text, where), where, engines)
+
+
+def _parsed_spec(tree: Node, where: str, engines: Collection[str] | None) -> VariantSpec:
     try:
         spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:
         found = _said_once(tree, error.errors(include_url=False))
-        raise located_error((line_of(tree, where, *one) for one in found), where) from None
+        raise located_error((line_of(tree, *one) for one in found), where) from None
     issues = check(spec)
     engine = spec.rules.engine
     if engines is not None and engine not in engines:
         message = unknown("rules engine", engine, sorted(engines))
         issues.append(Issue(("rules", "engine"), message))
     if issues:
-        raise located_error((line_of(tree, where, i.path, i.message) for i in issues), where)
+        raise located_error((line_of(tree, i.path, i.message) for i in issues), where)
     return spec
 
 
-def _said_once(tree: Any, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _said_once(tree: Node, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Path and message of each mistake. A word that may be of several types is refused once for
     each; that is one mistake, and none of its own where a deeper word says what is wrong."""
     by_path: dict[tuple[str | int, ...], list[Any]] = {}
@@ -76,8 +81,8 @@ def in_file(error: SpecError, path: Path) -> SpecError:
     """What was found wrong with a spec after it was read, with the place in its file."""
     if error.where:
         return error
-    tree = parse_yaml(read_text(path, "a variant spec"), str(path), "a spec", "spec, variant, …")
-    return SpecError(str(error), place_of(tree, str(path), error.keys), error.keys)
+    tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
+    return SpecError(str(error), place_of(tree, error.keys), error.keys)
 
 
 _TYPE_ERRORS = {

@@ -6,7 +6,8 @@ Every YAML file is read here, so that none takes more time or memory than a spec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,25 @@ def read_text(path: Path, what: str) -> str:
         raise SpecError("is not UTF-8 text", str(path)) from None
 
 
-def parse_yaml(text: str, where: str, what: str, keys: str) -> CommentedMap:
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a YAML file and where it stands."""
+
+    value: Any
+    """A plain value, a dict of Nodes by key, or a list of Nodes."""
+    place: str
+    """`file:line:column` of its key, or of the item in a list."""
+
+    def get(self, key: str) -> Any:
+        """The plain value of a key; None without one."""
+        found = self.value.get(key) if isinstance(self.value, dict) else None
+        return None if found is None else plain(found)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+
+def parse_yaml(text: str, where: str, what: str, keys: str) -> Node:
     """The mapping that a YAML text is. `what` it should be (`a spec`), of which `keys`.
 
     Raises SpecError with line and column.
@@ -76,7 +95,26 @@ def parse_yaml(text: str, where: str, what: str, keys: str) -> CommentedMap:
     tree = load_yaml(text, where, what)
     if not isinstance(tree, CommentedMap):
         raise SpecError(f"{what} is a mapping of keys ({keys})", where)
-    return tree
+    return _node(tree, where, f"{where}:1:1")
+
+
+def _node(tree: Any, where: str, place: str) -> Node:
+    if isinstance(tree, CommentedMap):
+        found = {}
+        for key, value in tree.items():
+            own = key in tree.lc.data  # merged in by `<<` it stands elsewhere
+            at = _place(where, tree.lc.key(key)) if own else place
+            found[str(key)] = _node(value, where, at)
+        return Node(found, place)
+    if isinstance(tree, CommentedSeq):
+        items = [(value, tree.lc.item(index)) for index, value in enumerate(tree)]
+        return Node([_node(value, where, _place(where, at)) for value, at in items], place)
+    return Node(_scalar(tree), place)
+
+
+def _place(where: str, at: tuple[int, int]) -> str:
+    line, column = at
+    return f"{where}:{line + 1}:{column + 1}"
 
 
 def load_yaml(text: str, where: str, what: str, *, kind: str = "rt") -> Any:
@@ -112,53 +150,62 @@ def _mark(where: str, mark: Any) -> str:
     return where if mark is None else f"{where}:{mark.line + 1}:{mark.column + 1}"
 
 
-def plain(node: Any) -> Any:
-    """The same tree in the types of `json`; what JSON has no word for becomes text."""
-    if isinstance(node, Mapping):
-        return {str(key): plain(value) for key, value in node.items()}
-    if isinstance(node, Sequence) and not isinstance(node, str):
-        return [plain(value) for value in node]
-    if node is None or isinstance(node, bool):
-        return node
-    if isinstance(node, int):
-        return int(node)
-    if isinstance(node, float):
-        return float(node)
-    return str(node)
+def _scalar(value: Any) -> Any:
+    """A value in the types of `json`; what JSON has no word for becomes text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    return str(value)
 
 
-def yaml_path(tree: Any, loc: Iterable[str | int]) -> tuple[str | int, ...]:
+def plain(node: Node) -> Any:
+    """The same tree in the types of `json`, without places."""
+    if isinstance(node.value, dict):
+        return {key: plain(value) for key, value in node.value.items()}
+    if isinstance(node.value, list):
+        return [plain(value) for value in node.value]
+    return node.value
+
+
+def _deeper(node: Node, part: str | int) -> Node | None:
+    found: Node | None = None
+    if isinstance(node.value, dict):
+        found = node.value.get(str(part))
+    elif isinstance(node.value, list) and isinstance(part, int) and part < len(node.value):
+        found = node.value[part]
+    return found
+
+
+def yaml_path(tree: Node, loc: Iterable[str | int]) -> tuple[str | int, ...]:
     """pydantic's location without the tags of unions, ending at the deepest word that exists."""
     path: list[str | int] = []
     node = tree
     for part in loc:
-        if (isinstance(node, CommentedMap) and part in node) or (
-            isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node)
-        ):
+        found = _deeper(node, part)
+        if found is not None:
             path.append(part)
-            node = node[part]
+            node = found
     return tuple(path)
 
 
-def line_of(tree: Any, where: str, path: Sequence[str | int], message: str) -> str:
+def line_of(tree: Node, path: Sequence[str | int], message: str) -> str:
     """`file:line:column: a.b.c: message`; a path too long for the tree ends where the tree does."""
     dotted = ".".join(str(part) for part in path)
-    return f"{place_of(tree, where, path)}: {dotted + ': ' if dotted else ''}{message}"
+    return f"{place_of(tree, path)}: {dotted + ': ' if dotted else ''}{message}"
 
 
-def place_of(tree: Any, where: str, path: Sequence[str | int]) -> str:
+def place_of(tree: Node, path: Sequence[str | int]) -> str:
     """`file:line:column` of the deepest word of a path that exists."""
-    node: Any = tree
-    line, column = 0, 0
+    node = tree
     for part in path:
-        if isinstance(node, CommentedMap) and part in node:
-            line, column = node.lc.key(part)
-        elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
-            line, column = node.lc.item(part)
-        else:
+        found = _deeper(node, part)
+        if found is None:
             break
-        node = node[part]
-    return f"{where}:{line + 1}:{column + 1}"
+        node = found
+    return node.place
 
 
 def located_error(lines: Iterable[str], where: str) -> SpecError:

@@ -29,11 +29,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from ruamel.yaml.comments import CommentedMap
 
 from variant_ai.core.train.comparison import METRICS
 from variant_ai.specs.errors import SpecError, unknown
-from variant_ai.specs.located import line_of, located_error, parse_yaml, plain, read_text, yaml_path
+from variant_ai.specs.located import (
+    Node,
+    line_of,
+    located_error,
+    parse_yaml,
+    plain,
+    read_text,
+    yaml_path,
+)
 
 SAMPLE = "sample"
 """The store that comes with the variant, as a name of `stores`."""
@@ -146,14 +153,14 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
         loaded = Experiment.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:
         lines = (
-            line_of(tree, where, yaml_path(tree, item["loc"]), _message(item))
+            line_of(tree, yaml_path(tree, item["loc"]), _message(item))
             for item in error.errors(include_url=False)
         )
         raise located_error(lines, where) from None
-    mistakes = [line_of(tree, where, at, said) for at, said in _mistakes(loaded, tree)]
+    mistakes = [line_of(tree, at, said) for at, said in _mistakes(loaded, tree)]
     if not mistakes:
         mistakes = [
-            line_of(tree, where, loaded.place_of(scale, arm, option), said)
+            line_of(tree, loaded.place_of(scale, arm, option), said)
             for scale in loaded.scales
             for arm in loaded.arms
             for option, said in check_options(loaded.command, loaded.arm_options(scale, arm))
@@ -163,7 +170,7 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
     return loaded
 
 
-def _mistakes(loaded: Experiment, tree: CommentedMap) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _mistakes(loaded: Experiment, tree: Node) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Where the parts of a file do not fit each other."""
     for i, metric in enumerate(loaded.metrics):
         if metric not in METRICS:

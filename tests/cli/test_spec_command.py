@@ -115,7 +115,35 @@ def test_the_schema_knows_the_words_of_a_spec(tmp_path: Path) -> None:
     )
     assert schema["additionalProperties"] is False
     assert "from" in schema["$defs"]["Piece"]["properties"]
-    assert schema["$defs"]["Board"]["properties"]["files"]["maximum"] == 12
+    assert schema["$defs"]["Board"]["properties"]["files"]["anyOf"][0]["maximum"] == 12
+    assert "extends" in schema["properties"]
+
+
+def test_a_spec_that_extends_another_is_written_out_and_read_again(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("extends: xiangqi\nvariant: mine\nrules: {stalemate: draw}\n", "utf-8")
+    written = run("show", str(mine), "--resolved")
+    assert "extends" not in written and "glyphs" in written
+    whole = tmp_path / "whole.yaml"
+    whole.write_text(written, encoding="utf-8")
+    assert load_spec(whole) == load_spec(mine)
+    said = json.loads(run("show", str(mine), "--resolved", "--json"))
+    assert said["rules"]["stalemate"] == "draw"
+
+
+def test_specs_are_compared_word_by_word(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("extends: chess\nvariant: mine\npieces: {N: {moves: NW}}\n", "utf-8")
+    said = run("diff", "chess", str(mine), status=1)
+    assert "pieces.N.moves\n  - N\n  + NW\n" in said and "are refused by the other" in said
+    same_rules = tmp_path / "same.yaml"
+    same_rules.write_text("extends: chess\nvariant: mine\ntitle: Mine\n", "utf-8")
+    same = json.loads(run("diff", "chess", str(same_rules), "--json"))
+    assert same["same_encoding"] is True
+    assert [one["word"] for one in same["differences"]] == ["variant", "title"]
+    assert "no difference" in run("diff", "chess", "chess")
+    planes = run("diff", "chess", "three-check", status=1)
+    assert planes.count("input (item)") == 1 and '+ {"checks": {"of": "me", "max": 3.0}}' in planes
 
 
 def test_a_good_spec_agrees_in_every_part() -> None:

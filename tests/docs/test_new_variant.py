@@ -82,3 +82,16 @@ def test_letters_said_to_be_refused_are() -> None:
 def test_the_double_step_is_that_of_chess() -> None:
     words = block("text", 1).strip().removesuffix(" promotes: ...}")
     assert words in builtin_specs()["chess"].read_text(encoding="utf-8")
+
+
+def test_the_variant_of_a_variant_agrees_with_the_judge() -> None:
+    spec = parse_spec(block("yaml", 1))
+    assert (spec.variant, spec.board.files, spec.pieces["K"].royal) == ("hoppel", 8, True)
+    kernel, judge = make_rules(spec), make_rules(spec, "fairy")
+    rng = np.random.default_rng(7)
+    game = Game(kernel)
+    while game.ply < 60 and game.outcome() is None:
+        moves = np.sort(kernel.legal_moves(game.position))
+        np.testing.assert_array_equal(moves, np.sort(judge.legal_moves(game.position)))
+        game.push(int(rng.choice(moves)))
+    assert game.ply > 10

@@ -71,8 +71,8 @@ LAST = "  insufficient_material: true"
         ),
         (
             "kingofthehill",
-            "  stalemate: draw",
-            f"  stalemate: draw\n{LAST}",
+            "insufficient_material: null",
+            "insufficient_material: true",
             "rules.insufficient_material",
             "with `wins` any material may win",
         ),

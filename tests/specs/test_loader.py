@@ -10,7 +10,7 @@ import pytest
 from variant_ai.core.arena.player_spec import read_yaml
 from variant_ai.specs import SpecError, builtin_specs, load_spec, parse_spec
 from variant_ai.specs.errors import SettingError
-from variant_ai.specs.located import load_yaml, plain
+from variant_ai.specs.located import parse_yaml, place_of, plain
 
 
 def text_of(name: str) -> str:
@@ -153,9 +153,15 @@ def test_built_in_specs_load(name: str) -> None:
             "wins:",
             "a list without squares is no zone",
         ),
-        ("three-check", "K, royal: true", "K", "wins:", "wins.0.checks: nobody can give check"),
         (
-            "grand",
+            "three-check",
+            "fairy: 3check",
+            "fairy: 3check\npieces: {K: {royal: null}}\ncastling: null",
+            "wins:",
+            "wins.0.checks: nobody can give check",
+        ),
+        (
+            "capablanca",
             "K, royal: true",
             "K",
             "rules:",
@@ -309,6 +315,8 @@ def test_yaml_that_multiplies(text: str, said: str, tmp_path: Path) -> None:
 
 
 def test_aliases_and_merges_are_read() -> None:
-    tree = load_yaml("a: &a {b: 1, c: [1, 2]}\nd: {<<: *a, b: 2}\ne: [*a, *a]\n", "x", "a file")
+    text = "a: &a {b: 1, c: [1, 2]}\nd: {<<: *a, b: 2}\ne: [*a, *a]\n"
+    tree = parse_yaml(text, "x", "a file", "a, b, …")
+    assert place_of(tree, ("d", "b")) == "x:2:13"
     assert plain(tree)["d"] == {"b": 2, "c": [1, 2]}
     assert plain(tree)["e"] == [{"b": 1, "c": [1, 2]}] * 2

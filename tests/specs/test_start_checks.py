@@ -93,9 +93,11 @@ def test_castling_needs_a_king() -> None:
     message = refusal("chess", ("K, royal: true", "K"), wins)
     assert "my.yaml:15:1: castling: castling needs a king" in message
     # Fairy-Stockfish knows who is king in atomic chess, where no piece is royal
-    message = refusal("atomic", ("e1-g1", "e2-g2"), ("h1-f1", "h3-f2"))
+    castling = "castling: {K: {king: e2-g2, rook: h3-f2}}"
+    message = refusal("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
     assert "castling.K.rook: 'h3-f2' is not along one rank" in message
-    message = refusal("atomic", ("e1-g1", "e3-g3"), ("h1-f1", "h3-f3"))
+    castling = "castling: {K: {king: e3-g3, rook: h3-f3}}"
+    message = refusal("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
     assert "nothing stands on e3 in rules.start; accepted: the square of a piece" in message
 
 
