@@ -31,6 +31,7 @@ PROBE_PLIES = 60
 _PIECE = re.compile(r"\+?[A-Za-z]")
 _CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")
 _UNUSUAL = re.compile(r"[@,+-]|[0-9][a-z]$")
+_PROMOTION = re.compile(r"(?:[a-z][0-9]+){2}([a-z])")
 _STALEMATE = {1: "win", 0: "draw", -1: "loss"}
 
 
@@ -55,6 +56,7 @@ def probed_spec(name: str, seed: int = 0) -> VariantSpec:
                 found |= _letters(fen)
                 held |= _in_hand(fen)
                 limits |= len(fen.split()) > 5 and fen.split()[3].isdigit()
+    found |= _promoted(fairy, start)
     letters = {symbol.lstrip("+") for symbol in found} | held
     if held:  # whatever is captured may come to be
         held |= letters
@@ -85,6 +87,23 @@ def _letters(fen: str) -> set[str]:
         piece.upper()
         for piece in _PIECE.findall(fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0])
     }
+
+
+def _promoted(fairy: FairyVariant, start: str) -> set[str]:
+    """Letters of pieces that a pawn one rank before the last promotes to: there may be none of them on
+    the board at first."""
+    rows, _, rest = start.partition(" ")
+    last, following, *others = rows.split("/")
+    match = _CELL.match(following)
+    if "P" not in rows or match is None:
+        return set()
+    empty = int(match[0]) - 1 if match[0].isdigit() else 0
+    row = f"P{empty or ''}{following[match.end() :]}"  # on the first file
+    try:
+        legal = fairy.legal_moves(f"{'/'.join([last, row, *others])} {rest}")
+    except VariantAIError:  # such a position cannot be there
+        return set()
+    return {match[1].upper() for match in map(_PROMOTION.fullmatch, legal) if match}
 
 
 def _in_hand(fen: str) -> set[str]:
