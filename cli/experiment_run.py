@@ -93,14 +93,27 @@ def run(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Run the arms of an experiment and compare them.
+    """Run the arms of an experiment and compare them, or play a match.
 
     An arm is a `variant-ai train` with a few options of its own. A finished arm is not run again,
     one that was stopped goes on: the same command finishes what Ctrl-C or a kill broke off.
     """
-    from variant_ai.core.train.experiment import load_experiment
+    from variant_ai.core.train.experiment import is_match, load_experiment
     from variant_ai.specs.errors import SettingError, UnknownNameError
 
+    if is_match(file):
+        if sample or stores or arms or device or publish:
+            raise click.UsageError(f"{file} is a match: it takes --scale, --output and --json")
+        target = folder or Path("runs") / "experiments" / f"{file.stem}-{scale}"
+        small = scale == "small"
+        if dry_run:
+            words = ["match", "--config", str(file), "-o", str(target), *["--small"] * small]
+            click.echo(shlex.join(("variant-ai", *words)))
+            return
+        from variant_ai.cli.match import command as match
+
+        context.invoke(match, config=file, output=target, small=small, as_json=as_json)
+        return
     experiment = load_experiment(file, _check_options)
     if scale not in experiment.scales:
         raise UnknownNameError(f"scale of {file}", scale, experiment.scales)

@@ -182,6 +182,14 @@ def arm_folder(arm: str, seed: int | None = None) -> str:
     return name if seed is None else f"{name}-seed{seed}"
 
 
+def is_match(path: Path) -> bool:
+    """Whether the file is a match between players. Raises SpecError if it cannot be read."""
+    tree = parse_yaml(
+        read_text(path, "an experiment"), str(path), "an experiment", "experiment, title, arms, …"
+    )
+    return "experiment" not in tree and "players" in tree
+
+
 def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
     """Reads and checks a file. Raises SpecError: a line per mistake, each with its place."""
     where = str(path)
