@@ -137,6 +137,7 @@ def command(
     from variant_ai.core.arena.crosstable import text
     from variant_ai.core.arena.tournament import Tournament
     from variant_ai.plugins import registry
+    from variant_ai.specs.errors import DataError
 
     spec = registry().variant(settings.variant)
     rules = registry().rules(spec)
@@ -151,6 +152,9 @@ def command(
         for player in settings.players
     ]
     with _saying_needs(settings.needs):
+        for source in filter(None, (settings.openings.file, settings.openings.store)):
+            if not beside(source, folder).exists():
+                raise DataError(f"the openings {source} do not exist")
         openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
     tournament = Tournament(
         settings,

@@ -370,10 +370,11 @@ def test_a_match_says_what_it_needs(tmp_path: Path) -> None:
     result = call(path, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert result.stderr.strip().endswith("this match needs a program from far away")
-    path.write_text(MATCH + "openings: {file: nowhere.pgn}\n")
-    result = call(path, "-o", tmp_path / "out")
-    assert result.exit_code == 1
-    assert result.stderr.strip().endswith("this match needs a program from far away")
+    for source in ("file: nowhere.pgn", "file: nowhere.epd", "store: nowhere.store"):
+        path.write_text(f"{MATCH}openings: {{{source}}}\n")
+        result = call(path, "-o", tmp_path / "out")
+        assert result.exit_code == 1
+        assert result.stderr.strip().endswith("this match needs a program from far away")
     path.write_text(MATCH.replace("small: {games: 2}\n", ""))
     assert "no settings of a small run (`small`)" in call(path, "-o", tmp_path / "out").stderr
 
