@@ -71,7 +71,7 @@ def _page(
     sample: bool,
 ) -> Iterable[str]:
     """Lines of the report, without its pictures."""
-    from variant_ai.core.train.comparison import data_of, finished_on, machine_of
+    from variant_ai.core.train.comparison import data_of, finished_on, machine_of, mates_of
 
     sized = experiment.scales[scale]  # type: ignore[index]
     yield f"# {experiment.title}: {scale} scale"
@@ -91,6 +91,7 @@ def _page(
     yield ""
     yield from (f"- machine: {line}" for line in machine_of(arms))
     yield from (f"- data: {line}" for line in data_of(arms))
+    yield from (f"- mates in one: {line}" for line in mates_of(arms))
     yield "\n```sh"
     for arm in arms:
         yield f"# {arm.arm}"

@@ -237,6 +237,18 @@ def data_of(arms: Sequence[ArmRuns]) -> list[str]:
     return list(lines)
 
 
+def mates_of(arms: Sequence[ArmRuns]) -> list[str]:
+    """How many positions with a mate in one nets were measured on, a line for each set."""
+    lines: dict[str, None] = {}
+    for net in (net for arm in arms for net in arm.measured.get(MATE_IN_ONE, ())):
+        mates = net["mates"]
+        lines[
+            f"{mates['positions']:,} positions with {mates['legal_moves']:.1f} legal moves on "
+            f"average, of which {mates['mating_moves']:.2f} mate"
+        ] = None
+    return list(lines)
+
+
 def _json(path: Path) -> dict[str, Any]:
     try:
         said = json.loads(path.read_text())
