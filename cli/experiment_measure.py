@@ -43,7 +43,9 @@ def measure(
         known = json.loads(path.read_text(encoding="utf-8"))
     # What was measured belongs to a net, a store and the words of the command, not to a folder.
     now = {str(folder): _identity(folder) for arm in arms for folder in arm.folders}
-    wanted = [(title, store, ()) for title, store in experiment.measure.items()]
+    wanted: list[tuple[str, str, Sequence[str]]] = [
+        (title, store, ()) for title, store in experiment.measure.items()
+    ]
     mates = experiment.scales[scale].mates  # type: ignore[index]
     if mates is not None:
         wanted.append((MATE_IN_ONE, mates, ("--mates", MATES)))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from variant_ai.core.train.figures.house import Picture
+    from variant_ai.core.train.figures.canvas import Picture
 
 RESULTS, CONFIG, ENVIRONMENT = "results.json", "config.json", "environment.json"
 COLOURS = 48
