@@ -18,7 +18,9 @@ from variant_ai.core.arena.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.sprt import Sprt
 from variant_ai.specs.errors import SettingError, unknown
 
-FREE = frozenset({"games", "concurrency", "title", "notes", "sprt", "needs", "small"})
+FREE = frozenset(
+    {"games", "concurrency", "title", "notes", "sprt", "needs", "small", "stop_at_no_shows"}
+)
 LIMITS = ("clock", "movetime", "nodes", "depth")
 
 
@@ -76,6 +78,9 @@ class MatchSettings(Limits):
     draw: str | None = Field(default=None, description="FIRST_MOVE:MOVES:CENTIPAWNS")
     check_mates: bool = Field(
         default=True, description="who announces a mate in one that is none loses the game"
+    )
+    stop_at_no_shows: bool = Field(
+        default=True, description="a player that lost two games without a move stops the match"
     )
     sprt: tuple[float, float] | tuple[float, float, float, float] | None = Field(
         default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
