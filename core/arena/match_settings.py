@@ -148,7 +148,7 @@ def small_scale(said: dict[str, Any], where: str) -> dict[str, Any]:
     for player in merged.get("players") or ():
         if isinstance(player, dict):
             player = dict(player)
-            if "nodes" in player:
+            if isinstance(player.get("nodes"), int):  # what is none is refused with its place
                 player["nodes"] = max(1, player["nodes"] // divisor)
             if old and "net" in player:
                 player["net"] = str(player["net"]).replace(old, new)

@@ -66,6 +66,8 @@ def test_a_small_scale_changes_what_it_says() -> None:
         "nodes": 7,
         "players": [{"net": "runs/small/a.onnx", "nodes": 6}, {"command": "x"}],
     }
+    odd = {"players": [{"net": "a", "nodes": "x"}], "small": {"divide_nodes": 2}}
+    assert small_scale(odd, "m.yaml")["players"] == odd["players"]
     for wrong, words in (
         ({}, "has no settings of a small run"),
         ({"divide_nodes": 0}, "accepted is 1 or more"),
