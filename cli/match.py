@@ -154,7 +154,8 @@ def command(
     with _saying_needs(settings.needs):
         for source in filter(None, (settings.openings.file, settings.openings.store)):
             if not beside(source, folder).exists():
-                raise DataError(f"the openings {source} do not exist")
+                places = f"neither here nor in {folder}" if folder else "not here"
+                raise DataError(f"the openings {source} are {places}")
         openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
     tournament = Tournament(
         settings,
