@@ -17,18 +17,24 @@ if TYPE_CHECKING:
     from variant_ai.core.train.experiment import Experiment
 
 RESULTS, MEASURED = "results.json", "measured.json"
+MATES = "1000"
+"""Positions of a mate-in-one set (paper 000, section 8)."""
 
 
 def measure(
     experiment: Experiment,
+    scale: str,
     arms: Sequence[ArmRuns],
     places: Mapping[str, Path],
     target: Path,
     lock: Any,
 ) -> list[ArmRuns]:
-    """All nets on the stores of `measure`; what is known is not measured again. `lock` is handed on to
-    the process that measures."""
+    """Measure all nets on the stores of `measure` and on mates in one.
+
+    What is known is not measured again. `lock` is handed on to the process that measures.
+    """
     from variant_ai.cli.experiment_child import child_json
+    from variant_ai.core.train.comparison import MATE_IN_ONE
     from variant_ai.core.train.files import write_whole
 
     path = target / MEASURED
@@ -37,7 +43,13 @@ def measure(
         known = json.loads(path.read_text(encoding="utf-8"))
     # What was measured belongs to a net, a store and the words of the command, not to a folder.
     now = {str(folder): _identity(folder) for arm in arms for folder in arm.folders}
-    for title, store in experiment.measure.items():
+    wanted: list[tuple[str, str, Sequence[str]]] = [
+        (title, store, ()) for title, store in experiment.measure.items()
+    ]
+    mates = experiment.scales[scale].mates  # type: ignore[index]
+    if mates is not None:
+        wanted.append((MATE_IN_ONE, mates, ("--mates", MATES)))
+    for title, store, further in wanted:
         with places[store].open("rb") as file:
             data = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         known[title] = {
@@ -55,7 +67,8 @@ def measure(
             continue
         note(f"measuring {len(nets)} nets on {title}")
         more = [word for net in nets[1:] for word in ("--model", net)]
-        words = ["evaluate", nets[0], str(places[store]), *more, "-V", experiment.variant, "--json"]
+        on = [nets[0], str(places[store]), *more, *further]
+        words = ["evaluate", *on, "-V", experiment.variant, "--json"]
         said = child_json(words, lock)
         known[title].update({net: {**said["nets"][net], "of": [now[net], data]} for net in nets})
         write_whole(path, json.dumps(known))

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +24,16 @@ from variant_ai.cli.common import (
     print_table,
 )
 from variant_ai.cli.experiment_measure import RESULTS, measure
+from variant_ai.cli.experiment_report import REPORT, write_report
 
 if TYPE_CHECKING:
-    from variant_ai.core.train.comparison import ArmRuns, Table
+    from variant_ai.core.train.comparison import ArmRuns
     from variant_ai.core.train.experiment import Experiment
 
 OWN = ("run", "resume", "json", "seed", "time", "help")
 """Options of commands that an experiment says in other words."""
 CONFIG = "config.json"
-RECORD, REPORT, CURVES = "experiment.json", "report.md", "curves.png"
+RECORD = "experiment.json"
 
 
 @click.command(
@@ -67,6 +68,11 @@ RECORD, REPORT, CURVES = "experiment.json", "report.md", "curves.png"
     metavar="NAME=STORE",
     help="Where a store of the experiment lies; stores/NAME.store beside the file by default.",
 )
+@click.option(
+    "--sample",
+    is_flag=True,
+    help="Try it on the games that come with the variant, in the place of its stores.",
+)
 @click.option("--arm", "arms", multiple=True, metavar="ARM", help="Run this arm only, or these.")
 @click.option("--device", metavar="NAME", help="Device of all trainings (`variant-ai train`).")
 @click.option("--publish", is_flag=True, help="Put the report and its picture beside the file.")
@@ -80,27 +86,49 @@ def run(
     scale: str,
     folder: Path | None,
     stores: tuple[str, ...],
+    sample: bool,
     arms: tuple[str, ...],
     device: str | None,
     publish: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Run the arms of an experiment and compare them.
+    """Run the arms of an experiment and compare them, or play a match.
 
     An arm is a `variant-ai train` with a few options of its own. A finished arm is not run again,
     one that was stopped goes on: the same command finishes what Ctrl-C or a kill broke off.
     """
-    from variant_ai.core.train.experiment import load_experiment
-    from variant_ai.specs.errors import UnknownNameError
+    from variant_ai.core.train.experiment import is_match, load_experiment
+    from variant_ai.specs.errors import SettingError, UnknownNameError
 
+    if is_match(file):
+        if sample or stores or arms or device or publish:
+            raise click.UsageError(f"{file} is a match: it takes --scale, --output and --json")
+        target = folder or Path("runs") / "experiments" / f"{file.stem}-{scale}"
+        small = scale == "small"
+        if dry_run:
+            words = ["match", "--config", str(file), "-o", str(target), *["--small"] * small]
+            click.echo(shlex.join(("variant-ai", *words)))
+            return
+        from variant_ai.cli.match import command as match
+
+        context.invoke(match, config=file, output=target, small=small, as_json=as_json)
+        return
     experiment = load_experiment(file, _check_options)
     if scale not in experiment.scales:
         raise UnknownNameError(f"scale of {file}", scale, experiment.scales)
     for arm in arms:
         if arm not in experiment.arms:
             raise UnknownNameError(f"arm of {file}", arm, experiment.arms)
-    target = folder or Path("runs") / "experiments" / f"{file.stem}-{scale}"
+    if sample:
+        if publish or stores:
+            raise click.UsageError("--sample goes with neither --publish nor --store")
+        try:
+            experiment = experiment.on_sample()
+        except SettingError as error:
+            fail(f"{file}: {error}")
+    named = f"{file.stem}-{scale}-sample" if sample else f"{file.stem}-{scale}"
+    target = folder or Path("runs") / "experiments" / named
     places = _places(experiment, file, stores)
     planned = _plan(experiment, file, scale, places, target, device)
     if dry_run:
@@ -127,10 +155,12 @@ def run(
                 context.exit(EXIT_INTERRUPTED)
         unmeasured = ""
         try:
-            done = measure(experiment, done, places, target, lock)
+            done = measure(experiment, scale, done, places, target, lock)
         except CommandError as error:  # the trainings are there to be told of
             unmeasured = error.message
-    table = _report(experiment, file, scale, done, target, publish and not unmeasured)
+    table = write_report(
+        experiment, file, scale, done, target, publish=publish and not unmeasured, sample=sample
+    )
     if as_json:
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         print_json({"folder": target, "scale": scale, "rows": rows})
@@ -229,19 +259,37 @@ def _places(experiment: Experiment, file: Path, given: Sequence[str]) -> dict[st
 
 def _require_stores(experiment: Experiment, scale: str, places: Mapping[str, Path]) -> None:
     """Ends the command where a store is missing, and says how it is made."""
-    from variant_ai.core.train.experiment import stores_of
+    from variant_ai.core.train.experiment import SAMPLE, stores_of
 
     used: dict[str, None] = {}
-    for arm in experiment.arms:
-        used |= dict.fromkeys(name for _, name in stores_of(experiment.arm_options(scale, arm)))
+    options = [experiment.arm_options(scale, arm) for arm in experiment.arms]
+    for said in options:
+        used |= dict.fromkeys(name for _, name in stores_of(said))
     used |= dict.fromkeys(experiment.measure.values())
+    mates = experiment.scales[scale].mates  # type: ignore[index]
+    used |= dict.fromkeys([mates] if mates else [])
+    missing = []
     for name in used:
         if name not in places:
             fail(f"{experiment.variant} comes without games of its own, which this scale needs")
         if not places[name].is_file():
-            made = experiment.stores[name].replace("{store}", shlex.quote(str(places[name])))
-            fail(f"the store {name!r} is not at {places[name]}; make it ({made}), or name it with "
-                 f"--store {name}=STORE")  # fmt: skip
+            missing.append(name)
+    if not missing:
+        return
+    lines = [_remedy(experiment, name, places[name]) for name in missing]
+    differ = len({tuple(stores_of(said)) for said in options}) > 1
+    sample = "" if differ or SAMPLE not in places else "; or try the variant's games: --sample"
+    fail(f"{'; '.join(lines)}; or name a store: --store {missing[0]}=STORE{sample}")
+
+
+def _remedy(experiment: Experiment, name: str, place: Path) -> str:
+    """Where a store should lie, how it is made, and where the files for that are fetched."""
+    from variant_ai.core.train.experiment import STORE
+
+    store = experiment.stores[name]
+    made = store.make.replace(STORE, shlex.quote(str(place)))
+    files = f" (from {store.source})" if store.source else ""
+    return f"the store {name!r} is not at {place}; make it by `{made}`{files}"
 
 
 Planned = list[tuple[Path, list[str]]]
@@ -403,79 +451,3 @@ def _has_begun(folder: Path) -> bool:
         (folder / f"{CONFIG}.part").unlink(missing_ok=True)
         folder.rmdir()
     return False
-
-
-# --- telling it ----------------------------------------------------------------------------------
-
-
-def _report(
-    experiment: Experiment,
-    file: Path,
-    scale: str,
-    arms: Sequence[ArmRuns],
-    target: Path,
-    publish: bool,
-) -> Table:
-    """Writes the report and its picture; the table."""
-    from variant_ai.core.train.comparison import compare, draw_comparison
-    from variant_ai.core.train.files import write_whole
-
-    table = compare(arms, experiment.metrics, experiment.measure)
-    picture = draw_comparison(arms)
-    copies = [(target / REPORT, target / CURVES)]
-    if publish:
-        copies.append(
-            (file.with_name(f"{file.stem}.{scale}.md"), file.with_name(f"{file.stem}.{scale}.png"))
-        )
-    for page, drawn in copies:
-        if picture is not None:
-            write_whole(drawn, picture)
-        name = None if picture is None else drawn.name
-        lines = _page(experiment, file, scale, arms, table, name)
-        write_whole(page, "\n".join(lines))
-    return table
-
-
-def _page(
-    experiment: Experiment,
-    file: Path,
-    scale: str,
-    arms: Sequence[ArmRuns],
-    table: Table,
-    picture: str | None,
-) -> Iterable[str]:
-    from variant_ai.core.train.comparison import data_of, finished_on, machine_of
-
-    sized = experiment.scales[scale]  # type: ignore[index]
-    yield f"# {experiment.title}: {scale} scale"
-    yield f"\n{experiment.question} ({experiment.source})"
-    if experiment.expected:
-        yield f"\nPublished: {experiment.expected}"
-    yield f"\nScale: {sized.about}."
-    if sized.seeds > 1:
-        yield f"Means and standard deviations of {sized.seeds} runs each, of different seeds."
-    yield f"\n{table.markdown()}"
-    if picture is not None:
-        yield f"\n![Learning curves of the arms]({picture})"
-    yield "\n## How it was made"
-    held = " Numbers not of the training are of held-back games."
-    yield (
-        f"\n`variant-ai experiment run {file.name} --scale {scale}`, finished on "
-        f"{finished_on(arms)}.{held if experiment.command == 'train' else ''}"
-    )
-    yield ""
-    yield from (f"- machine: {line}" for line in machine_of(arms))
-    yield from (f"- data: {line}" for line in data_of(arms))
-    yield "\n```sh"
-    for arm in arms:
-        yield f"# {arm.arm}"
-        yield from (_without_places(command, file) for command in arm.commands)
-    yield "```"
-
-
-def _without_places(command: str, file: Path) -> str:
-    """A command without the folders of one machine: paths by their last part."""
-    words = shlex.split(command)
-    shown = [Path(word).name if "/" in word and "=" not in word else word for word in words]
-    cut = shown.index("--run") if "--run" in shown else len(shown)
-    return shlex.join(shown[:cut])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +104,9 @@ if TYPE_CHECKING:
     metavar="ELO0 ELO1",
     help="Stop when one hypothesis is accepted (errors 0.05).",
 )
+@click.option(
+    "--small", is_flag=True, help="With --config: the settings that the file has for a small run."
+)
 @click.option("--title", help="Name of the match.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random. [0]")
 @json_option
@@ -111,6 +116,7 @@ def command(
     config: Path | None,
     output: Path,
     as_json: bool,
+    small: bool,
     **given: Any,
 ) -> None:
     """Let engines and nets play matches, judged by the rules of the variant.
@@ -125,13 +131,14 @@ def command(
     the next one begins; the same command goes on after any interruption. FOLDER has games.jsonl,
     games.pgn and the table as text, CSV and HTML.
     """
-    settings = _settings(players, variant, config, given)
+    settings = _settings(players, variant, config, given, small=small)
 
     from variant_ai.cli.notations import load_notation
     from variant_ai.cli.players import beside, load_openings, make_player
     from variant_ai.core.arena.crosstable import text
     from variant_ai.core.arena.tournament import Tournament
     from variant_ai.plugins import registry
+    from variant_ai.specs.errors import DataError
 
     spec = registry().variant(settings.variant)
     rules = registry().rules(spec)
@@ -145,11 +152,17 @@ def command(
         )
         for player in settings.players
     ]
+    with _saying_needs(settings.needs):
+        for source in filter(None, (settings.openings.file, settings.openings.store)):
+            if not beside(source, folder).exists():
+                places = f"neither here nor in {folder}" if folder else "not here"
+                raise DataError(f"the openings {source} are {places}")
+        openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
     tournament = Tournament(
         settings,
         rules,
         lambda index: make_player(specs[index], rules, settings.seed),
-        load_openings(settings.openings, rules, settings.seed, folder=folder),
+        openings,
         output,
         load_notation(spec, "san" if spec.hands or spec.castling else "uci"),
     )
@@ -169,12 +182,50 @@ def command(
         raise KeyboardInterrupt
 
 
+def _installed(players: Any) -> Any:
+    """Players without optional ones whose program is missing, which is reported."""
+    from variant_ai.core.arena.process import engine_command
+    from variant_ai.specs.errors import EngineError
+
+    if not isinstance(players, list):
+        return players
+    kept = []
+    for player in players:
+        command = player.get("command") if isinstance(player, dict) else None
+        if command and player.get("optional"):
+            try:
+                engine_command(str(command))
+            except EngineError as error:
+                note(f"left out: {player.get('name', command)} ({error})")
+                continue
+        kept.append(player)
+    return kept
+
+
+@contextlib.contextmanager
+def _saying_needs(needs: str) -> Iterator[None]:
+    """Add to what is said of something missing where the match's file says it comes from."""
+    from variant_ai.specs.errors import DataError, EngineError
+
+    try:
+        yield
+    except (DataError, EngineError) as error:
+        if not needs:
+            raise
+        raise type(error)(f"{error}; this match needs {needs}") from error
+
+
 def _settings(
-    players: tuple[str, ...], variant: str | None, config: Path | None, given: dict[str, Any]
+    players: tuple[str, ...],
+    variant: str | None,
+    config: Path | None,
+    given: dict[str, Any],
+    *,
+    small: bool,
 ) -> MatchSettings:
-    """Settings of the file, with those of the command line before them."""
+    """Settings of the file; those of the command line override them."""
     from variant_ai.cli.players import require_player
-    from variant_ai.core.arena.match_settings import settings_of
+    from variant_ai.core.arena.match_settings import LIMITS, settings_of, small_scale
     from variant_ai.core.arena.player_spec import parse_player, read_yaml
     from variant_ai.specs.errors import SettingError
 
@@ -183,7 +234,9 @@ def _settings(
         read = read_yaml(config)
         if not isinstance(read, dict):
             raise SettingError(f"{config}: a mapping of settings is expected")
-        said.update(read)
+        said.update(small_scale(read, str(config)) if small else read)
+    elif small:
+        raise click.UsageError("--small goes with --config")
     if players:
         said["players"] = [parse_player(text) for text in players]
     if variant is not None:
@@ -205,17 +258,19 @@ def _settings(
         openings["order"] = "random"
     if openings:
         said["openings"] = openings
-    limits = {name: given.pop(name) for name in ("clock", "movetime", "nodes", "depth")}
+    limits = {name: given.pop(name) for name in LIMITS}
     if any(value is not None for value in limits.values()):
         said = {name: value for name, value in said.items() if name not in limits}
         said |= {name: value for name, value in limits.items() if value is not None}
     said |= {name: value for name, value in given.items() if value is not None}
     folder = config.parent if config else None
-    return settings_of(
-        said,
-        str(config) if config else "match",
-        lambda player: require_player(player, folder),
-    )
+    said["players"] = _installed(said["players"])
+    with _saying_needs(str(said.get("needs", ""))):
+        return settings_of(
+            said,
+            str(config) if config else "match",
+            lambda player: require_player(player, folder),
+        )
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:

@@ -166,7 +166,7 @@ def step_name(dx: int, dy: int) -> str:
 def policy_planes(
     spec: VariantSpec, layout: Literal["derived"] | None = None
 ) -> tuple[PolicyPlane, ...]:
-    """Every policy plane in order (papers 000/001 table 2, thesis table 4.3).
+    """Every policy plane in order (paper 000 table 2, thesis table 4.3).
 
     `layout="derived"` gives the layout that follows from the pieces, whatever the spec says; of its
     own layout only `pass` is kept, which follows from no piece.

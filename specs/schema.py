@@ -394,7 +394,8 @@ class Drawing(Model):
 
 
 class Training(Model):
-    """The published recipe of the variant (papers 000/001 section 8, thesis table 4.14)."""
+    """The published recipe of the variant: papers 000/001 section 8 (α, the `value_weight`: section
+    3.1), thesis section 4.7. The defaults are those of the thesis."""
 
     lr_max: float = Field(default=0.175, gt=0, le=1000)
     lr_min: float = Field(default=1e-5, gt=0)

@@ -18,7 +18,10 @@ from variant_ai.core.arena.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.sprt import Sprt
 from variant_ai.specs.errors import SettingError, unknown
 
-FREE = frozenset({"games", "concurrency", "title", "notes", "sprt"})
+FREE = frozenset(
+    {"games", "concurrency", "title", "notes", "sprt", "needs", "small", "stop_at_no_shows"}
+)
+LIMITS = ("clock", "movetime", "nodes", "depth")
 
 
 class OpeningSettings(BaseModel):
@@ -48,6 +51,13 @@ class MatchSettings(Limits):
     variant: str
     title: str = ""
     notes: tuple[str, ...] = Field(default=(), description="paragraphs for the table's page")
+    needs: str = Field(
+        default="",
+        description="where nets, openings and programs come from, said if one is missing",
+    )
+    small: dict[str, Any] = Field(
+        default_factory=dict, description="settings of a small run, in the place of those above"
+    )
     players: tuple[PlayerSpec, ...] = Field(min_length=2)
     kind: Kind = "round-robin"
     seeds: int = Field(default=1, ge=1, description="first players that meet all others (gauntlet)")
@@ -68,6 +78,9 @@ class MatchSettings(Limits):
     draw: str | None = Field(default=None, description="FIRST_MOVE:MOVES:CENTIPAWNS")
     check_mates: bool = Field(
         default=True, description="who announces a mate in one that is none loses the game"
+    )
+    stop_at_no_shows: bool = Field(
+        default=True, description="a player that lost two games without a move stops the match"
     )
     sprt: tuple[float, float] | tuple[float, float, float, float] | None = Field(
         default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
@@ -109,6 +122,38 @@ class MatchSettings(Limits):
         """What decides which games are played."""
         said = self.model_dump(mode="json", exclude_defaults=True, exclude=set(FREE))
         return {name: said[name] for name in sorted(said)}
+
+
+def small_scale(said: dict[str, Any], where: str) -> dict[str, Any]:
+    """The match with its own settings of a small run in the place of others.
+
+    `divide_nodes: N` there divides the nodes of all players, `replace: [A, B]` writes B for A in
+    the paths of nets and stores, and a limit takes the place of all limits of the match. Raises
+    SettingError if the match has none.
+    """
+    small = said.get("small")
+    if not isinstance(small, dict) or not small:
+        raise SettingError(f"{where}: the match has no settings of a small run (`small`)")
+    merged = {name: value for name, value in said.items() if name != "small"}
+    if any(name in small for name in LIMITS):
+        merged = {name: value for name, value in merged.items() if name not in LIMITS}
+    merged |= {k: v for k, v in small.items() if k not in ("divide_nodes", "replace")}
+    divisor, replace = small.get("divide_nodes", 1), small.get("replace", ["", ""])
+    if not isinstance(divisor, int) or divisor < 1:
+        raise SettingError(f"{where}: small.divide_nodes is {divisor!r}; accepted is 1 or more")
+    if not isinstance(replace, list) or len(replace) != 2:
+        raise SettingError(f"{where}: small.replace is {replace!r}; accepted is [OLD, NEW]")
+    old, new = map(str, replace)
+    players = []
+    for player in merged.get("players") or ():
+        if isinstance(player, dict):
+            player = dict(player)
+            if isinstance(player.get("nodes"), int):  # what is none is refused with its place
+                player["nodes"] = max(1, player["nodes"] // divisor)
+            if old and "net" in player:
+                player["net"] = str(player["net"]).replace(old, new)
+        players.append(player)
+    return {**merged, "players": players}
 
 
 def settings_of(

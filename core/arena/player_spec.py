@@ -70,6 +70,9 @@ class PlayerSpec(Limits):
         default="own", description="letters of FENs: the spec's, or those it reads besides"
     )
     restart: bool = Field(default=False, description="a fresh process for each game")
+    optional: bool = Field(
+        default=False, description="left out of the match if its program is not installed"
+    )
     ponder: bool = Field(
         default=False, description="a program thinks while the other side does; nets do not"
     )

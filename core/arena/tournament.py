@@ -166,6 +166,8 @@ class Tournament:
                     os.fsync(pgn.fileno())
                     state.sprt = self._sprt(state, schedule)
                     on_game(state, entry)
+                    if not self.settings.stop_at_no_shows:
+                        continue
                     try:
                         no_shows.add(entry, self._last_lines.pop(entry.number, ()))
                     except EngineError:

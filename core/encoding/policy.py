@@ -2,7 +2,7 @@
 
 `action = plane * squares + row * files + file`, row 0 the mover's own first rank; the square is
 the origin of a move, the target of a drop, 0 of a pass. Planes and their order come from `specs/planes.py`:
-those the spec writes out (papers 000/001 table 2, thesis table 4.3), or the derived ones, which
+those the spec writes out (paper 000 table 2, thesis table 4.3), or the derived ones, which
 express every displacement any piece can make and so also name the moves in game stores.
 """
 

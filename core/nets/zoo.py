@@ -254,7 +254,7 @@ class _EightSixteen(FlatTowerSize):
     policy_channels: int = Field(default=16, ge=1, description="channels of the flat policy head")
 
 
-_PAPER = "Czech et al., CrazyAra"
+_PAPER = "Czech et al., CrazyAra (preprint)"
 _THESIS = "TU Darmstadt thesis"
 
 BUILDERS: tuple[NetworkBuilder, ...] = (

@@ -7,10 +7,13 @@ import io
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from variant_ai.core.train.figures.canvas import Picture
 
 RESULTS, CONFIG, ENVIRONMENT = "results.json", "config.json", "environment.json"
 COLOURS = 48
@@ -88,6 +91,14 @@ METRICS: dict[str, Metric] = {
     "positions_per_second": Metric("positions/s", ("positions_per_second",), "count"),
 }
 """By the names that experiments call them by."""
+MATE_IN_ONE = "mate in one"
+"""Title of what is measured on positions with a mate in one."""
+MATE_METRICS = (
+    Metric("mate-in-one accuracy", ("mates", "accuracy"), "share"),
+    Metric("mate in the top 5", ("mates", "top5_accuracy"), "share"),
+    Metric("mate-in-one value loss", ("mates", "value_loss"), "loss"),
+)
+"""Columns of it (paper 000, table 10)."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +136,15 @@ def compare(
     arms: Sequence[ArmRuns], metrics: Sequence[str], measured_on: Iterable[str] = ()
 ) -> Table:
     """A row an arm: the metrics named, then policy accuracy and value sign on each store of
-    `measured_on`."""
+    `measured_on`, then mates in one if nets were measured on such positions."""
     chosen = [METRICS[name] for name in metrics]
     further = [
         (title, Metric(f"{METRICS[name].title} on {title}", (name,), "share"))
         for title in measured_on
         for name in ("policy_accuracy", "value_accuracy_sign")
     ]
+    if any(MATE_IN_ONE in arm.measured for arm in arms):
+        further += [(MATE_IN_ONE, metric) for metric in MATE_METRICS]
     rows = []
     for arm in arms:
         results = arm.results()
@@ -152,16 +165,26 @@ def _known(metric: Metric, results: Iterable[Mapping[str, Any]]) -> list[float]:
 
 
 def draw_comparison(arms: Sequence[ArmRuns]) -> bytes | None:
-    """The learning curves of each arm's first run in one picture, PNG; None where none has any.
+    """Learning curves of each arm's first run in one picture, PNG; None if no arm has any."""
+    from variant_ai.core.train.figures.curves import compared_curves
 
-    In `COLOURS` colours it takes a quarter of the bytes: such pictures are kept with the source.
-    """
+    return _drawn(arms, compared_curves)
+
+
+def draw_last_steps(arms: Sequence[ArmRuns]) -> bytes | None:
+    """The last of those curves seen closely, PNG; None if they are too short."""
+    from variant_ai.core.train.figures.curves import last_steps
+
+    return _drawn(arms, last_steps)
+
+
+def _drawn(arms: Sequence[ArmRuns], draw: Callable[..., Picture | None]) -> bytes | None:
+    """A picture in `COLOURS` colours, a quarter of the bytes: it is kept with the source."""
     from PIL import Image
 
-    from variant_ai.core.train.figures.curves import compared_curves
     from variant_ai.core.train.record import read_metrics
 
-    drawn = compared_curves({arm.arm: read_metrics(arm.folders[0]) for arm in arms if arm.folders})
+    drawn = draw({arm.arm: read_metrics(arm.folders[0]) for arm in arms if arm.folders})
     if drawn is None:
         return None
     small = io.BytesIO()
@@ -210,6 +233,18 @@ def data_of(arms: Sequence[ArmRuns]) -> list[str]:
             f"{data.get('train_positions', 0):,} positions to train, "
             f"{data.get('validation_games', 0):,} and {data.get('validation_positions', 0):,} to "
             f"validate, split {data.get('split')}"
+        ] = None
+    return list(lines)
+
+
+def mates_of(arms: Sequence[ArmRuns]) -> list[str]:
+    """How many positions with a mate in one nets were measured on, a line for each set."""
+    lines: dict[str, None] = {}
+    for net in (net for arm in arms for net in arm.measured.get(MATE_IN_ONE, ())):
+        mates = net["mates"]
+        lines[
+            f"{mates['positions']:,} positions with {mates['legal_moves']:.1f} legal moves on "
+            f"average, of which {mates['mating_moves']:.2f} mate"
         ] = None
     return list(lines)
 

@@ -2,7 +2,7 @@
 
     experiment: 1
     title: Weight of the value loss
-    source: paper 000, section 8
+    source: papers 000 and 001, sections 3.1 and 8
     question: How much may the value be worth before the policy suffers?
     variant: NAME
     stores: {games: "variant-ai import games.pgn -V NAME -o {store}"}
@@ -26,12 +26,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from variant_ai.core.train.comparison import METRICS
-from variant_ai.specs.errors import SpecError, unknown
+from variant_ai.specs.errors import SettingError, SpecError, unknown
 from variant_ai.specs.located import (
     Node,
     line_of,
@@ -52,6 +52,8 @@ START = "from"
 """Option whose value is an arm that stands before: the training goes on with that arm's net."""
 STORE = "{store}"
 """Stands for the store's path in the command that makes it."""
+SAMPLE_SPLIT = "group:0.05"
+"""Games of the sample that are held back where it stands in for other stores."""
 
 Single = bool | int | float | str
 Options = dict[str, Single | list[Single]]
@@ -61,6 +63,20 @@ CheckOptions = Callable[[str, Mapping[str, Any]], Iterable[tuple[str, str]]]
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StoreSource(_Model):
+    """Where the games of a store come from."""
+
+    make: str
+    """Command that makes it, with `{store}` for its path."""
+    source: str = Field(default="", alias="from")
+    """Where the files that the command reads are fetched; empty if it needs none."""
+
+
+def _store_source(given: Any) -> Any:
+    """A command alone, as a file may say it, or all that is said of a store."""
+    return {"make": given} if isinstance(given, str) else given
 
 
 class Scale(_Model):
@@ -73,6 +89,8 @@ class Scale(_Model):
     """Options of single arms at this scale."""
     seeds: int = Field(default=1, ge=1, le=100)
     """Runs of each arm, with the seeds 0, 1, …; tables show mean and standard deviation."""
+    mates: str | None = None
+    """Store whose positions with a mate in one all nets are measured on at the end, at most 1,000."""
 
 
 class Experiment(_Model):
@@ -88,8 +106,10 @@ class Experiment(_Model):
     variant: str
     command: Literal["train", "nets"] = "train"
     """What an arm is: a training, or the time that the evaluations of a net take."""
-    stores: dict[str, str] = Field(default_factory=dict)
-    """Name of a store to the command that makes it, with `{store}` for its path."""
+    stores: dict[str, Annotated[StoreSource, BeforeValidator(_store_source)]] = Field(
+        default_factory=dict
+    )
+    """Name of a store to the command that makes it, alone or as `make` beside `from`."""
     options: Options = Field(default_factory=dict)
     scales: dict[Literal["small", "full"], Scale] = Field(min_length=1)
     arms: dict[str, Options] = Field(min_length=1)
@@ -104,6 +124,39 @@ class Experiment(_Model):
         for _, layer in self._layers(scale, arm):
             merged.update(layer)
         return merged
+
+    def on_sample(self) -> Experiment:
+        """The experiment with the variant's own games in the place of its stores.
+
+        A part of them is held back, and nothing further is measured. Raises SettingError if arms
+        differ in their games or need none.
+        """
+        if self.command != "train":
+            raise SettingError("its nets are measured without games: leave --sample out")
+        for scale in self.scales:
+            options = [self.arm_options(scale, arm) for arm in self.arms]
+            if len({tuple(stores_of(said)) for said in options}) > 1:
+                raise SettingError(
+                    "the arms differ in their games, which one sample of games cannot stand for"
+                )
+
+        def without(options: Options) -> Options:
+            return {k: v for k, v in options.items() if k not in (*STORE_OPTIONS, "split")}
+
+        def sized(scale: Scale) -> Scale:
+            arms = {arm: without(options) for arm, options in scale.arms.items()}
+            update = {"options": without(scale.options), "arms": arms, "mates": None}
+            return scale.model_copy(update=update)
+
+        return self.model_copy(
+            update={
+                "stores": {},
+                "measure": {},
+                "options": {**without(self.options), "data": [SAMPLE], "split": SAMPLE_SPLIT},
+                "scales": {name: sized(scale) for name, scale in self.scales.items()},
+                "arms": {arm: without(options) for arm, options in self.arms.items()},
+            }
+        )
 
     def _layers(self, scale: str, arm: str) -> Iterator[tuple[tuple[str, ...], Options]]:
         """Where options stand, weakest first."""
@@ -134,6 +187,14 @@ def arm_folder(arm: str, seed: int | None = None) -> str:
     """Name of an arm's run directory: letters, digits and dashes."""
     name = re.sub(r"[^\w.]+", "-", arm.casefold()).strip("-") or "arm"
     return name if seed is None else f"{name}-seed{seed}"
+
+
+def is_match(path: Path) -> bool:
+    """Whether the file is a match between players. Raises SpecError if it cannot be read."""
+    tree = parse_yaml(
+        read_text(path, "an experiment"), str(path), "an experiment", "experiment, title, arms, …"
+    )
+    return "experiment" not in tree and "players" in tree
 
 
 def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
@@ -187,23 +248,28 @@ def _mistakes(loaded: Experiment, tree: Node) -> Iterator[tuple[tuple[Any, ...],
         if loaded.command == "nets" and sized.seeds > 1:
             yield ("scales", scale, "seeds"), "nets are measured without seeds"
     known = [*loaded.stores, SAMPLE]
-    for name, command in loaded.stores.items():
+    for name, store in loaded.stores.items():
         if name == SAMPLE:
             yield ("stores", name), "is the name of the store that comes with the variant"
-        if STORE not in command:
+        if STORE not in store.make:
             yield ("stores", name), f"the command has no {STORE}, where its path belongs"
-    for title, store in loaded.measure.items():
-        if store not in known:
-            yield ("measure", title), unknown("store", store, known)
+    for scale, sized in loaded.scales.items():
+        if sized.mates is not None and sized.mates not in known:
+            yield ("scales", scale, "mates"), unknown("store", sized.mates, known)
+        if sized.mates is not None and loaded.command == "nets":
+            yield ("scales", scale, "mates"), "is for experiments that train nets"
+    for title, measured in loaded.measure.items():
+        if measured not in known:
+            yield ("measure", title), unknown("store", measured, known)
     for scale in loaded.scales:
         for arm in loaded.arms:
             options = loaded.arm_options(scale, arm)
-            if VARIANT in options and loaded.measure:
+            if VARIANT in options and (loaded.measure or loaded.scales[scale].mates):
                 said = "nets of other specs cannot be measured together: leave `measure` out"
                 yield loaded.place_of(scale, arm, VARIANT), said
-            for option, store in stores_of(options):
-                if store not in known:
-                    yield loaded.place_of(scale, arm, option), unknown("store", store, known)
+            for option, named in stores_of(options):
+                if named not in known:
+                    yield loaded.place_of(scale, arm, option), unknown("store", named, known)
             before = list(loaded.arms)[: list(loaded.arms).index(arm)]
             if START in options and options[START] not in before:
                 said = unknown("arm before this one", str(options[START]), before)
@@ -214,8 +280,9 @@ def _message(item: Any) -> str:
     kind, given = item["type"], item["input"]
     last = str(item["loc"][-1]) if item["loc"] else ""
     if kind == "extra_forbidden":
-        model: type[BaseModel] = Scale if item["loc"][0] == "scales" else Experiment
-        return unknown("key", last, sorted(model.model_fields))
+        parts: dict[object, type[BaseModel]] = {"scales": Scale, "stores": StoreSource}
+        fields = parts.get(item["loc"][0], Experiment).model_fields.items()
+        return unknown("key", last, sorted(field.alias or name for name, field in fields))
     if kind == "missing":
         return f"the key {last!r} is missing"
     if kind == "literal_error":

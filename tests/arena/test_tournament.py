@@ -340,6 +340,13 @@ def test_a_program_without_a_move_stops_the_match_after_two_games(
     assert name in (tmp_path / "m" / "table.txt").read_text()
 
 
+def test_a_match_may_go_on_without_a_move(rules: Rules, tmp_path: Path) -> None:
+    bad = external_player(rules, "uci", [sys.executable, str(FAKE), "dies"], timeout=0.5)
+    match = Match(rules, tmp_path / "m", [bad, *toys("b")], games=4, stop_at_no_shows=False)
+    match.run()
+    assert [entry.reason for entry in match.entries] == ["crash"] * 4
+
+
 def test_a_start_that_fails_now_and_then_is_a_game_lost(rules: Rules, tmp_path: Path) -> None:
     class Moody(ToyPlayer):
         def start(self) -> None:

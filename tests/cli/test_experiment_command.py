@@ -337,12 +337,46 @@ def test_options_are_checked_before_anything_is_run(
     assert said in result.stderr
 
 
-def test_a_match_is_sent_to_the_command_for_it(tmp_path: Path) -> None:
+MATCH = """\
+title: a match
+variant: xiangqi
+games: 4
+max_plies: 20
+needs: a program from far away
+small: {games: 2}
+players:
+  - {random: true, name: one}
+  - {random: true, name: two}
+  - {command: no-such-program, name: three, optional: true, nodes: 1}
+"""
+
+
+def test_a_match_is_played_at_either_scale(tmp_path: Path) -> None:
     path = tmp_path / "table.yaml"
-    path.write_text("variant: xiangqi\nplayers: [random]\n")
-    result = call(path)
+    path.write_text(MATCH)
+    for scale, games in (("small", 2), ("full", 4)):
+        result = call(path, "--scale", scale, "-o", tmp_path / scale, "--json")
+        assert result.exit_code == 0, result.stderr
+        assert json.loads(result.stdout)["wanted"] == games
+        assert "left out: three (engine 'no-such-program' is not a program" in result.stderr
+        assert len((tmp_path / scale / "games.jsonl").read_text().splitlines()) == games
+    assert "variant-ai match --config" in call(path, "--dry-run").stdout
+    assert "it takes --scale, --output and --json" in call(path, "--sample").stderr
+
+
+def test_a_match_says_what_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(MATCH.replace(", optional: true", ""))
+    result = call(path, "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert "variant-ai match --config FILE" in result.stderr
+    assert result.stderr.strip().endswith("this match needs a program from far away")
+    for source in ("file: nowhere.pgn", "file: nowhere.epd", "store: nowhere.store"):
+        path.write_text(f"{MATCH}openings: {{{source}}}\n")
+        result = call(path, "-o", tmp_path / "out")
+        assert result.exit_code == 1
+        assert result.stderr.strip().endswith("this match needs a program from far away")
+    path.write_text(MATCH.replace("small: {games: 2}\n", ""))
+    assert "no settings of a small run (`small`)" in call(path, "-o", tmp_path / "out").stderr
 
 
 def test_missing_stores_say_how_they_are_made(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plane lists against the papers' tables (000/001 tables 1 and 2, thesis tables 4.2 and 4.3)."""
+"""Plane lists against the papers' tables (000 tables 1 and 2, thesis tables 4.2 and 4.3)."""
 
 from __future__ import annotations
 

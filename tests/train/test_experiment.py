@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from variant_ai.core.train.comparison import METRICS, ArmRuns, compare, data_of, machine_of
+from variant_ai.core.train.comparison import (
+    MATE_IN_ONE,
+    METRICS,
+    ArmRuns,
+    compare,
+    data_of,
+    machine_of,
+    mates_of,
+)
 from variant_ai.core.train.experiment import (
     Experiment,
     arm_folder,
@@ -74,6 +82,8 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
         ("a: {blocks: 1}", "a: {blocks: 1, lr: 2}", 12, 18, "unknown option 'lr'"),
         ("a: {blocks: 1}", "a: {blocks: 1, from: b}", 12, 18, "unknown arm before this one 'b'"),
         ("{steps: 2}", "{stebs: 2}", 9, 38, "unknown option 'stebs'"),
+        ("seeds: 2", "seeds: 2, mates: gomes", 9, 83, "did you mean 'games'?"),
+        ('{games: "make -o {store}"}', "{games: {from: x}}", 6, 10, "the key 'make' is missing"),
         ("seeds: 2", "seeds: 0", 9, 73, "greater than or equal to 1"),
         ("full: {", "huge: {", 10, 3, "accepted: 'small' or 'full'"),
         ("arms:\n  a: {blocks: 1}\n  b:", "arms: {}\nb:", 11, 1, "at least 1 item"),
@@ -170,6 +180,27 @@ def test_tables(tmp_path: Path) -> None:
     (data,) = data_of([first, second])
     assert data.startswith("games.store (0123456789ab): 1,000 games")
     assert "far" not in data
+
+
+def test_mates_in_one_are_columns_of_their_own(tmp_path: Path) -> None:
+    found = {"positions": 1000, "legal_moves": 115.817, "mating_moves": 1.623}
+    found |= {"accuracy": 0.955, "top5_accuracy": 0.999, "value_loss": 0.056}
+    measured = {MATE_IN_ONE: [{"policy_accuracy": 0.5, "mates": found}]}
+    arm = ArmRuns("net", (run_of(tmp_path / "1", 0.25),), ("train",), measured=measured)
+    other = ArmRuns("none", (), ("train",))
+    table = compare([arm, other], ["policy_accuracy"])
+    assert table.columns[2:] == [
+        "mate-in-one accuracy",
+        "mate in the top 5",
+        "mate-in-one value loss",
+    ]
+    assert table.rows == [
+        ["net", "25.00 %", "95.50 %", "99.90 %", "0.0560"],
+        ["none", *["-"] * 4],
+    ]
+    assert mates_of([arm, other]) == [
+        "1,000 positions with 115.8 legal moves on average, of which 1.62 mate"
+    ]
 
 
 def test_every_metric_has_a_form() -> None:
