@@ -30,7 +30,7 @@ from variant_ai.specs.schema import VariantSpec
 
 BACKGROUND = "#fbf8f1"
 LAST = "#f2d12e"
-ARROWS = ("#1c6e8c", "#3f8f5f", "#7a6aa8", "#9a7b4f")
+ARROWS = ("#1c6e8c", "#3f8f5f", "#7a6aa8", "#6b5b73")
 """Colours of the first arrow, the second, and so on; the last is used again."""
 PIECE = 0.88
 """Size of a piece in squares."""
@@ -56,15 +56,18 @@ def board_svg(
     last_move: int | None = None,
     arrows: Sequence[Arrow] = (),
     flipped: bool = False,
+    mirrored: bool = False,
+    shades: Sequence[str] | None = None,
     show_coordinates: bool = True,
     size: int = 480,
 ) -> str:
     """The picture of a position, `size` pixels wide; its height follows from the board.
 
-    position: shape (1,). arrows: best first. flipped: the second player sits below. Drops point
-    from the hand to the square.
+    position: shape (1,). arrows: best first. flipped: the second player sits below; mirrored: the
+    files keep their order then, as a net sees the board. shades: a colour for each square, a1
+    first, instead of the board's own. Drops point from the hand to the square.
     """
-    layout = Layout.of(spec, flipped)
+    layout = Layout.of(spec, flipped, mirrored)
     types = PieceTypes(spec)
     height = round(size * layout.height / layout.width)
     parts = [
@@ -72,7 +75,7 @@ def board_svg(
         f'viewBox="0 0 {layout.width:g} {layout.height:g}">',
         f"<title>{escape(spec.title)}</title>",
         f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>',
-        *ground(spec, layout),
+        *ground(spec, layout, shades),
     ]
     if show_coordinates:
         parts += coordinates(layout)
