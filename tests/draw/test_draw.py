@@ -98,6 +98,30 @@ def test_the_best_arrow_is_drawn_last_and_widest() -> None:
     assert widths[-1] > 2 * widths[0]
 
 
+def test_labels_are_legible_wherever_svg_is_drawn() -> None:
+    """Letters lie over their rim, above every arrow, and not over other letters.
+
+    CairoSVG knows no `paint-order` and draws the rim of a text over its letters.
+    """
+    spec = registry().variant("xiangqi")
+    rules = make_rules(spec)
+    position = rules.position()
+    moves = [UciNotation().read(rules, position, text) for text in ("h3e3", "b3e3", "h1g3")]
+    labels = ("+0.76", "<1", "#3")
+    arrows = [Arrow(move, 1.0, text) for move, text in zip(moves, labels, strict=True)]
+    svg = board_svg(spec, position, arrows=arrows)
+    assert "paint-order" not in svg
+    shapes = [e for e in ET.fromstring(svg).iter() if e.tag in (f"{SVG}text", f"{SVG}polygon")]
+    last = max(i for i, e in enumerate(shapes) if e.tag == f"{SVG}polygon")
+    written = shapes[last + 1 :]
+    assert [e.text for e in written] == [text for text in labels for _ in range(2)]
+    for rim, letters in zip(written[::2], written[1::2], strict=True):
+        assert rim.get("stroke") and not letters.get("stroke")
+        assert (rim.get("x"), rim.get("y")) == (letters.get("x"), letters.get("y"))
+    first, second = (float(e.get("y", "")) for e in written[1:4:2])
+    assert first - second >= float(written[1].get("font-size", ""))
+
+
 def test_hands_are_counted() -> None:
     texts = [t.text for t in drawn("crazyhouse", fen=TACTICS).iter(f"{SVG}text")]
     assert texts.count("2") == 3  # two ranks' labels, and two knights
