@@ -10,6 +10,8 @@ import contextlib
 import json
 import math
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -31,6 +33,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
+
+
+def program() -> str:
+    """The name that calls this program again from the same folder: its path if it is not in PATH."""
+    name, called = "variant-ai", sys.argv[0]
+    if shutil.which(name) is None and os.path.isfile(called) and name in os.path.basename(called):
+        return shlex.quote(os.path.relpath(called))
+    return name
 
 
 # --- help and options --------------------------------------------------------------------------

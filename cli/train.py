@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from variant_ai.cli.common import (
     print_facts,
     print_json,
     print_table,
+    program,
     progress,
 )
 from variant_ai.cli.networks import calm_threads
@@ -194,6 +196,8 @@ def command(
         print_json({"run": str(done.folder), **done.results})
     elif workers.first:
         _print(done)
+        if not done.stopped:
+            _print_next(options["variant"] or prepared.config.variant, done.folder)
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
@@ -322,3 +326,27 @@ def _print(report: RunReport) -> None:
             facts.append((title, report.folder / name))
     click.echo()
     print_facts(facts)
+
+
+def _print_next(variant: str, folder: Path) -> None:
+    """Commands to try with the net of a finished run."""
+    from variant_ai.core.engine.models import PACKAGED
+    from variant_ai.core.train.session import MODEL
+    from variant_ai.plugins import registry
+    from variant_ai.specs.errors import VariantAIError
+
+    if not (folder / MODEL).is_file():
+        return
+    call, of, run = program(), f"-V {shlex.quote(variant)}", f"-m {shlex.quote(str(folder))}"
+    next_steps = [
+        ("play against it", f"{call} play {of} {run}"),
+        ("see what it thinks", f"{call} analyse startpos {of} {run}"),
+    ]
+    try:
+        registry().net(load_variant(variant), Path(PACKAGED))
+    except VariantAIError:
+        pass
+    else:
+        next_steps.append((f"play the net that comes with {variant}", f"{call} play {of}"))
+    click.echo()
+    print_facts(next_steps, title="Next:")

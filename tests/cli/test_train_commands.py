@@ -78,6 +78,10 @@ def run(folder: Path, store: Path) -> Path:
     )  # fmt: skip
     assert "policy accuracy" in result.stdout
     assert str(target / "model.onnx") in result.stdout
+    said = " ".join(result.stdout.partition("Next:")[2].split())
+    assert f"variant-ai play -V xiangqi -m {target}" in said
+    assert f"variant-ai analyse startpos -V xiangqi -m {target}" in said
+    assert said.endswith("play the net that comes with xiangqi variant-ai play -V xiangqi")
     return target
 
 
