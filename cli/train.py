@@ -274,7 +274,7 @@ class _Progress:
             self._train = numbers
             self._bar.update(
                 self._task,
-                note=f"loss {_loss(numbers)}, accuracy {_share(numbers)}, "
+                note=f"{_shown(numbers, 'policy_loss', 'policy_accuracy')}, "
                 f"{numbers['rate']:,.0f} positions/s",
             )
             return
@@ -286,9 +286,9 @@ class _Progress:
         else:
             text = f"step {step:,} of {self.config.steps:,}"
             if self._train:
-                text += f": training loss {_loss(self._train)}, accuracy {_share(self._train)}"
-            text += f"; validation loss {_loss(numbers)}, accuracy {_share(numbers)}, "
-            text += f"value sign {_share(numbers, 'value_accuracy_sign')}"
+                text += f"; training: {_shown(self._train, 'policy_loss', 'policy_accuracy')}"
+            names = ("policy_loss", "policy_accuracy", "value_accuracy_sign")
+            text += f"; validation: {_shown(numbers, *names)}"
             if self._train:
                 text += f"; {self._train['rate']:,.0f} positions/s"
         self.say(text)
@@ -300,14 +300,19 @@ class _Progress:
             note(text)
 
 
-def _loss(numbers: dict[str, Any]) -> str:
-    value = numbers.get("policy_loss")
-    return "-" if value is None else f"{value:.3f}"
+def _shown(numbers: dict[str, Any], *names: str) -> str:
+    """The metrics named with their titles, in a row."""
+    from variant_ai.core.train.titles import SHARES, TITLES
 
-
-def _share(numbers: dict[str, Any], name: str = "policy_accuracy") -> str:
-    value = numbers.get(name)
-    return "-" if value is None else f"{100 * value:.1f} %"
+    said = []
+    for name in names:
+        value = numbers.get(name)
+        if value is None:
+            text = "-"
+        else:
+            text = f"{100 * value:.1f} %" if name in SHARES else f"{value:.3f}"
+        said.append(f"{TITLES[name]} {text}")
+    return ", ".join(said)
 
 
 def _print(report: RunReport) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import re
@@ -21,6 +22,7 @@ from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.nets import build_net
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
+from variant_ai.core.train import titles
 from variant_ai.core.train.activations import activations
 from variant_ai.core.train.evaluation import TorchPredictor
 from variant_ai.core.train.figures import board, canvas
@@ -213,3 +215,20 @@ def test_json_of_an_evaluation_is_json() -> None:
     assert said["top"]["1"] == pytest.approx(6 / 40)
     assert [point["first"] for point in said["over_plies"]] == [0, 10, 20, 30]
     pixels(quality_pictures({"net": said})[0])
+
+
+def test_a_metric_has_one_title_everywhere() -> None:
+    """Tables, reports, pictures and commands take titles from `titles` and write none themselves."""
+    root = Path(titles.__file__).parents[2]
+    known = {*titles.TITLES.values(), *titles.WDL.values(), titles.CALIBRATION, titles.BASELINE}
+    files = [*(root / "core").rglob("*.py"), *(root / "cli").rglob("*.py")]
+    assert len(files) > 100
+    for file in files:
+        if file.name == "titles.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert node.value not in known, f"{file.name}:{node.lineno}"
+                assert node.value.strip() != "value sign", f"{file.name}:{node.lineno}"
+    assert titles.top_title(5) == titles.TITLES["top5_accuracy"]
+    assert set(titles.SHARES) < set(titles.TITLES)
