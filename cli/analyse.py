@@ -115,10 +115,13 @@ def command(
     """Analyse a position (FEN, or `startpos`) or the games of a file.
 
     A position gives a table of moves: visits, prior probability, value Q from -1 (lost) to 1 (won),
-    centipawns, win/draw/loss in per cent and the line expected. All values are the mover's.
+    centipawns, win/draw/loss in per cent and the line expected. All of them, in the table, in the
+    JSON and on the arrows of a picture, are seen by the side to move: + is good for that player.
 
-    Games give each move's evaluation, better lines for inaccuracies (?!), mistakes (?) and blunders
-    (??), and the accuracy of both players. FILE is a game store or anything that `variant-ai
+    Games give each move's score, better lines for inaccuracies (?!), mistakes (?) and blunders
+    (??), and the accuracy of both players. In the table and the JSON the player who made the move
+    sees the score; the annotated PGN says [%eval] as the first player (White, Red) sees it, as PGN
+    does everywhere. FILE is a game store or anything that `variant-ai
     import` reads, - is standard input. Annotated games keep its headers and comments, not its variations and glyphs.
     Ctrl-C keeps what is done.
     """
@@ -244,6 +247,7 @@ def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) ->
             ("evaluations", f"{report.evaluations:,}"),
             ("tree", f"{report.tree_nodes:,} nodes, depth {report.depth}/{report.seldepth}"),
             ("ended by", report.stopped_by),
+            ("scores", f"as {_side_to_move(spec, game)}, to move, sees them"),
         ]
     )
     click.echo()
@@ -260,6 +264,10 @@ def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) ->
     print_table(columns, rows, right=("visits", "prior", "Q", "cp", "W D L"))
 
 
+def _side_to_move(spec: VariantSpec, game: Game) -> str:
+    return spec.players[int(game.position[0]["side"])]
+
+
 def _score(line: Line) -> str:
     """Centipawns or a mate; nothing of a move that was not looked at."""
     if not line.is_known:
@@ -273,6 +281,8 @@ def _position_json(
     return {
         "variant": spec.variant,
         "fen": game.fen(),
+        "side_to_move": _side_to_move(spec, game),
+        "scores_seen_by": "the side to move",
         "evaluator": evaluator.name,
         "net": evaluator.info.source,
         "best": uci_text(game.rules, report.best),

@@ -120,7 +120,8 @@ class Games:
             for analysis in self.done:
                 self._print(analysis, moves=output is None)
         if output is not None:
-            note(f"{len(self.done):,} games to {output}")
+            first = spec.players[0]
+            note(f"{len(self.done):,} games to {output}; [%eval] as {first} sees it")
         return EXIT_INTERRUPTED if self.interrupt() else 0
 
     def add(self, record: GameRecord) -> None:
@@ -164,6 +165,7 @@ class Games:
         record = analysis.record
         click.echo(f"{record.white or '?'} - {record.black or '?'}  {record.result}")
         if moves:
+            click.echo("scores as the player who made the move sees them")
             print_table(
                 ("ply", "move", "score", "", "better"),
                 self._rows(analysis),
@@ -202,6 +204,7 @@ class Games:
             "whole": analysis.is_whole,
             "simulations": analysis.visits,
             "seconds": round(analysis.seconds, 3),
+            "scores_seen_by": "the player who made the move",
             "accuracy": {p: _rounded(analysis.accuracy(side)) for side, p in enumerate(PLAYERS)},
             "marks": {player: analysis.marks(side) for side, player in enumerate(PLAYERS)},
             "moves": [

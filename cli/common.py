@@ -10,9 +10,11 @@ import contextlib
 import json
 import math
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import click
 
@@ -31,6 +33,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
+
+
+def program() -> str:
+    """The name that calls this program again from the same folder: its path if it is not in PATH."""
+    name, called = "variant-ai", sys.argv[0]
+    if shutil.which(name) is None and os.path.isfile(called) and name in os.path.basename(called):
+        return shlex.quote(os.path.relpath(called))
+    return name
 
 
 # --- help and options --------------------------------------------------------------------------
@@ -139,6 +149,12 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
 
 
+GAP = 3
+"""Characters between the columns of a table."""
+NARROW = 14
+"""Width down to which a column of text, or the head of one of numbers, is broken over lines."""
+
+
 def print_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
@@ -148,27 +164,54 @@ def print_table(
 ) -> None:
     """Print rows under column heads on stdout; the columns named in `right` are right-aligned.
 
-    `None` prints as nothing. Cells are text: rich's markup in them has no effect.
+    `None` prints as nothing. Cells are text: rich's markup in them has no effect. Lines are no
+    longer than the terminal's, or 100 characters where there is none: text is broken over several
+    lines, numbers never, and columns beyond that follow in a table below, the first one repeated.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    aligned = set(right)
-    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    for name in columns:
-        table.add_column(
-            Text(name), justify="right" if name in aligned else "left", overflow="fold"
-        )
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    from variant_ai.core.columns import WIDTH, fitted
+
+    aligned = [name in set(right) for name in columns]
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    natural, least = _widths(columns, cells, aligned)
     out = console()
+    width = out.width if sys.stdout.isatty() else WIDTH
     with out.capture() as capture:
         if title:
             out.print(Text(title, style="bold"))
-        out.print(table)
+        for number, group in enumerate(fitted(natural, least, gap=GAP, width=width)):
+            if number:
+                out.print()
+            table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+            for column, wide in group:
+                justify: Literal["left", "right"] = "right" if aligned[column] else "left"
+                table.add_column(
+                    Text(columns[column]), justify=justify, overflow="fold", width=wide
+                )
+            for row in cells:
+                table.add_row(*(Text(row[column]) for column, _ in group))
+            out.print(table)
     for line in capture.get().splitlines():
         click.echo(line.rstrip())
+
+
+def _widths(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], aligned: Sequence[bool]
+) -> tuple[list[int], list[int]]:
+    """Width of each column on one line a row, and the least it can be read at."""
+    from rich.cells import cell_len
+
+    natural, least = [], []
+    for column, (head, numbers) in enumerate(zip(columns, aligned, strict=True)):
+        body = max((cell_len(row[column]) for row in cells), default=0)
+        natural.append(max(cell_len(head), body, 1))
+        least.append(
+            min(natural[-1], max(body if numbers else NARROW, min(cell_len(head), NARROW)))
+        )
+    return natural, least
 
 
 def print_facts(facts: Iterable[tuple[str, object]], *, title: str = "") -> None:

@@ -125,8 +125,9 @@ def lichess(
     not_endings = options.pop("not_endings", ())
     not_endings += (() if keep_aborted else ("aborted",)) + (("time",) if no_time_forfeits else ())
     conditions = game_filter({**options, "not_endings": not_endings})
+    note(f"Fetching games of {name} from {archive.folder}")
     if not no_checksums:
-        files = archive.files(begin, end)
+        files = archive.files(begin, end, on_wait=note)
     elif begin is None or end is None:
         raise click.UsageError("--no-checksums needs --from and --to")
     else:
@@ -163,6 +164,7 @@ def lichess(
                 _remote,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_size=lambda size: bar.update(task, total=size / 1024),
+                on_wait=note,
             ),
             on_month=begin_month,
             on_note=note,
@@ -170,6 +172,9 @@ def lichess(
         left = fetcher.missing(files)
         if len(left) < len(files):
             note(f"{output} has {len(files) - len(left)} of the {len(files)} months already.")
+        if left:
+            months_left = f"{len(left)} months" if len(left) > 1 else "one month"
+            note(f"{months_left}, {left[0].month} to {left[-1].month}, into {output}")
         try:
             with closing(fetcher.run(left)) as months:
                 for report in months:

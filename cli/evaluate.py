@@ -388,6 +388,7 @@ def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
 def _print(models: list[Model], found: Evaluation) -> None:
     from variant_ai.core.train.files import short_names
     from variant_ai.core.train.report import metric_rows, percent
+    from variant_ai.core.train.titles import BASELINE, CALIBRATION, UNSEEN, WDL
 
     nets = [found.nets[str(model.path)] for model in models]
     games = "" if found.games is None else f" of {found.games:,} games"
@@ -400,21 +401,24 @@ def _print(models: list[Model], found: Evaluation) -> None:
         [title, *(column.get(title, "-") for column in columns)] for title in columns[0]
     ]
     if found.unseen_share is not None:
-        title = f"policy accuracy, unseen moves ({percent(found.unseen_share)})"
+        title = f"{UNSEEN} ({percent(found.unseen_share)})"
         rows.append(
             [title, *(percent(n.unseen.policy_accuracy) if n.unseen else "-" for n in nets)]
         )
     errors = [net.calibration.expected_error if net.calibration else None for net in nets]
-    rows.append(["value calibration error", *("-" if e is None else f"{e:.4f}" for e in errors)])
+    rows.append([CALIBRATION, *("-" if e is None else f"{e:.4f}" for e in errors)])
     if any(net.wdl for net in nets):
         rows += [
-            [title, *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
-            for title, name in (("win-draw-loss log loss", "log_loss"), ("Brier score", "brier"))
+            [WDL[name], *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
+            for name in ("log_loss", "brier")
         ]
+        rows.append(
+            [WDL["accuracy"], *("-" if n.wdl is None else percent(n.wdl.accuracy) for n in nets)]
+        )
     heads = short_names([model.path for model in models])
     print_table(["metric", *heads], rows, right=heads)
     if found.baseline_accuracy is not None:
-        click.echo(f"\nbaseline, most frequent legal move: {percent(found.baseline_accuracy)}")
+        click.echo(f"\n{BASELINE}: {percent(found.baseline_accuracy)}")
     if found.legal_moves is not None:
         click.echo(f"legal moves a position: {found.legal_moves:.1f}")
     _print_mates(nets, heads)
@@ -436,7 +440,8 @@ def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
 
 def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
     """Each net less the first, with intervals; `*` marks those that leave out zero."""
-    from variant_ai.core.train.report import TITLES, difference
+    from variant_ai.core.train.report import difference
+    from variant_ai.core.train.titles import TITLES
 
     if len(nets) < 2:
         return

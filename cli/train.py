@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from variant_ai.cli.common import (
     print_facts,
     print_json,
     print_table,
+    program,
     progress,
 )
 from variant_ai.cli.networks import calm_threads
@@ -194,6 +196,8 @@ def command(
         print_json({"run": str(done.folder), **done.results})
     elif workers.first:
         _print(done)
+        if not done.stopped:
+            _print_next(options["variant"] or prepared.config.variant, done.folder)
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
@@ -270,7 +274,7 @@ class _Progress:
             self._train = numbers
             self._bar.update(
                 self._task,
-                note=f"loss {_loss(numbers)}, accuracy {_share(numbers)}, "
+                note=f"{_shown(numbers, 'policy_loss', 'policy_accuracy')}, "
                 f"{numbers['rate']:,.0f} positions/s",
             )
             return
@@ -282,9 +286,9 @@ class _Progress:
         else:
             text = f"step {step:,} of {self.config.steps:,}"
             if self._train:
-                text += f": training loss {_loss(self._train)}, accuracy {_share(self._train)}"
-            text += f"; validation loss {_loss(numbers)}, accuracy {_share(numbers)}, "
-            text += f"value sign {_share(numbers, 'value_accuracy_sign')}"
+                text += f"; training: {_shown(self._train, 'policy_loss', 'policy_accuracy')}"
+            names = ("policy_loss", "policy_accuracy", "value_accuracy_sign")
+            text += f"; validation: {_shown(numbers, *names)}"
             if self._train:
                 text += f"; {self._train['rate']:,.0f} positions/s"
         self.say(text)
@@ -296,14 +300,19 @@ class _Progress:
             note(text)
 
 
-def _loss(numbers: dict[str, Any]) -> str:
-    value = numbers.get("policy_loss")
-    return "-" if value is None else f"{value:.3f}"
+def _shown(numbers: dict[str, Any], *names: str) -> str:
+    """The metrics named with their titles, in a row."""
+    from variant_ai.core.train.titles import SHARES, TITLES
 
-
-def _share(numbers: dict[str, Any], name: str = "policy_accuracy") -> str:
-    value = numbers.get(name)
-    return "-" if value is None else f"{100 * value:.1f} %"
+    said = []
+    for name in names:
+        value = numbers.get(name)
+        if value is None:
+            text = "-"
+        else:
+            text = f"{100 * value:.1f} %" if name in SHARES else f"{value:.3f}"
+        said.append(f"{TITLES[name]} {text}")
+    return ", ".join(said)
 
 
 def _print(report: RunReport) -> None:
@@ -322,3 +331,27 @@ def _print(report: RunReport) -> None:
             facts.append((title, report.folder / name))
     click.echo()
     print_facts(facts)
+
+
+def _print_next(variant: str, folder: Path) -> None:
+    """Commands to try with the net of a finished run."""
+    from variant_ai.core.engine.models import PACKAGED
+    from variant_ai.core.train.session import MODEL
+    from variant_ai.plugins import registry
+    from variant_ai.specs.errors import VariantAIError
+
+    if not (folder / MODEL).is_file():
+        return
+    call, of, run = program(), f"-V {shlex.quote(variant)}", f"-m {shlex.quote(str(folder))}"
+    next_steps = [
+        ("play against it", f"{call} play {of} {run}"),
+        ("see what it thinks", f"{call} analyse startpos {of} {run}"),
+    ]
+    try:
+        registry().net(load_variant(variant), Path(PACKAGED))
+    except VariantAIError:
+        pass
+    else:
+        next_steps.append((f"play the net that comes with {variant}", f"{call} play {of}"))
+    click.echo()
+    print_facts(next_steps, title="Next:")

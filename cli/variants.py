@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,7 +40,7 @@ def command(as_json: bool) -> None:
                 row["rules"],
                 row["plugin"],
                 "yes" if row["sample"] else "",
-                row["spec"],
+                _short(row["spec"]),
             )
             for row in listed
         ],
@@ -48,6 +49,14 @@ def command(as_json: bool) -> None:
     for row in listed:
         if row["problem"]:
             note(f"{row['name']}: {row['problem']}")
+
+
+def _short(path: str) -> str:
+    """The path of a spec; `built in` for one of the project (`--json` has all paths)."""
+    import variant_ai
+
+    home = Path(variant_ai.__file__).parent
+    return "built in" if Path(path).is_relative_to(home) else path
 
 
 def _variants() -> list[dict[str, Any]]:

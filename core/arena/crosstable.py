@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 
 from variant_ai.core.arena.elo import Tally, estimate
 from variant_ai.core.arena.ratings import Ratings, fit
+from variant_ai.core.columns import fitted
+
+NAME = 32
+"""Characters of a player's name that a table always shows."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ def rows(table: Standings) -> list[list[str]]:
 def text(table: Standings) -> str:
     """The table and who did what against whom, for terminals; ends with a line end."""
     parts = [f"{table.title}\n\n"] if table.title else []
-    parts.append(aligned([columns(table), *rows(table)], left={1}))
+    parts.append(aligned([columns(table), *rows(table)], left={1}, repeated=2))
     if len(table.lines) == 2 and table.games:
         first, second = table.lines
         said = estimate(first.tally)
@@ -204,17 +208,33 @@ def as_json(table: Standings) -> dict[str, object]:
     }
 
 
-def aligned(cells: Sequence[Sequence[str]], *, left: set[int]) -> str:
-    """Lines of cells in columns, right-aligned but for the columns in `left`."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for row in cells:
-        words = (
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(words).rstrip() + "\n")
-    return "".join(lines)
+def aligned(cells: Sequence[Sequence[str]], *, left: set[int], repeated: int = 1) -> str:
+    """Lines of cells in columns, right-aligned but for the columns in `left`.
+
+    Lines have 100 characters at most: names in `left` are cut to fit, and columns beyond that
+    follow below, under the first `repeated` ones again.
+    """
+    natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    least = [min(width, NAME) if i in left else width for i, width in enumerate(natural)]
+    parts = []
+    for group in fitted(natural, least, gap=2, repeated=repeated):
+        lines = []
+        for row in cells:
+            words = (
+                _cut(row[i], width).ljust(width) if i in left else row[i].rjust(width)
+                for i, width in group
+            )
+            lines.append("  ".join(words).rstrip() + "\n")
+        parts.append("".join(lines))
+    return "\n".join(parts)
+
+
+def _cut(text: str, width: int) -> str:
+    """The text in `width` characters: long names often differ at their ends alone."""
+    if len(text) <= width:
+        return text
+    head = width // 3
+    return f"{text[:head]}…{text[head + 1 - width :]}"
 
 
 def number(value: float, form: str) -> str:

@@ -10,6 +10,7 @@ knows it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from variant_ai.core.data.remote import FIRST_PAUSE, RemoteError, fetch_text
@@ -70,15 +71,20 @@ class Archive:
         return f"{self.base.rstrip('/')}/{self.variant}"
 
     def files(
-        self, first: Month | None, last: Month | None, *, first_pause: float = FIRST_PAUSE
+        self,
+        first: Month | None,
+        last: Month | None,
+        *,
+        first_pause: float = FIRST_PAUSE,
+        on_wait: Callable[[str], None] = lambda text: None,
     ) -> list[MonthlyFile]:
         """The files from one month to another, both included; None: from the first, to the last
-        there is. Reads the list of checksums.
+        there is. Reads the list of checksums; `on_wait` hears why it takes another try.
 
-        Raises DataError where a month of the range is not there, RemoteError.
+        Raises DataError if a month of the range is not there, RemoteError.
         """
         try:
-            text = fetch_text(f"{self.folder}/{SUMS}", first_pause=first_pause)
+            text = fetch_text(f"{self.folder}/{SUMS}", first_pause=first_pause, on_wait=on_wait)
         except RemoteError as error:
             if error.status != 404:
                 raise

@@ -24,13 +24,15 @@ from variant_ai.specs.errors import DataError
 
 ATTEMPTS = 6
 """Tries in a row without any progress before giving up."""
-TIMEOUT = 60.0
+TIMEOUT = 30.0
 """Seconds without a byte after which a connection counts as broken."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 """Seconds between tries: they double from the first to the longest."""
 MAX_TEXT = 16 << 20
 """Bytes of a file that `fetch_text` reads."""
+TEXT_ATTEMPTS, TEXT_TIMEOUT, TEXT_SECONDS = 4, 15.0, 120.0
+"""The same for a small text, which somebody waits for, and the seconds it may take in all."""
 _AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Answers that may be others a moment later."""
 _STEP = 1 << 16
@@ -62,10 +64,12 @@ class RemoteFile(io.RawIOBase):
         first_pause: float = FIRST_PAUSE,
         on_bytes: Callable[[int], None] = lambda size: None,
         on_size: Callable[[int], None] = lambda size: None,
+        on_wait: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`on_bytes` hears how many bytes came, `on_size` the size of the file once it is known.
+        """`on_bytes` hears how many bytes came, `on_size` the size of the file once it is known,
+        `on_wait` why another try is needed, in a sentence.
 
-        Raises DataError where the URL is not of http or https.
+        Raises DataError if the URL is not of http or https.
         """
         _require_web(url)
         self.url = url
@@ -80,24 +84,28 @@ class RemoteFile(io.RawIOBase):
         """How often the transfer broke and went on."""
         self._sha256 = hashlib.sha256()
         self._attempts, self._timeout, self._first_pause = attempts, timeout, first_pause
-        self._on_bytes, self._on_size = on_bytes, on_size
+        self._on_bytes, self._on_size, self._on_wait = on_bytes, on_size, on_wait
         self._response: Any = None
         self._validator = ""
         self._failed = 0
         """Tries in a row that gave nothing."""
+        self._since = time.monotonic()
+        """When the last byte came, or the first was asked for."""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)[:_STEP]
+        if not self._failed:
+            self._since = time.monotonic()  # the reader may have been busy for long
         while not self.finished:
             if self.failure is not None:
                 raise self.failure
             try:
                 if self._response is None and not self._connect():
                     break
-                got = int(self._response.readinto(view))
+                got = self._read(view)
                 if got == 0 and self.size is not None and self.received < self.size:
                     raise http.client.IncompleteRead(b"", self.size - self.received)
             except (OSError, http.client.HTTPException) as error:
@@ -176,10 +184,16 @@ class RemoteFile(io.RawIOBase):
         """Read past what came before: this server cannot begin in the middle."""
         buffer = bytearray(_STEP)
         while size:
-            got = int(self._response.readinto(memoryview(buffer)[: min(size, _STEP)]))
+            got = self._read(memoryview(buffer)[: min(size, _STEP)])
             if not got:
                 raise http.client.IncompleteRead(b"", size)
             size -= got
+
+    def _read(self, view: memoryview) -> int:
+        """What has come, at least a byte unless it is the end: `readinto` would wait for all."""
+        part = self._response.read1(len(view))
+        view[: len(part)] = part
+        return len(part)
 
     def _is_all(self, content_range: str) -> bool:
         return content_range.rpartition("/")[2] == str(self.received)
@@ -195,11 +209,13 @@ class RemoteFile(io.RawIOBase):
         if status is not None and status not in _AGAIN:
             raise self._fail(_refused(self.url, status), status) from error
         self._failed += 1
+        what = f"status {status}" if status else _in_words(error, self._timeout)
         if self._failed >= self._attempts:
-            what = f"status {status}" if status else _in_words(error)
             where = f" after {self.received:,} bytes" if self.received else ""
+            waited = time.monotonic() - self._since
             raise self._fail(
-                f"{self.url} could not be read{where}: {what}, {self._attempts} times in a row",
+                f"{self.url} could not be read{where}: {what}, {self._attempts} times in a row "
+                f"in {waited:.0f} s",
                 status,
             ) from error
         if self.received:
@@ -207,6 +223,10 @@ class RemoteFile(io.RawIOBase):
         pause = min(LONGEST_PAUSE, self._first_pause * 2 ** (self._failed - 1))
         if isinstance(error, urllib.error.HTTPError):
             pause = max(pause, min(LONGEST_PAUSE, _retry_after(error.headers)))
+        self._on_wait(
+            f"{self.url}: {what}; trying again in {pause:.0f} s ({self._failed} of "
+            f"{self._attempts} tries)"
+        )
         time.sleep(pause)
 
     def _fail(self, message: str, status: int | None = None) -> RemoteError:
@@ -219,15 +239,33 @@ class RemoteFile(io.RawIOBase):
             self._response = None
 
 
-def fetch_text(url: str, *, attempts: int = ATTEMPTS, first_pause: float = FIRST_PAUSE) -> str:
-    """A small text from a web server. Raises RemoteError, DataError for an impossible URL."""
-    with RemoteFile(url, attempts=attempts, first_pause=first_pause) as file:
+def fetch_text(
+    url: str,
+    *,
+    attempts: int = TEXT_ATTEMPTS,
+    timeout: float = TEXT_TIMEOUT,
+    seconds: float = TEXT_SECONDS,
+    first_pause: float = FIRST_PAUSE,
+    on_wait: Callable[[str], None] = lambda text: None,
+) -> str:
+    """A small text from a web server, `seconds` at most for all of it.
+
+    Raises RemoteError, DataError for an impossible URL.
+    """
+    begun = time.monotonic()
+    with RemoteFile(
+        url, attempts=attempts, timeout=timeout, first_pause=first_pause, on_wait=on_wait
+    ) as file:
         parts = bytearray()
         buffer = bytearray(_STEP)
         while got := file.readinto(buffer):
             parts += buffer[:got]
             if len(parts) > MAX_TEXT:
                 raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes: not the text expected")
+            if time.monotonic() - begun > seconds:
+                raise RemoteError(
+                    f"{url} could not be read in {seconds:g} s: only {len(parts):,} bytes came"
+                )
         return parts.decode("utf-8", "replace")
 
 
@@ -266,8 +304,12 @@ def _refused(url: str, status: int) -> str:
     return f"{url} cannot be read: the server says {status}{' ' if words else ''}{words}"
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: Exception, timeout: float) -> str:
     if isinstance(error, http.client.IncompleteRead):
         return "the connection was closed before the end"
     reason = getattr(error, "reason", None) or error
+    if isinstance(reason, TimeoutError):
+        return f"no answer for {timeout:g} s"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
     return " ".join(str(reason).split()) or type(error).__name__

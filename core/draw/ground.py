@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from variant_ai.core.draw.layout import CELL, MARGIN, Layout
 from variant_ai.core.rules.position import view
@@ -19,12 +19,15 @@ FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 MARK_GAP, MARK_LENGTH = 6.0, 11.0
 
 
-def ground(spec: VariantSpec, layout: Layout) -> Iterator[str]:
-    """SVG elements of the board itself."""
+def ground(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = None) -> Iterator[str]:
+    """SVG elements of the board itself.
+
+    shades: a colour for each square, a1 first, instead of the board's own colours.
+    """
     if spec.drawing.board == "lines":
-        yield from _lines(spec, layout)
+        yield from _lines(spec, layout, shades)
     else:
-        yield from _squares(spec, layout)
+        yield from _squares(spec, layout, shades)
 
 
 def coordinates(layout: Layout) -> Iterator[str]:
@@ -43,9 +46,15 @@ def coordinates(layout: Layout) -> Iterator[str]:
     yield "</g>"
 
 
-def _squares(spec: VariantSpec, layout: Layout) -> Iterator[str]:
+def _shaded(layout: Layout, shades: Sequence[str]) -> Iterator[str]:
+    for square, shade in enumerate(shades):
+        x, y = layout.centre(square)
+        yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, shade)
+
+
+def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> Iterator[str]:
     width, height = layout.files * CELL, layout.ranks * CELL
-    chequered = spec.drawing.board == "chequered"
+    chequered = spec.drawing.board == "chequered" and shades is None
     base = LIGHT if chequered else PLAIN
     yield _rectangle(layout.left, layout.top, width, height, base)
     for square in range(layout.files * layout.ranks):
@@ -53,6 +62,7 @@ def _squares(spec: VariantSpec, layout: Layout) -> Iterator[str]:
         # a1 is dark, whatever the size of the board
         if chequered and (square % layout.files + square // layout.files) % 2 == 0:
             yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, DARK)
+    yield from _shaded(layout, shades or ())
     if not chequered:
         yield f'<g stroke="{FRAME}" stroke-width="1.5">'
         for column in range(1, layout.files):
@@ -68,9 +78,10 @@ def _squares(spec: VariantSpec, layout: Layout) -> Iterator[str]:
     )
 
 
-def _lines(spec: VariantSpec, layout: Layout) -> Iterator[str]:
+def _lines(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> Iterator[str]:
     files, ranks = layout.files, layout.ranks
     yield _rectangle(layout.left, layout.top, files * CELL, ranks * CELL, PAPER, radius=6)
+    yield from _shaded(layout, shades or ())
     yield f'<g stroke="{FRAME}" stroke-width="1.8" stroke-linecap="round" fill="none">'
     for rank in range(ranks):
         yield _between(layout, rank * files, rank * files + files - 1)

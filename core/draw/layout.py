@@ -27,17 +27,22 @@ SLOT = 58.0
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of one picture. `flipped` puts the second player at the bottom."""
+    """Places of one picture. `flipped` puts the second player at the bottom.
+
+    `mirrored` keeps the files of a flipped picture in their order: the board is not turned but
+    mirrored, as a net sees it whose variant says `board.sides: mirror`.
+    """
 
     files: int
     ranks: int
     hand_kinds: int
     flipped: bool
+    mirrored: bool = False
 
     @classmethod
-    def of(cls, spec: VariantSpec, flipped: bool) -> Layout:
+    def of(cls, spec: VariantSpec, flipped: bool, mirrored: bool = False) -> Layout:
         kinds = len(spec.hands.order) if spec.hands else 0
-        return cls(spec.board.files, spec.board.ranks, kinds, flipped)
+        return cls(spec.board.files, spec.board.ranks, kinds, flipped, mirrored)
 
     @property
     def width(self) -> float:
@@ -61,7 +66,7 @@ class Layout:
         """Column from the left and row from above, as seen in the picture."""
         file, rank = square % self.files, square // self.files
         if self.flipped:
-            return self.files - 1 - file, rank
+            return file if self.mirrored else self.files - 1 - file, rank
         return file, self.ranks - 1 - rank
 
     def centre(self, square: int) -> tuple[float, float]:

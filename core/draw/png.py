@@ -8,14 +8,10 @@ from variant_ai.specs.errors import VariantAIError
 def png_bytes(svg: str, *, width: int | None = None) -> bytes:
     """The picture as PNG, `width` pixels wide, by default as wide as the SVG says.
 
-    Raises VariantAIError where the package `resvg-py` is missing, or the SVG is none.
+    Raises VariantAIError if the text is no SVG.
     """
-    try:
-        from resvg_py import svg_to_bytes
-    except ImportError as error:
-        raise VariantAIError(
-            "a PNG needs the package resvg-py: pip install 'variant-ai[png]'; or write an SVG"
-        ) from error
+    from resvg_py import svg_to_bytes
+
     try:
         return bytes(
             svg_to_bytes(

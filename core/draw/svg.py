@@ -7,6 +7,7 @@ that nobody has drawn are text in whatever font the viewer has.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
@@ -30,10 +31,12 @@ from variant_ai.specs.schema import VariantSpec
 
 BACKGROUND = "#fbf8f1"
 LAST = "#f2d12e"
-ARROWS = ("#1c6e8c", "#3f8f5f", "#7a6aa8", "#9a7b4f")
+ARROWS = ("#1c6e8c", "#3f8f5f", "#7a6aa8", "#6b5b73")
 """Colours of the first arrow, the second, and so on; the last is used again."""
 PIECE = 0.88
 """Size of a piece in squares."""
+LABEL_HEIGHT = 17.0
+"""Between labels that stand at the same square, in units of the picture."""
 THINNEST, WIDEST = 0.07, 0.2
 """Width of arrows in squares, for weights 0 and 1."""
 
@@ -56,15 +59,18 @@ def board_svg(
     last_move: int | None = None,
     arrows: Sequence[Arrow] = (),
     flipped: bool = False,
+    mirrored: bool = False,
+    shades: Sequence[str] | None = None,
     show_coordinates: bool = True,
     size: int = 480,
 ) -> str:
     """The picture of a position, `size` pixels wide; its height follows from the board.
 
-    position: shape (1,). arrows: best first. flipped: the second player sits below. Drops point
-    from the hand to the square.
+    position: shape (1,). arrows: best first. flipped: the second player sits below; mirrored: the
+    files keep their order then, as a net sees the board. shades: a colour for each square, a1
+    first, instead of the board's own. Drops point from the hand to the square.
     """
-    layout = Layout.of(spec, flipped)
+    layout = Layout.of(spec, flipped, mirrored)
     types = PieceTypes(spec)
     height = round(size * layout.height / layout.width)
     parts = [
@@ -72,7 +78,7 @@ def board_svg(
         f'viewBox="0 0 {layout.width:g} {layout.height:g}">',
         f"<title>{escape(spec.title)}</title>",
         f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>',
-        *ground(spec, layout),
+        *ground(spec, layout, shades),
     ]
     if show_coordinates:
         parts += coordinates(layout)
@@ -85,6 +91,7 @@ def board_svg(
     # the best move lies on top
     for index, arrow in reversed(list(enumerate(arrows))):
         parts += _arrow(layout, arrow, ARROWS[min(index, len(ARROWS) - 1)], mover)
+    parts += _labels(layout, arrows)
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
 
@@ -192,10 +199,29 @@ def _arrow(layout: Layout, arrow: Arrow, colour: str, mover: int) -> Iterator[st
         f'<polygon points="{" ".join(corners)}" fill="{colour}" stroke="#ffffff" '
         f'stroke-width="1.6" stroke-linejoin="round" opacity="{0.5 + 0.35 * weight:.2f}"/>'
     )
-    if arrow.label:
-        x, y = layout.centre(move_target(arrow.move))
-        yield (
-            f'<text x="{x:g}" y="{y + CELL * 0.42:g}" font-family="{FONT}" font-size="15" '
-            'font-weight="bold" text-anchor="middle" fill="#111111" stroke="#ffffff" '
-            f'stroke-width="3" paint-order="stroke">{escape(arrow.label)}</text>'
+
+
+def _labels(layout: Layout, arrows: Sequence[Arrow]) -> Iterator[str]:
+    """Labels at the arrows' ends, above one another where several arrows end, the best lowest.
+
+    Each is written twice, its light rim below its letters: `paint-order`, which says the same in
+    one element, is not known to every program that draws SVG, and the rim then covers the letters.
+    """
+    written: Counter[int] = Counter()
+    for arrow in arrows:
+        if not arrow.label or move_kind(arrow.move) == PASS:
+            continue
+        target = move_target(arrow.move)
+        x, y = layout.centre(target)
+        y += CELL * 0.42 - LABEL_HEIGHT * written[target]
+        written[target] += 1
+        place = (
+            f'x="{x:g}" y="{y:g}" font-family="{FONT}" font-size="15" font-weight="bold" '
+            'text-anchor="middle"'
         )
+        text = escape(arrow.label)
+        yield (
+            f'<text {place} fill="#ffffff" stroke="#ffffff" stroke-width="3.5" '
+            f'stroke-linejoin="round">{text}</text>'
+        )
+        yield f'<text {place} fill="#111111">{text}</text>'

@@ -17,6 +17,7 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.train.baseline import legal_actions
 from variant_ai.core.train.source import Samples
+from variant_ai.core.train.titles import TITLES
 
 DECIDED = 0.05
 """Least difference of the probabilities of a net's first two moves in a decided position."""
@@ -79,7 +80,7 @@ class Agreement:
         """Names and values for people."""
         return [
             ("positions", f"{self.positions:,}"),
-            ("policy accuracy", f"{self.accuracy:.2%} (fp32 {self.accuracy_fp32:.2%})"),
+            (TITLES["policy_accuracy"], f"{self.accuracy:.2%} (fp32 {self.accuracy_fp32:.2%})"),
             ("same first move", f"{self.same_first:.2%}"),
             (
                 "same first move where decided",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from variant_ai.core.train.figures.canvas import Picture
 
+from variant_ai.core.train.titles import MATES, SHARES, TITLES, UNSEEN
+
 RESULTS, CONFIG, ENVIRONMENT = "results.json", "config.json", "environment.json"
 COLOURS = 48
 """Of the pictures of comparisons."""
@@ -57,25 +59,24 @@ class Metric:
         return f"{value:.4f}" if self.form == "loss" else f"{value:,.0f}"
 
 
-def _validation(title: str, name: str, form: str) -> Metric:
-    return Metric(title, ("validation", name), form)
+def _metric(name: str, part: str, where: str = "") -> Metric:
+    """A metric of `train` or `validation`, under the title it has everywhere."""
+    return Metric(TITLES[name] + where, (part, name), "share" if name in SHARES else "loss")
 
 
 METRICS: dict[str, Metric] = {
-    "policy_accuracy": _validation("policy accuracy", "policy_accuracy", "share"),
-    "top5_accuracy": _validation("top-5 accuracy", "top5_accuracy", "share"),
-    "policy_loss": _validation("policy loss", "policy_loss", "loss"),
-    "value_accuracy_sign": _validation("value accuracy sign", "value_accuracy_sign", "share"),
-    "value_loss": _validation("value loss", "value_loss", "loss"),
-    "combined_loss": _validation("combined loss", "combined_loss", "loss"),
-    "unseen_policy_accuracy": Metric(
-        "policy accuracy, unseen moves", ("validation", "unseen", "policy_accuracy"), "share"
-    ),
-    "train_policy_accuracy": Metric(
-        "policy accuracy in training", ("train", "policy_accuracy"), "share"
-    ),
-    "train_policy_loss": Metric("policy loss in training", ("train", "policy_loss"), "loss"),
-    "train_value_loss": Metric("value loss in training", ("train", "value_loss"), "loss"),
+    **{
+        name: _metric(name, "validation")
+        for name in (
+            *("policy_accuracy", "top5_accuracy", "policy_loss", "value_accuracy_sign"),
+            *("value_loss", "combined_loss"),
+        )
+    },
+    "unseen_policy_accuracy": Metric(UNSEEN, ("validation", "unseen", "policy_accuracy"), "share"),
+    **{
+        f"train_{name}": _metric(name, "train", " in training")
+        for name in ("policy_accuracy", "policy_loss", "value_loss")
+    },
     "parameters": Metric("parameters", ("parameters",), "count"),
     "flops": Metric("operations a position", ("flops",), "count"),
     "steps": Metric("steps", ("steps",), "count"),
@@ -93,10 +94,9 @@ METRICS: dict[str, Metric] = {
 """By the names that experiments call them by."""
 MATE_IN_ONE = "mate in one"
 """Title of what is measured on positions with a mate in one."""
-MATE_METRICS = (
-    Metric("mate-in-one accuracy", ("mates", "accuracy"), "share"),
-    Metric("mate in the top 5", ("mates", "top5_accuracy"), "share"),
-    Metric("mate-in-one value loss", ("mates", "value_loss"), "loss"),
+MATE_METRICS = tuple(
+    Metric(MATES[name], ("mates", name), kind)
+    for name, kind in (("accuracy", "share"), ("top5_accuracy", "share"), ("value_loss", "loss"))
 )
 """Columns of it (paper 000, table 10)."""
 
@@ -135,8 +135,8 @@ class Table:
 def compare(
     arms: Sequence[ArmRuns], metrics: Sequence[str], measured_on: Iterable[str] = ()
 ) -> Table:
-    """A row an arm: the metrics named, then policy accuracy and value sign on each store of
-    `measured_on`, then mates in one if nets were measured on such positions."""
+    """A row for each arm: the metrics named, then policy accuracy and value accuracy sign on each store
+    of `measured_on`, then mates in one if nets were measured on such positions."""
     chosen = [METRICS[name] for name in metrics]
     further = [
         (title, Metric(f"{METRICS[name].title} on {title}", (name,), "share"))

@@ -39,8 +39,9 @@ from variant_ai.core.train.figures.quality import quality_pictures
 from variant_ai.core.train.files import short_names, write_whole
 from variant_ai.core.train.html import Chapter, Table, page
 from variant_ai.core.train.record import read_metrics
-from variant_ai.core.train.report import TITLES, number, percent, result_rows
+from variant_ai.core.train.report import number, percent, result_rows
 from variant_ai.core.train.stores import Prepared
+from variant_ai.core.train.titles import MATES, TITLES, WDL, top_title
 from variant_ai.specs.errors import VariantAIError
 
 REPORT, PICTURES = "report.html", "pictures"
@@ -117,10 +118,10 @@ def _summary(config: TrainConfig, results: Mapping[str, Any]) -> Chapter:
         ("net", config.net.title),
         ("parameters", f"{results.get('parameters', 0):,}"),
         ("floating point operations a position", f"{results.get('flops', 0):,}"),
-        ("games trained on", f"{data.train_games:,}"),
-        ("positions trained on", f"{data.train_positions:,}"),
-        ("games held back", f"{data.validation_games:,}"),
-        ("positions held back", f"{data.validation_positions:,}"),
+        ("training games", f"{data.train_games:,}"),
+        ("training positions", f"{data.train_positions:,}"),
+        ("validation games", f"{data.validation_games:,}"),
+        ("validation positions", f"{data.validation_positions:,}"),
         ("split", f"{data.split}, seed {data.seed}"),
         (
             "steps",
@@ -131,7 +132,7 @@ def _summary(config: TrainConfig, results: Mapping[str, Any]) -> Chapter:
     return Chapter(
         "Summary",
         tables=(
-            Table("Metrics", ("", "training", "held-back games", "95 % interval"), rows),
+            Table("Metrics", ("metric", "training", "validation", "95 % interval"), rows),
             Table("Run", ("", ""), facts, numbers=False),
         ),
     )
@@ -153,23 +154,21 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     tables = []
     top = measured.get("top") or {}
     if top:
-        rows = [
-            ("first choice" if k == "1" else f"among the first {k}", percent(share))
-            for k, share in top.items()
-        ]
-        tables.append(Table("", ("move played", "positions"), rows))
+        rows = [(top_title(int(k)), percent(share)) for k, share in top.items()]
+        tables.append(Table("", ("metric", "validation"), rows))
     for key, title in (("by_ply", "plies"), ("by_rating", "mover's rating")):
         classes = measured.get(key) or {}
         if not any(name[0].isdigit() for name in classes):
             continue  # nobody has a rating
-        heads = (title, "positions", "policy accuracy", "value sign", "value loss")
+        names = ("policy_accuracy", "value_accuracy_sign", "value_loss")
+        heads = (title, "positions", *(TITLES[name] for name in names))
         tables.append(Table("", heads, [_class_row(*item) for item in classes.items()]))
     wdl = measured.get("wdl")
     if wdl:
         rows = [
-            ("log loss", f"{wdl['log_loss']:.4f}"),
-            ("Brier score", f"{wdl['brier']:.4f}"),
-            ("likeliest result right", percent(wdl["accuracy"])),
+            (WDL["log_loss"], f"{wdl['log_loss']:.4f}"),
+            (WDL["brier"], f"{wdl['brier']:.4f}"),
+            (WDL["accuracy"], percent(wdl["accuracy"])),
         ]
         tables.append(Table("Win, draw, loss", ("", ""), rows))
     mates = measured.get("mates")
@@ -178,7 +177,7 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     bins = (measured.get("calibration") or {}).get("bins") or []
     counted = sum(found["positions"] for found in bins)
     text = f"Intervals, calibration and curves are of {counted:,} positions." if counted else ""
-    return Chapter("Quality on held-back games", text, tables=tables, pictures=pictures)
+    return Chapter("Quality on the validation games", text, tables=tables, pictures=pictures)
 
 
 def _class_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
@@ -193,15 +192,16 @@ def _class_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
 
 def mate_rows(mates: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The mate-in-one metrics (`MateMetrics.as_dict`) as table rows."""
-    return [
-        ("positions", f"{mates['positions']:,}"),
-        ("legal moves a position", f"{mates['legal_moves']:.1f}"),
-        ("mating moves a position", f"{mates['mating_moves']:.2f}"),
-        ("mate-in-one accuracy", percent(mates["accuracy"])),
-        ("mate in the top 5", percent(mates["top5_accuracy"])),
-        ("mate-in-one accuracy among all actions", percent(mates["unmasked_accuracy"])),
-        ("mate-in-one value loss", f"{mates['value_loss']:.4f}"),
-    ]
+    shown = {
+        "positions": f"{mates['positions']:,}",
+        "legal_moves": f"{mates['legal_moves']:.1f}",
+        "mating_moves": f"{mates['mating_moves']:.2f}",
+        "accuracy": percent(mates["accuracy"]),
+        "top5_accuracy": percent(mates["top5_accuracy"]),
+        "unmasked_accuracy": percent(mates["unmasked_accuracy"]),
+        "value_loss": f"{mates['value_loss']:.4f}",
+    }
+    return [(MATES[name], text) for name, text in shown.items()]
 
 
 def _position_chapter(

@@ -8,19 +8,9 @@ from typing import Any
 
 from variant_ai.core.train.config import TrainConfig
 from variant_ai.core.train.intervals import Interval
+from variant_ai.core.train.titles import BASELINE, SHARES, TITLES, UNSEEN
 
 Row = tuple[str, str]
-
-TITLES = {
-    "policy_accuracy": "policy accuracy",
-    "legal_accuracy": "policy accuracy among legal moves",
-    "top5_accuracy": "top-5 accuracy",
-    "policy_loss": "policy loss",
-    "value_accuracy_sign": "value accuracy sign",
-    "value_loss": "value loss",
-    "combined_loss": "combined loss",
-}
-_SHARES = ("policy_accuracy", "legal_accuracy", "top5_accuracy", "value_accuracy_sign")
 
 
 def percent(value: float | None) -> str:
@@ -31,12 +21,12 @@ def number(name: str, value: Any) -> str:
     """A metric as a table shows it: shares in per cent, losses with four digits."""
     if value is None:
         return "-"
-    return percent(value) if name in _SHARES else f"{value:.4f}"
+    return percent(value) if name in SHARES else f"{value:.4f}"
 
 
 def difference(name: str, found: Interval) -> str:
     """A difference of metrics with its 95 % interval: `+1.32 [+0.80, +1.84]`, shares in points."""
-    scale, digits = (100, 2) if name in _SHARES else (1, 4)
+    scale, digits = (100, 2) if name in SHARES else (1, 4)
     if math.isnan(found.low):
         return f"{found.mean * scale:+.{digits}f}"
     low, high = (f"{end * scale:+.{digits}f}" for end in (found.low, found.high))
@@ -61,11 +51,9 @@ def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             rows.append((title, number(name, train.get(name)), number(name, validation.get(name))))
     unseen = validation.get("unseen") or {}
     if unseen:
-        name = "policy_accuracy"
-        rows.append((f"{TITLES[name]}, unseen moves", "", number(name, unseen[name])))
+        rows.append((UNSEEN, "", percent(unseen["policy_accuracy"])))
     if results.get("baseline_accuracy") is not None:
-        title = "baseline: most frequent legal move"
-        rows.append((title, "", percent(results["baseline_accuracy"])))
+        rows.append((BASELINE, "", percent(results["baseline_accuracy"])))
     return rows
 
 

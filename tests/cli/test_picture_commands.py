@@ -208,7 +208,7 @@ def test_mates_and_evaluate(run: Path, store: Path, folder: Path) -> None:
         "evaluate", run, store, "--model", run / "model.onnx", "--mates", mates, "--figures",
         pictures,
     )  # fmt: skip
-    assert "mate in the top 5" in result.stdout
+    assert "mate-in-one top-5 accuracy" in result.stdout
     assert "less run" in result.stdout and "policy accuracy by rating" in result.stdout
     assert {p.stem for p in pictures.iterdir()} == {"calibration", "by-ply", "by-rating"}
     said = json.loads(

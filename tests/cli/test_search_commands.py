@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,25 @@ def test_a_position_as_table_and_picture(tmp_path: Path) -> None:
     assert "#1" in result.stdout
     assert "solved" in result.stdout
     assert picture.read_text().count("<polygon") == 3
+
+
+def test_analyse_says_whose_view_its_scores_have(games: Path, tmp_path: Path) -> None:
+    """Black mates in one: `#1` for the side to move, `#-1` for White in a PGN."""
+    asked = ("startpos", "--moves", "f2f3 e7e5 g2g4", "-n", "200")
+    text = analyse(*asked).stdout
+    assert re.search(r"^scores +as Black, to move, sees them$", text, re.MULTILINE)
+    assert "#1" in text and "#-1" not in text
+    said = json.loads(analyse(*asked, "--json").stdout)
+    assert (said["side_to_move"], said["scores_seen_by"]) == ("Black", "the side to move")
+    assert said["lines"][0]["mate"] == 1 and said["lines"][0]["cp"] > 0
+    (game, _) = json.loads(analyse(str(games), "-n", "200", "--json").stdout)
+    assert game["scores_seen_by"] == "the player who made the move"
+    assert game["moves"][2]["player"] == "white" and game["moves"][2]["score"] < 0
+    table = analyse(str(games), "-n", "200", "--game", "1").stdout
+    assert "scores as the player who made the move sees them" in table
+    output = tmp_path / "annotated.pgn"
+    assert "[%eval] as White sees it" in analyse(str(games), "-n", "200", "-o", str(output)).stderr
+    assert "[%eval #-1]" in output.read_text()
 
 
 def test_games_become_an_annotated_pgn(games: Path, tmp_path: Path) -> None:

@@ -77,7 +77,13 @@ def run(folder: Path, store: Path) -> Path:
         "--run", target,
     )  # fmt: skip
     assert "policy accuracy" in result.stdout
+    for title in ("policy loss", "policy accuracy", "value accuracy sign"):
+        assert title in result.stderr and title in result.stdout
     assert str(target / "model.onnx") in result.stdout
+    said = " ".join(result.stdout.partition("Next:")[2].split())
+    assert f"variant-ai play -V xiangqi -m {target}" in said
+    assert f"variant-ai analyse startpos -V xiangqi -m {target}" in said
+    assert said.endswith("play the net that comes with xiangqi variant-ai play -V xiangqi")
     return target
 
 
@@ -197,7 +203,7 @@ def test_evaluate_two_nets(run: Path, store: Path) -> None:
     onnx = run / "model.onnx"
     result = succeed("evaluate", run, store, "--model", onnx, "--split", "game:0.25")
     assert "policy accuracy" in result.stdout
-    assert "baseline, most frequent legal move" in result.stdout
+    assert "baseline: most frequent legal move" in result.stdout
     said = json.loads(succeed("evaluate", onnx, store, "--model", run, "--json").stdout)
     assert list(said["nets"]) == [str(onnx), str(run)]
     first, second = said["nets"].values()

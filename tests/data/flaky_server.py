@@ -33,6 +33,12 @@ class FlakyServer:
     faults: dict[str, list[int | float]] = field(default_factory=dict)
     """Path to what befalls the next requests, one each: a whole number up to 99 closes the
     connection after so many hundredths of what was asked for, one from 100 is a status."""
+    silent: set[str] = field(default_factory=set)
+    """Paths whose requests are taken and never answered."""
+    slow: set[str] = field(default_factory=set)
+    """Paths whose bytes come one by one, a hundred a second."""
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when the server ends: nobody is kept waiting any more."""
     ranges: bool = True
     url: str = ""
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -59,6 +65,9 @@ def serving(server: FlakyServer) -> Iterator[FlakyServer]:
         def do_GET(self) -> None:
             wanted = self.headers.get("Range", "")
             server.requests.append((self.path, wanted))
+            if self.path in server.silent:
+                server.over.wait(60)
+                return
             queue = server.faults.get(self.path, [])
             fault = queue.pop(0) if queue else None
             data = server.files.get(self.path)
@@ -80,6 +89,12 @@ def serving(server: FlakyServer) -> Iterator[FlakyServer]:
             self.send_header("ETag", tag)
             self.send_header("Content-Length", str(len(part)))
             self.end_headers()
+            if self.path in server.slow:
+                for byte in part:
+                    self.wfile.write(bytes([byte]))
+                    if server.over.wait(0.01):
+                        return
+                return
             self.wfile.write(part if fault is None else part[: len(part) * int(fault) // 100])
 
         def log_message(self, format: str, *args: Any) -> None:
@@ -92,5 +107,6 @@ def serving(server: FlakyServer) -> Iterator[FlakyServer]:
         try:
             yield server
         finally:
+            server.over.set()
             http.shutdown()
             thread.join()

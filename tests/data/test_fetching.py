@@ -119,6 +119,29 @@ def test_months_into_a_store(server: FlakyServer, store: Path) -> None:
     ]
 
 
+def test_it_says_at_once_what_it_does(server: FlakyServer, store: Path) -> None:
+    result = fetch(server, store, "--from", "2016-01", "--to", "2016-02")
+    assert result.stderr.splitlines()[:2] == [
+        f"Fetching games of crazyhouse from {server.url}/crazyhouse",
+        f"2 months, 2016-01 to 2016-02, into {store}",
+    ]
+
+
+def test_server_that_says_nothing(
+    server: FlakyServer, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = {**(remote.fetch_text.__kwdefaults__ or {}), "timeout": 0.2, "attempts": 2}
+    monkeypatch.setattr(remote.fetch_text, "__kwdefaults__", defaults)
+    server.silent.add("/crazyhouse/sha256sums.txt")
+    result = fetch(server, store)
+    assert result.exit_code == 1
+    first, again, error = result.stderr.splitlines()
+    assert first.startswith("Fetching games of crazyhouse")
+    assert "no answer for 0.2 s; trying again" in again
+    assert f"{server.url}/crazyhouse/sha256sums.txt could not be read" in error
+    assert not store.exists()
+
+
 def test_second_run_reads_only_what_is_missing(server: FlakyServer, store: Path) -> None:
     fetch(server, store, "--to", "2016-01")
     result = fetch(server, store, "--json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -77,6 +78,28 @@ def test_gives_up_after_tries_without_progress(server: FlakyServer) -> None:
         with pytest.raises(RemoteError, match=r"after 30,000 bytes: status 500, 3 times in a row"):
             read(file)
         assert file.failure is not None
+
+
+def test_silent_server_is_given_up_and_told_of(server: FlakyServer) -> None:
+    """The message names the address and how long it was waited for; before it each try is told."""
+    server.silent.add(PATH)
+    heard: list[str] = []
+    with pytest.raises(RemoteError) as told:
+        fetch_text(
+            server.url + PATH, attempts=3, timeout=0.2, first_pause=0.0, on_wait=heard.append
+        )
+    assert f"{server.url}{PATH} could not be read: no answer for 0.2 s, 3 times" in str(told.value)
+    assert re.search(r"in \d+ s$", str(told.value))
+    assert [text.partition(": ")[2] for text in heard] == [
+        f"no answer for 0.2 s; trying again in 0 s ({n} of 3 tries)" for n in (1, 2)
+    ]
+
+
+def test_text_that_comes_too_slowly_is_given_up(server: FlakyServer) -> None:
+    """A byte now and then keeps a connection alive for ever."""
+    server.slow.add(PATH)
+    with pytest.raises(RemoteError, match=r"could not be read in 0.3 s: only \d+ bytes came"):
+        fetch_text(server.url + PATH, seconds=0.3, timeout=5.0)
 
 
 def test_missing_file_is_not_asked_for_again(server: FlakyServer) -> None:

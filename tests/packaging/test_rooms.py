@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tokenize
@@ -257,3 +258,44 @@ def test_make_says_what_it_can_do() -> None:
     done = subprocess.run(["make", "-s"], capture_output=True, text=True, cwd=ROOT, check=True)
     for target in ("train", "test", "lint", "check"):
         assert f"make {target}" in done.stdout
+
+
+STAND_IN = """\
+#!/bin/sh
+# stands in for python, pip and variant-ai
+case "$*" in
+*venv*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; cp "$0" "$3/bin/variant-ai" ;;
+*"pip install"*) echo "$*" >> pip.log; echo "Collecting numpy" ;;
+train*) echo '{"trained": true}' ;;
+esac
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="make is not a part of Windows")
+@pytest.mark.parametrize(
+    ("terminal", "ci", "quiet"), [(True, "", False), (True, "1", True), (False, "", True)]
+)
+def test_make_train_shows_what_it_installs(
+    tmp_path: Path, terminal: bool, ci: str, quiet: bool
+) -> None:
+    """To a person at a terminal; what the command prints is all there is on stdout."""
+    import pty
+
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).touch()
+    python = tmp_path / "python"
+    python.write_text(STAND_IN)
+    python.chmod(0o755)
+    screen, errors = pty.openpty() if terminal else os.pipe()
+    process = subprocess.run(
+        ["make", "train", f"PYTHON={python}", "ARGS=--json"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=60, check=True,
+        env={"PATH": os.environ["PATH"], **({"CI": ci} if ci else {})},
+    )  # fmt: skip
+    os.close(errors)
+    shown = os.read(screen, 10_000).decode()
+    os.close(screen)
+    assert process.stdout == '{"trained": true}\n'
+    assert ("-qq" in (tmp_path / "pip.log").read_text()) == quiet
+    assert shown.startswith("installing into .venv")

@@ -191,7 +191,7 @@ def test_mates_in_one_are_columns_of_their_own(tmp_path: Path) -> None:
     table = compare([arm, other], ["policy_accuracy"])
     assert table.columns[2:] == [
         "mate-in-one accuracy",
-        "mate in the top 5",
+        "mate-in-one top-5 accuracy",
         "mate-in-one value loss",
     ]
     assert table.rows == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import re
@@ -15,13 +16,16 @@ from PIL import Image
 from random_games import random_store
 
 from variant_ai.core.data.store import Store
+from variant_ai.core.draw.pieces import DISC
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.nets import build_net
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.train import titles
 from variant_ai.core.train.activations import activations
 from variant_ai.core.train.evaluation import TorchPredictor
-from variant_ai.core.train.figures import canvas
+from variant_ai.core.train.figures import board, canvas
 from variant_ai.core.train.figures.curves import compared_curves, last_steps, learning_curves
 from variant_ai.core.train.figures.datasets import DataSet, dataset_pictures
 from variant_ai.core.train.figures.maps import features_picture
@@ -64,6 +68,43 @@ def test_every_variant_has_pictures(name: str) -> None:
         return
     uniform = UniformEvaluator(encoder.shape, encoder.actions)
     pixels(policy_of(uniform.evaluate, encoder, rules, position))
+
+
+@pytest.mark.parametrize("name", ["chess", "shogi"])  # sides mirrored, sides turned
+def test_heat_lies_where_the_net_sees_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cell (0, 0) of the maps is the lower left corner, whoever is to move."""
+    monkeypatch.setattr(canvas, "DPI", 100)
+    spec = load_spec(builtin_specs()[name])
+    rules = make_rules(spec)
+    start = rules.position()
+    heat = np.zeros((spec.board.ranks, spec.board.files))
+    heat[0, 0] = 1
+    for position in (start, rules.play(start, int(rules.legal_moves(start)[0]))):
+        figure = canvas.new_figure(4, 4, arranged=False)
+        axis = figure.add_axes((0, 0, 1, 1))
+        board.draw_board(axis, rules, position, heat=heat)
+        image = pixels(canvas.picture(figure, "n", "t", "c")).astype(int)
+        rows, columns = np.nonzero((image[..., 0] > 150) & (image[..., 2] < 40))
+        assert rows.size, "no square is dark orange"
+        assert rows.min() > image.shape[0] / 2
+        assert columns.max() < image.shape[1] / 4
+
+
+def test_boards_of_figures_have_the_variants_own_pieces(
+    xiangqi: VariantSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discs and inks of the spec's `drawing`, as in the pictures of `analyse`."""
+    monkeypatch.setattr(canvas, "DPI", 100)
+    rules = make_rules(xiangqi)
+    game = Game.from_uci(rules, None, ["h3e3"])
+    figure = canvas.new_figure(6, 6)
+    board.draw_board(figure.subplots(), rules, game.position)
+    image = pixels(canvas.picture(figure, "n", "t", "c")).astype(int)
+    assert xiangqi.drawing.inks is not None
+    for colour in (DISC, xiangqi.drawing.inks[0]):
+        wanted = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+        assert (np.abs(image - wanted).max(axis=2) < 12).sum() > 100, colour
+    assert board.mover(rules, game.position) == "Black to move"
 
 
 def test_data_sets_beside_each_other(tmp_path: Path) -> None:
@@ -174,3 +215,20 @@ def test_json_of_an_evaluation_is_json() -> None:
     assert said["top"]["1"] == pytest.approx(6 / 40)
     assert [point["first"] for point in said["over_plies"]] == [0, 10, 20, 30]
     pixels(quality_pictures({"net": said})[0])
+
+
+def test_a_metric_has_one_title_everywhere() -> None:
+    """Tables, reports, pictures and commands take titles from `titles` and write none themselves."""
+    root = Path(titles.__file__).parents[2]
+    known = {*titles.TITLES.values(), *titles.WDL.values(), titles.CALIBRATION, titles.BASELINE}
+    files = [*(root / "core").rglob("*.py"), *(root / "cli").rglob("*.py")]
+    assert len(files) > 100
+    for file in files:
+        if file.name == "titles.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert node.value not in known, f"{file.name}:{node.lineno}"
+                assert node.value.strip() != "value sign", f"{file.name}:{node.lineno}"
+    assert titles.top_title(5) == titles.TITLES["top5_accuracy"]
+    assert set(titles.SHARES) < set(titles.TITLES)

@@ -3,7 +3,7 @@
 | module | what |
 | --- | --- |
 | `canvas` | figures, colours, text that every font can show |
-| `board` | a position as a board with squares shaded and moves drawn |
+| `board` | a board of `core.draw` within a figure, squares shaded and moves drawn |
 | `planes` | the planes of a position (paper 000, figure 3) |
 | `maps` | activation maps and the policy on the board (figure 4) |
 | `curves` | learning curves and schedules (figures 2, 9, 10, 11) |

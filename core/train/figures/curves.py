@@ -22,14 +22,15 @@ from variant_ai.core.train.figures.canvas import (
     tidy,
 )
 from variant_ai.core.train.files import write_whole
+from variant_ai.core.train.titles import axis_label
 
 Event = dict[str, Any]
 
 PANELS = (
-    ("policy_loss", "policy loss", 1),
-    ("value_loss", "value loss", 1),
-    ("policy_accuracy", "policy accuracy, %", 100),
-    ("value_accuracy_sign", "value accuracy sign, %", 100),
+    ("policy_loss", axis_label("policy_loss"), 1),
+    ("value_loss", axis_label("value_loss"), 1),
+    ("policy_accuracy", axis_label("policy_accuracy"), 100),
+    ("value_accuracy_sign", axis_label("value_accuracy_sign"), 100),
 )
 LAST_SHARE = 0.15
 """Of the steps, what the detailed view shows."""
@@ -83,7 +84,7 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
         axis.set_xlabel("step")
         axis.set_ylim(bottom=0 if axis is axes[2][0] else None)
     caption = (
-        "Losses and accuracies over the steps, in training (thin line) and on held-back games "
+        "Losses and accuracies over the steps, in training (thin line) and in validation "
         "(line with points), and below the learning rate and momentum of each step."
     )
     return picture(figure, "curves", "Learning curves and schedules", caption)
@@ -97,7 +98,7 @@ def last_steps(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
         "last-steps",
         "The last steps",
         f"The last {LAST_SHARE:.0%} of each run's steps. Dashed lines are training, solid lines "
-        "with points the held-back games.",
+        "with points validation.",
     )
 
 
@@ -108,7 +109,7 @@ def compared_curves(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
         1,
         "compared-curves",
         "Learning curves of several runs",
-        "Dashed lines are training, solid lines with points the held-back games.",
+        "Dashed lines are training, solid lines with points validation.",
     )
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.stats import Count, FirstMove, Statistics, statistics
 from variant_ai.core.data.store import NO_RATING, Store
+from variant_ai.core.draw import Arrow
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.train.figures.board import Arrow, draw_board
+from variant_ai.core.train.figures.board import draw_board, height_of_width
 from variant_ai.core.train.figures.canvas import (
     BLUE,
     GREY,
@@ -266,8 +267,7 @@ def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | 
     shown = {name: moves for name, moves in shown.items() if moves}
     if not shown:
         return None
-    board = rules.spec.board
-    height = min(6.0, max(3.2, 4.2 * board.ranks / board.files))
+    height = min(6.0, max(3.2, 4.2 * height_of_width(rules.spec)))
     figure = new_figure(9.5, height * len(shown) + 0.3)
     start = rules.position()
     for (axis, bars), (name, moves) in zip(

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.draw import Arrow
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.train.figures.board import Arrow, draw_board, mover
+from variant_ai.core.train.figures.board import draw_board, height_of_width, mover
 from variant_ai.core.train.figures.canvas import (
     BLUE,
     GREY,
@@ -89,9 +90,8 @@ def heads_picture(
         strict=True,
     ):
         draw_board(axis, rules, position, heat=maps.sum(0))
-        over = axis.get_title()
-        axis.set_title(title if not over else f"{title}\n{over}", fontsize=10)
-    figure.suptitle(mover(position), fontsize=9, color=GREY)
+        axis.set_title(title, fontsize=10)
+    figure.suptitle(mover(rules, position), fontsize=9, color=GREY)
     return picture(
         figure,
         "heads",
@@ -136,7 +136,7 @@ def policy_picture(
     if wdl is not None:
         said += "   win {:.0%}, draw {:.0%}, loss {:.0%}".format(*wdl)
     bars.set_title(said, fontsize=10)
-    figure.suptitle(printable(f"{rules.fen(position)}   ({mover(position)})"), fontsize=9)
+    figure.suptitle(printable(f"{rules.fen(position)}   ({mover(rules, position)})"), fontsize=9)
     return picture(
         figure,
         "policy",
@@ -148,5 +148,4 @@ def policy_picture(
 
 def _board_height(rules: Rules, width: float) -> float:
     """Inches for a board so many inches wide, within reason."""
-    board = rules.spec.board
-    return float(min(7.5, max(3.2, width * board.ranks / board.files)))
+    return min(7.5, max(3.2, width * height_of_width(rules.spec)))

@@ -11,7 +11,7 @@ import numpy as np
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.train.figures.board import draw_board, mover
+from variant_ai.core.train.figures.board import draw_board, height_of_width, mover
 from variant_ai.core.train.figures.canvas import Picture, new_figure, picture, printable
 
 COLUMNS = 7
@@ -40,7 +40,7 @@ def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Pictur
     tall = min(2.4, CELL * height / width)
     wide = tall * width / height
     side = max(2.4, min(4.4, 0.5 * width))
-    board = (side, side * height / width)
+    board = (side, side * height_of_width(rules.spec))
     across = board[0] + 0.7 + COLUMNS * (wide + GAP)
     down = TITLE + max(rows * (tall + HEAD), board[1] + 0.75)
     # Dozens of axes that arrange themselves take ten seconds; everything has its place in inches.
@@ -73,7 +73,7 @@ def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Pictur
             )  # fmt: skip
     sheet.set(xlim=(0, across), ylim=(0, down), aspect="auto")
     sheet.text(
-        across / 2, down - 0.08, printable(f"{rules.fen(position)}   ({mover(position)})"),
+        across / 2, down - 0.08, printable(f"{rules.fen(position)}   ({mover(rules, position)})"),
         ha="center", va="top", fontsize=10,
     )  # fmt: skip
     return picture(

@@ -19,6 +19,7 @@ from variant_ai.core.train.figures.canvas import (
     series,
     tidy,
 )
+from variant_ai.core.train.titles import CALIBRATION, WDL_CALIBRATION, axis_label
 
 Measured = Mapping[str, Any]
 """A net's evaluation as JSON."""
@@ -48,7 +49,7 @@ def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     above.plot([-1, 1], [-1, 1], color=GREY, linewidth=1, linestyle="--", label="perfect")
     for number, (name, found) in enumerate(known.items()):
-        label = f"{name}: mean error {found['expected_error']:.3f}"
+        label = f"{name}: {CALIBRATION} {found['expected_error']:.3f}"
         _reliability(above, found["bins"], number, label)
         _frequencies(below, found["bins"], number)
     above.set(ylabel="mean result (1 won, 0 drawn, -1 lost)", ylim=(-1.03, 1.03))
@@ -86,7 +87,7 @@ def wdl_picture(nets: Mapping[str, Measured]) -> Picture | None:
             error = found[kind]["expected_error"]
             _reliability(axis, found[kind]["bins"], number, f"{name}: {error:.3f}")
         axis.set(xlabel=f"probability of a {kind}", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        axis.legend(frameon=False, fontsize=8, loc="upper left", title="mean error",
+        axis.legend(frameon=False, fontsize=8, loc="upper left", title=WDL_CALIBRATION,
                     title_fontsize=8)  # fmt: skip
         tidy(axis)
     figure.axes[0].set_ylabel("share of positions")
@@ -146,24 +147,24 @@ def _panels(
     if not nets or not any(nets.values()):
         return None
     panels = (
-        ("policy_accuracy", "policy accuracy, %", 100),
-        ("policy_loss", "policy loss", 1),
-        ("value_accuracy_sign", "value accuracy sign, %", 100),
-        ("value_loss", "value loss", 1),
+        ("policy_accuracy", 100),
+        ("policy_loss", 1),
+        ("value_accuracy_sign", 100),
+        ("value_loss", 1),
     )
     figure = new_figure(10.5, 7)
     classes = list(dict.fromkeys(point[key] for points in nets.values() for point in points))
     words = any(isinstance(place, str) for place in classes)
     places = {place: k if words else place for k, place in enumerate(classes)}
     axes = figure.subplots(2, 2, sharex=True)
-    for axis, (measure, label, scale) in zip(axes.flat, panels, strict=True):
+    for axis, (measure, scale) in zip(axes.flat, panels, strict=True):
         for number, (net, points) in enumerate(nets.items()):
             kept = [p for p in points if p.get(measure) is not None]
             axis.plot(
                 [places[p[key]] for p in kept], [p[measure] * scale for p in kept],
                 **series(number), markersize=4, linewidth=1.5, label=printable(net, 50),
             )  # fmt: skip
-        axis.set_ylabel(label)
+        axis.set_ylabel(axis_label(measure))
         axis.margins(y=0.1)
         tidy(axis)
     for axis in axes[1]:

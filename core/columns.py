@@ -1,0 +1,53 @@
+"""Columns of tables, fitted into the width of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WIDTH = 100
+"""Characters of a line where no terminal says otherwise."""
+
+Group = list[tuple[int, int]]
+"""Columns that stand side by side: their numbers and widths."""
+
+
+def fitted(
+    natural: Sequence[int],
+    least: Sequence[int],
+    *,
+    gap: int,
+    repeated: int = 1,
+    width: int = WIDTH,
+) -> list[Group]:
+    """Columns in groups of at most `width` characters, to be printed below one another.
+
+    natural, least: width of each column if there is room, and the smallest that it can be read
+    at. gap: characters between two columns. The first `repeated` columns begin every group. The
+    widest columns give way first. A group that cannot fit is wider.
+    """
+    heads = list(range(min(repeated, len(natural))))
+    rest = list(range(len(heads), len(natural)))
+    groups: list[list[int]] = [heads[:]]
+    for column in rest:
+        tried = [*groups[-1], column]
+        if len(groups[-1]) > len(heads) and _total([least[c] for c in tried], gap) > width:
+            groups.append([*heads, column])
+        else:
+            groups[-1] = tried
+    return [_narrowed(group, natural, least, gap, width) for group in groups]
+
+
+def _narrowed(
+    group: Sequence[int], natural: Sequence[int], least: Sequence[int], gap: int, width: int
+) -> Group:
+    widths = {column: natural[column] for column in group}
+    while _total(list(widths.values()), gap) > width:
+        wide = [column for column in group if widths[column] > least[column]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda column: widths[column])] -= 1
+    return list(widths.items())
+
+
+def _total(widths: Sequence[int], gap: int) -> int:
+    return sum(widths) + gap * (len(widths) - 1)
