@@ -132,12 +132,10 @@ def commands(draw: random.Random, *, long_lines: bool = True) -> Iterator[bytes]
         yield data
 
 
-def answers_wanted(line: bytes) -> int:
-    """Moves that a line asks for; one that is too long is refused in words."""
-    return int(
-        len(line) <= LONGEST
-        and (line.decode("utf-8", "replace").split() or [""])[0].lower() == "go"
-    )
+def asks_for(line: bytes, word: str) -> bool:
+    """Whether a line is this command; one that is too long is refused with a message."""
+    words = line.decode("utf-8", "replace").split()
+    return len(line) <= LONGEST and words[:1] == [word]
 
 
 def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str:
@@ -153,7 +151,7 @@ def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str
         recent.append(line[:100])
         perft = words[:2] == ["go", "perft"]
         perfts += perft
-        wanted += answers_wanted(line) and not perft
+        wanted += asks_for(line, "go") and not perft
         try:
             client.send(line + draw.choice((b"\n", b"\n", b"\n", b"\r\n")))
             sent += 1
@@ -166,7 +164,7 @@ def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str
                     return f"a move is missing after {sent} lines; the last: {list(recent)}"
         except OSError:
             return f"it died after {sent} lines; the last: {list(recent)}"
-        ready += words[:1] == ["isready"]
+        ready += asks_for(line, "isready")
         if report and sent % 5000 == 0:
             rate = sent / (time.perf_counter() - start)
             print(f"{sent} lines, {rate:.0f} a second, {memory(client.process.pid)} MB", flush=True)

@@ -36,7 +36,7 @@ def test_nothing_a_client_sends_ends_the_engine(hostile: ModuleType, first: str)
         if number == LINES:
             break
         perft = line.split()[:2] == [b"go", b"perft"]
-        wanted += hostile.answers_wanted(line) and not perft
+        wanted += hostile.asks_for(line, "go") and not perft
         client.send_bytes(line + b"\n")
         if number % 250 == 249:
             client.send_bytes(b"stop\nisready\n")
@@ -52,3 +52,16 @@ def test_nothing_a_client_sends_ends_the_engine(hostile: ModuleType, first: str)
     if first == "uci":  # in UCCI an idle stop is answered with nobestmove too
         assert len(moves) == wanted + 1
     assert client.session.is_done
+
+
+def test_a_command_that_is_too_long_is_not_waited_for(hostile: ModuleType) -> None:
+    """The engine refuses it with a message: what it would have answered never comes."""
+    long = b"isready" + b" e2e4" * (1 << 18)
+    assert hostile.asks_for(b"isready e2e4", "isready")
+    assert not hostile.asks_for(long, "isready") and not hostile.asks_for(b"go", "isready")
+    client = hello("uci", workshop=FakeWorkshop())
+    client.send_bytes(long + b"\n")
+    assert client.ask("isready") == [client.heard[-2]]
+    assert "was not read" in client.heard[-2]
+    client.send("quit")
+    client.end()
