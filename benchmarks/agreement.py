@@ -217,9 +217,9 @@ def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
         ends = ", ".join(f"{count} {reason}" for reason, count in sorted(w.ends.items()))
         row = [w.variant, str(w.plies), str(w.games), f"{w.moves:,}", ends, w.verdict]
         lines.append(f"| {' | '.join(row)} |")
-    told = [(w.variant, w.difference or w.refused) for w in walks if w.verdict != "agrees"]
-    if told:
-        lines += ["", "What differs or is refused:", "", *(f"- {n}: {text}" for n, text in told)]
+    problems = [(w.variant, w.difference or w.refused) for w in walks if w.verdict != "agrees"]
+    if problems:
+        lines += ["", "Differences and refusals:", "", *(f"- {n}: {text}" for n, text in problems)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What `benchmarks/gpu.py` measured: rows kept in a JSON file, and the tables made from them."""
+"""Results of `benchmarks/gpu.py`: rows kept in a JSON file, and the tables made from them."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ class Report:
 
 
 def _words(row: Row) -> str:
-    """What of a row its heading has not said."""
-    told = [(name, value) for name, value in list(row.items())[2:] if value is not None]
-    return ", ".join(f"{name.replace('_', ' ')} {_cell(value, name)}" for name, value in told)
+    """The parts of a row that its heading does not name."""
+    named = [(name, value) for name, value in list(row.items())[2:] if value is not None]
+    return ", ".join(f"{name.replace('_', ' ')} {_cell(value, name)}" for name, value in named)
 
 
 def machine(device: torch.device) -> dict[str, Any]:

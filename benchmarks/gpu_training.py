@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 WARM_STEPS = 3
 TURNS = 2
-"""How often a trainer changes between the sampler and a batch that stays."""
+"""Times that a trainer changes between the sampler and a batch that stays."""
 START_SECONDS = 60.0
 """Processes may take at least so long to start: each loads torch and the sampler."""
 
@@ -53,7 +53,7 @@ def parse_net(text: str) -> tuple[str, dict[str, int]]:
 
 @dataclass(frozen=True)
 class Course:
-    """Steps to time: what the processes that train together are told too."""
+    """Steps to time; also the orders of processes that train together."""
 
     variant: str
     net: str
@@ -194,7 +194,7 @@ def share_of_course(text: str) -> None:
 
 
 def together_rows(course: Course, processes: int, left: float) -> list[Row]:
-    """The rate of so many processes, started by torchrun. Raises VariantAIError with the words of one
+    """The rate of several processes, started by torchrun. Raises VariantAIError with the words of one
     that failed, or if they take longer than `left` seconds (and `START_SECONDS`)."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "rate.json"

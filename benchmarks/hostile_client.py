@@ -133,7 +133,7 @@ def commands(draw: random.Random, *, long_lines: bool = True) -> Iterator[bytes]
 
 
 def asks_for(line: bytes, word: str) -> bool:
-    """Whether a line is this command; one that is too long is refused with a message."""
+    """True if a line is this command and short enough to be read."""
     words = line.decode("utf-8", "replace").split()
     return len(line) <= LONGEST and words[:1] == [word]
 

@@ -5,7 +5,7 @@
 The games are shared among variants, limits and protocols; `variant-ai match` plays and judges them,
 its two players being separate processes of `variant-ai engine`. A game that is lost by a crash, a
 hang, time, an illegal move, no move or a false claim is a fault, and the status is then 1. The same
-command goes on after any interruption; what was played stands in the folder. Games on clocks need a
+command goes on after any interruption; the folder keeps the games. Games on clocks need a
 machine with a core to spare: where others take it from us, time is lost by nobody's fault.
 """
 
@@ -44,7 +44,7 @@ STEP = 500
 
 
 def play(number: int, games: int, given: argparse.Namespace) -> Counter[str]:
-    """Play an arrangement until it has so many games; how they ended, and how many repeat."""
+    """Play an arrangement up to a number of games. Returns how they ended, and how many repeat."""
     _, variant, protocol, options, limits = ARRANGEMENTS[number]
     folder = Path(given.folder) / f"{number}-{variant}"
     words = " ".join(f"--option {option}" for option in options.split())
@@ -81,7 +81,7 @@ def openings(variant: str, folder: Path) -> Path:
 
 
 def endings(folder: Path) -> Counter[str]:
-    """How the games of a match's folder ended."""
+    """Number of games in a match's folder by how they ended."""
     journal = folder / "games.jsonl"
     if not journal.is_file():
         return Counter()
@@ -92,7 +92,7 @@ def endings(folder: Path) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=10_000)
-    parser.add_argument("--folder", required=True, help="of what was played; to go on, the same")
+    parser.add_argument("--folder", required=True, help="keeps the games; the same folder goes on")
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--only", default="", help="arrangements whose words have this in them")
     parser.add_argument("more", nargs="*", help="words for `variant-ai match`, behind --")

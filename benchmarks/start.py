@@ -1,4 +1,4 @@
-"""How long each command takes to its first answer: on a machine that has compiled nothing yet, and later.
+"""Time of each command to its first answer: on a machine that has compiled nothing yet, and later.
 
     python benchmarks/start.py
     python benchmarks/start.py --commands analyse engine --rounds 5 --variant crazyhouse
@@ -38,7 +38,7 @@ class Run:
 
 
 def run_command(arguments: list[str], folder: Path, answers: str = "") -> Run:
-    """Run a command to its end. `answers`: what it reads from its standard input."""
+    """Run a command to its end. `answers`: text for its standard input."""
     began = time.perf_counter()
     with subprocess.Popen(
         [*PROGRAM, *arguments],

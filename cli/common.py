@@ -172,7 +172,7 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    from variant_ai.core.columns import WIDTH, fitted
+    from variant_ai.core.table_layout import WIDTH, fitted
 
     aligned = [name in set(right) for name in columns]
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]

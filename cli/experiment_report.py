@@ -1,4 +1,4 @@
-"""The page that tells what came of an experiment: table, pictures, machine, data and commands."""
+"""The report of an experiment: table, pictures, machine, data and commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 REPORT, CURVES, LAST_STEPS = "report.md", "curves.png", "last-steps.png"
 PICTURES = ("Learning curves of the arms", "The last steps")
-"""What the pictures show, in their order."""
+"""Titles of the pictures, in their order."""
 MADE = "\n## How it was made"
 
 

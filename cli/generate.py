@@ -217,13 +217,11 @@ def command(
 ) -> None:
     """Let a UCI engine or a net play itself into a game store.
 
-    Openings are drawn from the seed, the spec's rules end the games, scores are kept, and of a net
-    how often its search visited the moves of each position (`train --labels visits`). An engine
-    that dies, hangs or plays an illegal move is restarted and its game dropped, and so is a game
-    that was played before. Every finished game is kept in STORE.journal at once: after a Ctrl-C or
-    a kill the same command goes on, and Ctrl-C puts the finished games into the store as well. So
-    it does where the engine was given up, and plays again the games that it failed in.
-    What is dropped is counted by its reason: `blunder`, `duplicate`, or what the engine did.
+    Openings are sampled by the seed, and the spec's rules end the games. The store keeps scores and,
+    of a net, the visits of each position's moves (`train --labels visits`). An engine that dies,
+    hangs or plays an illegal move is restarted and its game dropped, as is a game that was played
+    before; both are counted by reason. Every finished game is kept in STORE.journal at once. After
+    Ctrl-C, which puts the finished games into the store, or a kill, the same command goes on.
     """
     if random_plies[0] > random_plies[1]:
         raise click.BadParameter("the least is more than the most", param_hint="--random-plies")

@@ -204,7 +204,7 @@ def _installed(players: Any) -> Any:
 
 @contextlib.contextmanager
 def _saying_needs(needs: str) -> Iterator[None]:
-    """Add to what is said of something missing where the match's file says it comes from."""
+    """Add the `needs` of the match's file to an error about something missing."""
     from variant_ai.specs.errors import DataError, EngineError
 
     try:

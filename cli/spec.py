@@ -53,7 +53,11 @@ def command() -> None:
     )
 )
 @click.argument("variant", metavar="NAME|FILE")
-@click.option("--resolved", is_flag=True, help="Print the spec as YAML, with what it inherits.")
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="Print the whole spec as YAML, with the words of those it extends.",
+)
 @json_option
 def show(variant: str, resolved: bool, as_json: bool) -> None:
     """Show what a spec means: pieces, rules, planes and actions with their indices.
@@ -420,7 +424,7 @@ def _check_net(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> No
 @click.argument("other", metavar="NAME|FILE")
 @json_option
 def diff(one: str, other: str, as_json: bool) -> None:
-    """Show in which words two specs differ, with what they inherit.
+    """Show the words in which two specs differ, inherited ones included.
 
     Exit status 0 if their rules, planes and policy are the same, so that nets and stores of one are
     accepted by the other, else 1.

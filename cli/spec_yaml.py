@@ -27,7 +27,7 @@ def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
 
 
 def as_yaml(tree: dict[str, Any]) -> str:
-    """Keys of the spec in lines, what is in them in brackets, as the shipped specs are written."""
+    """A spec as YAML text: a line for each piece, rule and plane, as the shipped specs are written."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 

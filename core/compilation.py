@@ -20,7 +20,7 @@ FIRST_ESTIMATE = 2.0
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the compilation for this machine is, whichever process does it."""
+    """State of the compilation for this machine, whichever process does it."""
 
     done: int
     """Functions that are compiled."""
@@ -90,7 +90,7 @@ def latest() -> Progress | None:
 
 
 def is_under_way() -> bool:
-    """Whether other processes still compile for this one: the machine is not quiet."""
+    """True while other processes still compile for this one: the machine is not quiet."""
     if _state.first is None:
         return False
     from variant_ai.core.jit import crew

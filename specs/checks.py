@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from variant_ai.specs.betza import displacements, is_lopsided, parse_betza
 from variant_ai.specs.errors import SpecError, unknown
-from variant_ai.specs.fairy_names import FAIRY_NAMES, near
+from variant_ai.specs.fairy_names import FAIRY_NAMES, unknown_variant
 from variant_ai.specs.planes import (
     all_promotion_choices,
     castling_steps,
@@ -196,11 +196,7 @@ def _win_issues(spec: VariantSpec) -> Iterator[Issue]:
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     if spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
-        message = (
-            f"Fairy-Stockfish has no variant {spec.fairy!r} ({near(spec.fairy)}); accepted: one of "
-            f"its {len(FAIRY_NAMES)} names, or no `fairy:` where it has none for "
-            f"{spec.variant!r}, which then has no judge"
-        )
+        message = unknown_variant(spec.fairy, spec.variant)
         yield Issue(("fairy",), message)
     for side, walk in spec.castling.items():
         for who, text in (("king", walk.king), ("rook", walk.rook)):

@@ -30,3 +30,12 @@ def near(name: str, known: tuple[str, ...] = FAIRY_NAMES) -> str:
     """Names like a given one, as a sentence."""
     found = difflib.get_close_matches(name.lower(), known, n=5, cutoff=0.5)
     return f"near are {', '.join(found)}" if found else "no name is near"
+
+
+def unknown_variant(name: str, variant: str) -> str:
+    """Message for a spec of `variant` whose `fairy:` names none of them."""
+    return (
+        f"Fairy-Stockfish has no variant {name!r} ({near(name)}); accepted: one of its "
+        f"{len(FAIRY_NAMES)} names, or no `fairy:` where it has none for {variant!r}, which then has "
+        "no judge"
+    )

@@ -26,7 +26,7 @@ MOST_PARENTS = 20
 
 
 def read_spec_tree(text: str, where: str, folder: Path | None = None) -> Node:
-    """The whole tree of a spec, with what it inherits. Raises SpecError with file, line and column.
+    """The whole tree of a spec, inherited words included. Raises SpecError with file, line and column.
 
     where: stands before line and column in messages. folder: of the spec's file, in which parents
     are looked for before the specs that come with the program.

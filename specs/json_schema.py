@@ -19,7 +19,7 @@ def json_schema() -> dict[str, Any]:
     schema = _inheritable(_without_titles(VariantSpec.model_json_schema(by_alias=True)))
     extends = {
         "type": "string",
-        "description": "Spec that this one is like, but for what it says: the name of a variant, or "
+        "description": "Spec that this one changes in some words: the name of a variant, or "
         "the path of a file. Mappings are merged, `null` takes a key away, and in lists the item "
         "`inherited` stands for the items of that spec",
     }

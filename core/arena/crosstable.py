@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from variant_ai.core.arena.elo import Tally, estimate
 from variant_ai.core.arena.ratings import Ratings, fit
-from variant_ai.core.columns import fitted
+from variant_ai.core.table_layout import fitted
 
 NAME = 32
 """Characters of a player's name that a table always shows."""

@@ -23,17 +23,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from variant_ai.core.arena.crosstable import Standings, csv_text, text
 from variant_ai.core.arena.crosstable_html import html
 from variant_ai.core.arena.journal import GameEntry, Journal
-from variant_ai.core.arena.match_record import entry_of, game_pgn, match_standings
+from variant_ai.core.arena.match_record import entry_of, first_ply, game_pgn, match_standings
 from variant_ai.core.arena.match_settings import MatchSettings
-from variant_ai.core.arena.no_shows import NoShows
 from variant_ai.core.arena.openings import Opening, played_out
 from variant_ai.core.arena.pairings import Pairing, opening_order, pairings
-from variant_ai.core.arena.player import ACCIDENTS, Player
+from variant_ai.core.arena.player import ACCIDENTS, Player, Reason
 from variant_ai.core.arena.process import EngineDiedError, EngineHungError
 from variant_ai.core.arena.referee import Referee
 from variant_ai.core.arena.sprt import SprtStatus, pair_counts
@@ -45,6 +44,9 @@ from variant_ai.core.train.files import naming, write_whole
 from variant_ai.specs.errors import DataError, EngineError, SettingError
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
+MOST_NO_SHOWS = 2
+"""Games lost without a move, in one run of a match, after which it stops."""
+_FAULTS = set(get_args(Reason)) - {"resignation"}
 
 MakePlayer = Callable[[int], Player]
 """Makes a player, not yet started, by its index in the settings."""
@@ -82,7 +84,7 @@ class MatchState:
         return (
             f"{self.repeated} of {len(self.entries)} games repeat another move for move, and the "
             "error margins take them for evidence. Give more openings (`--openings`), or let the "
-            "players draw some moves by lot (`search.temperature`)."
+            "players sample some moves at random (`search.temperature`)."
         )
 
     def table(self, title: str = "") -> Standings:
@@ -431,3 +433,40 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
             own = f"{name} ({number})"
         told.append(own)
     return tuple(told)
+
+
+class NoShows:
+    """Players that lose game after game without a single move: a program that was set up wrong.
+
+    One that dies, hangs or answers nonsense before its first move loses that game as everybody would.
+    After the second game the match stops, before it fills a table with losses that say nothing.
+    """
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        """labels: by the name of a player, how it was given (its command)."""
+        self._labels = labels
+        self._lost: dict[str, list[GameEntry]] = {name: [] for name in labels}
+
+    def add(self, entry: GameEntry, last_lines: Sequence[str] = ()) -> None:
+        """Take a game that has ended. `last_lines`: the last lines that the loser wrote.
+
+        Raises EngineError if its loser has lost `MOST_NO_SHOWS` games without having made a move in any.
+        """
+        for side, name in enumerate((entry.first, entry.second)):
+            own = entry.times[first_ply(entry, side) :: 2]
+            if any(time is not None for time in own):
+                self._lost.pop(name, None)  # it has shown that it can play
+            elif entry.reason in _FAULTS and entry.points == side and name in self._lost:
+                self._lost[name].append(entry)
+                if len(self._lost[name]) == MOST_NO_SHOWS:
+                    raise EngineError(self._complaint(name, last_lines))
+
+    def _complaint(self, name: str, last_lines: Sequence[str]) -> str:
+        entry = self._lost[name][-1]
+        wrote = "".join(f"\n    {line}" for line in last_lines)
+        return (
+            f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
+            "The match is stopped: it may speak another protocol (uci:, ucci:, xboard:) or need an "
+            f"argument to speak it, such as -uci. Its command: {self._labels[name]}\n"
+            + (f"The last lines that it wrote:{wrote}" if wrote else "It wrote nothing.")
+        )

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.control import Control
-from variant_ai.core.engine.searcher import TICK, Task
+from variant_ai.core.engine.searcher import Task
 
 if TYPE_CHECKING:
     from variant_ai.core.search.clock import TimeManager
 
+LOOK_EVERY = 0.05
+"""Seconds between two looks at the loader."""
 LATE_FOR_POLICY = 2.0
 """Seconds that a move for a fixed time may be late, if otherwise it would be any legal move."""
 LOADING_SHARE = 0.25
@@ -48,13 +50,13 @@ class Loader:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something was begun that `finish` has not waited for."""
+        """True if something was begun that `finish` has not waited for."""
         return self._thread is not None
 
     def load(
         self, make: Callable[[], object], until: Callable[[], float], number: int, control: Control
     ) -> bool:
-        """Begin `make`, or go on with what was begun. Whether it has ended in time.
+        """Begin `make`, or go on waiting for it. True if it has ended in time.
 
         until: when to give up waiting, by perf_counter; asked again and again. number: of the `go`,
         whose stop ends the waiting too. Errors are left to the next one who calls `make`.
@@ -74,11 +76,11 @@ class Loader:
                 left = until() - time.perf_counter()
                 if left <= 0:
                     break
-                control.wait(min(left, TICK))
+                control.wait(min(left, LOOK_EVERY))
         return not self._thread.is_alive()
 
     def finish(self) -> None:
-        """Wait for what was begun; nothing to wait for in its own thread."""
+        """Wait until `make` has ended. Does nothing in the thread that runs it."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()

@@ -74,7 +74,7 @@ class Player:
         self._ranked: tuple[int, list[int]] = (0, [])
         """Key of a position, and its moves as the net's policy ranks them."""
         self._is_net_idle = False
-        """Whether the net is ready and nobody else asks it."""
+        """True while the net is ready and nobody else asks it."""
         self._judge: LateJudge | None = None
         """Of the game on the table, where the rules know chases."""
         self._frozen = False
@@ -161,8 +161,8 @@ class Player:
         return self._search
 
     def _load_by(self, task: Task, manager: TimeManager, control: Control) -> bool:
-        """Load what the search needs in time for the task's move. Whether it is there: what is not
-        loaded in time goes on loading."""
+        """Load what the search needs in time for the task's move. True if it is ready by then; if not,
+        it goes on loading."""
         ends = deadlines(task, manager)
         if ends is None or (self.is_prepared and not self._loader.is_busy):
             return True

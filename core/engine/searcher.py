@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from variant_ai.core.search.limits import Limits
     from variant_ai.core.search.report import Report
 
-TICK = 0.05
-"""Longest pause between two looks at the search."""
-LEAST_TICK = 0.004
-PATIENCE = 0.002
-"""Pause between two calls of `stop`."""
 LEAST_SECONDS = 0.05
 LEAST_SHARE = 1 / 30
 """A search may take this share of the time left, up to LEAST_SECONDS, however late it begins: on a
@@ -228,6 +223,8 @@ class _Watch:
 
     def run(self) -> None:
         """Watch until the search has ended."""
+        from variant_ai.core.search.on_clock import PATIENCE
+
         control = self.control
         while not self._ended.is_set():
             if self._over():
@@ -245,13 +242,13 @@ class _Watch:
         return None if self.task.go.infinite else self.control.hit(self.task.number)
 
     def _pause(self) -> float | None:
+        from variant_ai.core.search.on_clock import TICK, pause_within
+
         if self._waiting and not self.control.input_ended:
             return None
         now = time.perf_counter()
         left = max(self._deadline() - now, 0.0)
-        if self._budget is None:
-            return min(left, TICK)
-        return min(left, max(LEAST_TICK, min(TICK, self._budget.target / 20)))
+        return min(left, TICK if self._budget is None else pause_within(self._budget))
 
     def _deadline(self) -> float:
         """When the search must end by the time alone, by perf_counter."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """Of measuring, beside loading and warming up."""
 FEW_PROCESSORS = 4
-"""Up to so many, sessions of one thread each are expected to be faster than one session of all."""
+"""Processors up to which a session for each is expected to be faster than one session of all."""
 
 
 def applied(choice: Choice, request: EvaluatorRequest) -> EvaluatorRequest:

@@ -4,7 +4,7 @@
     arrays       what annotations of compiled functions say of their arrays
     signatures   the one signature of a function, read from its annotations
     cache        the folders that keep machine code
-    crew         compiles what is missing in several processes at once
+    crew         compiles missing functions in several processes at once
 
 A compiled function has one signature, and its annotations give it. So everything can be compiled
 before it is called, in any order that puts a function behind those it calls, by as many processes as

@@ -1,4 +1,4 @@
-"""What annotations of compiled functions say beyond Python's own types.
+"""Annotations of compiled functions beyond Python's own types.
 
 `NDArray[np.int32]` is a contiguous array of one dimension. Where that is not enough, an alias beside
 the dtype says more:
@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 @dataclass(frozen=True)
 class Shape:
-    """What stands in memory: a contiguous array, or one element of it."""
+    """Layout in memory: a contiguous array, or one element of it."""
 
     dtype: np.dtype[Any]
     dimensions: int

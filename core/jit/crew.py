@@ -1,4 +1,4 @@
-"""Compiles what is missing in several processes at once.
+"""Compile missing functions in several processes at once.
 
 A search with a net needs some eighty functions, half a minute of one processor. The process that
 first misses one starts others like it, one for each further processor. All of them work through the
@@ -18,8 +18,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,12 +69,12 @@ class Task:
     _done: bool = False
 
     def is_done(self) -> bool:
-        """Whether its machine code is on disk."""
+        """True if its machine code is on disk."""
         self._done = self._done or self.file.exists()
         return self._done
 
     def is_ready(self) -> bool:
-        """Whether nothing that it calls has to be compiled first."""
+        """True if nothing that it calls has to be compiled first."""
         return all(callee.is_done() for callee in self.callees)
 
     @functools.cached_property
@@ -102,14 +103,14 @@ class _State:
         self.known = 0
         """Compiled functions that `tasks` was made of."""
         self.working = False
-        """Compiles a task: what is missing meanwhile, it compiles alone."""
+        """True while this process compiles a task; other functions that it misses it compiles alone."""
         self.has_started = False
 
 
 _state = _State()
 
 
-def bring(dispatcher: Any, signature: Any, file: Path) -> FileLock | None:
+def bring(dispatcher: Any, signature: Any) -> FileLock | None:
     """Have the missing machine code of a function compiled, and work along until it is.
 
     Returns None when its file is there, or when it cannot be had this way; otherwise it is this
@@ -122,46 +123,41 @@ def bring(dispatcher: Any, signature: Any, file: Path) -> FileLock | None:
         return None
     if task.is_done():  # but could not be read
         return None
-    if not _state.has_started and processors() > 1:
-        _state.has_started = True
-        _start_workers(min(processors() - 1, MOST_WORKERS))
-    own = _by_urgency(task.closure)
-    own_and_others = own + _by_urgency(set(_tasks().values()) - task.closure)
-    _state.working = True
-    try:
-        return _work(own_and_others, task)
-    finally:
-        _state.working = False
+    others = set(_tasks().values()) - task.closure
+    return _work([*_by_urgency(task.closure), *_by_urgency(others)], task)
 
 
 def compile_all(modules: Iterable[str] | None = None) -> None:
-    """Compile all functions of modules and of what these import (None: of the core) that are not on
-    disk yet, beside whoever else does so."""
+    """Compile all functions of modules and of their imports (None: of the core) that are not on disk
+    yet, sharing the work with other processes."""
     for name in modules_with_kernels() if modules is None else modules:
         importlib.import_module(name)
     tasks = _by_urgency(set(_tasks().values()))
     if all(task.is_done() for task in tasks):
         return
+    _work(tasks, None)
+
+
+def _work(tasks: Sequence[Task], wanted: Task | None) -> FileLock | None:
+    """Compile one task after another, beside others, until the wanted one is done, or all are.
+
+    Returns the lock of the wanted one when it is next: who asked for it compiles it.
+    """
     if not _state.has_started and processors() > 1:
         _state.has_started = True
         _start_workers(min(processors() - 1, MOST_WORKERS))
     _state.working = True
     try:
-        _work(tasks, None)
+        with _less_garbage_collection():
+            return _work_on([task for task in tasks if not task.is_done()], wanted)
     finally:
         _state.working = False
-
-
-def _work(tasks: list[Task], wanted: Task | None) -> FileLock | None:
-    """Compile one task after another until the wanted one is done, or all are."""
-    with _less_garbage_collection():
-        return _work_on([task for task in tasks if not task.is_done()], wanted)
 
 
 @contextlib.contextmanager
 def _less_garbage_collection() -> Iterator[None]:
     """A compiler makes many objects that live: looking through them again and again for garbage
-    would cost 6 % of its time."""
+    would cost about 6 % of its time."""
     before = gc.get_threshold()
     gc.set_threshold(COLLECT_EVERY, *before[1:])
     try:
@@ -175,13 +171,15 @@ def _work_on(left: list[Task], wanted: Task | None) -> FileLock | None:
     compilation.report(*progress())
     while not (wanted.is_done() if wanted else not left):
         task, lock = _next(left)
-        if task is None:
+        if task is None or lock is None:
             time.sleep(PAUSE)
         elif task is wanted:
             return lock
         else:
-            with lock or contextlib.nullcontext():
+            try:
                 task.compile()
+            finally:
+                lock.release()
         before, left = len(left), [task for task in left if not task.is_done()]
         if len(left) < before:
             moved = time.monotonic()
@@ -207,7 +205,10 @@ def _next(tasks: list[Task]) -> tuple[Task | None, FileLock | None]:
 
 
 def _lock(file: Path) -> FileLock | None:
-    """None if somebody else has it."""
+    """The lock of a task, which this process has now; None if somebody else has it.
+
+    On a file system without locks nobody has it: two may compile the same, and nothing is wrong.
+    """
     lock = FileLock(f"{file}.lock")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +216,7 @@ def _lock(file: Path) -> FileLock | None:
     except Timeout:
         return None
     except (OSError, NotImplementedError):
-        pass  # a file system without locks: two may compile the same, and nothing is wrong
+        pass
     return lock
 
 
@@ -307,12 +308,14 @@ def _start_workers(most: int) -> None:
     code = _SERVE.format(path=sys.path, parent=os.getpid(), modules=modules)
     for _ in free:
         with contextlib.suppress(OSError), signals_held():
-            subprocess.Popen(
+            worker = subprocess.Popen(
                 [sys.executable, "-c", code],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
+            # takes note of its end, or it would stay in the list of processes
+            threading.Thread(target=worker.wait, name="compiler", daemon=True).start()
 
 
 def serve(parent: int, modules: list[str]) -> None:

@@ -50,7 +50,7 @@ def _compiled(function: F, **options: Any) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a helper into each of its callers, not by itself: for what is called from one place.
+    """Compile a helper into each of its callers, not by itself: for helpers with one caller.
 
     Every layer of functions costs compile time again, since machine code is optimised anew in
     each caller.

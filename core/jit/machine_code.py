@@ -67,7 +67,7 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
         if found is None:
             from variant_ai.core.jit import crew
 
-            self.lock = crew.bring(self.dispatcher, sig, self.path)
+            self.lock = crew.bring(self.dispatcher, sig)
             if self.lock is None:
                 found = self._load(sig, target_context)
         if found is None:
@@ -130,7 +130,7 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
 
 
 def _is_callable(symbol: str, name: str) -> bool:
-    """Whether the function can be called by this symbol, after loading it if need be."""
+    """True if the function can be called by this symbol, after loading it if need be."""
     if symbol not in owners and name in by_name:
         owner = by_name[name]
         owner.dispatcher.compile(signature_of(owner.dispatcher.py_func))

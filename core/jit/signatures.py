@@ -1,4 +1,4 @@
-"""What is known of a compiled function before it is compiled: its signature, its callees, its size."""
+"""Signature, callees and size of a compiled function, known before it is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search that a clock ends: asked again and again what it knows, and stopped when that is enough.
+"""A search on a clock: its report is looked at again and again, until the clock's rules end it.
 
 The rules are those of `TimeManager`; here they meet a search that runs.
 """
@@ -39,7 +39,7 @@ class ClockableSearch(Protocol):
 
 
 def progress_of(report: Report, elapsed: float) -> Progress | None:
-    """What `TimeManager.verdict` asks for; None if the search has not looked at anything yet.
+    """Progress of a search for `TimeManager.verdict`; None if the search has not looked at anything yet.
 
     report: of LINES_WATCHED moves. elapsed: seconds since the clock started to run.
     """
@@ -74,6 +74,11 @@ def hurried(
         return Limits(movetime=0.0)
     look = LOOK_SHARE * (clock.remaining - manager.overhead)
     return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
+
+
+def pause_within(budget: Budget) -> float:
+    """Seconds between two looks at a search that has this time."""
+    return max(LEAST_TICK, min(TICK, budget.target / TICKS))
 
 
 def run_on_clock(
@@ -129,7 +134,7 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         began = time.perf_counter()
-        pause = max(LEAST_TICK, min(TICK, self._budget.target / TICKS))
+        pause = pause_within(self._budget)
         while not self._ended.wait(pause):
             elapsed = time.perf_counter() - began
             progress = progress_of(self._search.report(LINES_WATCHED, pv=False), elapsed)

@@ -93,7 +93,7 @@ METRICS: dict[str, Metric] = {
 }
 """By the names that experiments call them by."""
 MATE_IN_ONE = "mate in one"
-"""Title of what is measured on positions with a mate in one."""
+"""Title of measurements on positions with a mate in one."""
 MATE_METRICS = tuple(
     Metric(MATES[name], ("mates", name), kind)
     for name, kind in (("accuracy", "share"), ("top5_accuracy", "share"), ("value_loss", "loss"))
@@ -238,7 +238,7 @@ def data_of(arms: Sequence[ArmRuns]) -> list[str]:
 
 
 def mates_of(arms: Sequence[ArmRuns]) -> list[str]:
-    """How many positions with a mate in one nets were measured on, a line for each set."""
+    """Number of positions with a mate in one that nets were measured on, a line for each set."""
     lines: dict[str, None] = {}
     for net in (net for arm in arms for net in arm.measured.get(MATE_IN_ONE, ())):
         mates = net["mates"]

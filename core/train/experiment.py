@@ -190,7 +190,7 @@ def arm_folder(arm: str, seed: int | None = None) -> str:
 
 
 def is_match(path: Path) -> bool:
-    """Whether the file is a match between players. Raises SpecError if it cannot be read."""
+    """True if the file is a match between players. Raises SpecError if it cannot be read."""
     tree = parse_yaml(
         read_text(path, "an experiment"), str(path), "an experiment", "experiment, title, arms, …"
     )

@@ -61,7 +61,7 @@ def height_of_width(spec: VariantSpec) -> float:
 
 
 def mover(rules: Rules, position: Position) -> str:
-    """The player to move, in words."""
+    """The player to move, as text."""
     return f"{rules.spec.players[int(position[0]['side'])]} to move"
 
 
