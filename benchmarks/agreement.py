@@ -201,7 +201,7 @@ def _shown(names: list[str]) -> Iterator[str]:
 def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
     """The report as Markdown."""
     verdicts = Counter(w.verdict for w in walks)
-    counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    counted = ", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items()))
     lines = [
         FAIRY_HEADING,
         "",
