@@ -59,7 +59,7 @@ def _own(module: str, summary: str) -> LazyCommand:
 
 COMMANDS = {
     "variants": _own("variants", "List the variants that can be named."),
-    "spec": _own("spec", "Show or check the spec of a variant."),
+    "spec": _own("spec", "Show, check or compare specs of variants."),
     "plugins": _own("plugins_", "List plugins and what each registers."),
     "perft": _own("perft", "Count the sequences of legal moves of a given length."),
     "analyse": _own("analyse", "Analyse a position, or the moves of games, with the search."),
