@@ -21,7 +21,7 @@ from numba.core.runtime.nrt import rtsys
 from variant_ai.core import compilation
 from variant_ai.core.jit.signatures import signature_of, size_of
 
-LARGE = 2000
+LARGE = 3000
 """Bytes of bytecode, with the helpers that are compiled into it, from which a function is called by
 its symbol."""
 
