@@ -26,12 +26,12 @@ install: $(READY)
 
 # What happens is shown on stderr: stdout is that of the command that is run. Without a terminal, and
 # where CI is set, pip says errors only.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml experiments/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'
 	@echo "installing into $(VENV), once: a minute or more, most of it PyTorch" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@quiet=; if [ -n "$$CI" ] || ! [ -t 2 ]; then quiet=-qq; fi; \
-	$(BIN)/python -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+	$(BIN)/python -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./experiments >&2
 	@echo "compiling for this machine, once" >&2
 	-@$(BIN)/variant-ai doctor >/dev/null
 	@touch $@

@@ -30,13 +30,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.rules.conformance import check_rules, in_child
-from variant_ai.core.rules.fairy_agreement import Walk, walk
-from variant_ai.core.rules.fairy_stockfish import fairy_variants
-from variant_ai.core.rules.game_conformance import check_game_ends
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import UnknownNameError
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.errors import UnknownNameError
+from variant_ai.core.rules.fairy.fairy_stockfish import fairy_variants
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.testing.fairy_agreement import Walk, walk
+from variant_ai.core.testing.game_conformance import check_game_ends
+from variant_ai.core.testing.rules_conformance import check_rules, in_child
 
 FULL = {"crazyhouse": 200_000, "xiangqi": 200_000}
 OTHERS = 20_000

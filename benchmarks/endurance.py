@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry
 
@@ -34,7 +34,7 @@ class Engine:
 
     def __init__(self, hash_mb: int) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "variant_ai.cli.engine"],
+            [sys.executable, "-m", "variant_ai.cli.play.engine"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

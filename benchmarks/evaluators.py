@@ -20,16 +20,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, make_evaluator
-from variant_ai.core.inference import openvino as ov
-from variant_ai.core.inference.measure import interleaved
+from variant_ai.core.inference.backends import openvino_backend as ov
+from variant_ai.core.inference.choosing.timing import interleaved
 from variant_ai.core.inference.model_file import beside_name
 from variant_ai.core.nets import build_net, quantise
-from variant_ai.core.nets.export import export_onnx, write_metadata
+from variant_ai.core.nets.onnx_export import export_onnx, write_metadata
+from variant_ai.core.spec import VariantSpec, encoding_hash
 from variant_ai.plugins import registry
-from variant_ai.specs import VariantSpec, encoding_hash
 
 CONTENDERS = ("onnx@fp32", "onnx@int8", "openvino@fp32", "openvino@bf16", "openvino@int8")
 

@@ -30,24 +30,24 @@ import torch
 from gpu_report import BEGIN, END, Report, Row, machine, markdown, replaced
 from gpu_training import Course, parse_net, together_rows, train_rows
 
-from variant_ai.cli.common import EXIT_INTERRUPTED, run_script
-from variant_ai.core.analysis import speed
+from variant_ai.cli.common.console import EXIT_INTERRUPTED, run_script
+from variant_ai.core.analysis import search_speed as speed
+from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.inference import Evaluator, make_evaluator
+from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
+from variant_ai.core.inference.choosing.timing import interleaved
 from variant_ai.core.inference.interface import ModelInfo
-from variant_ai.core.inference.measure import interleaved
 from variant_ai.core.inference.model_file import beside_name
-from variant_ai.core.inference.torch import TorchEvaluator
 from variant_ai.core.nets import NetConfig
-from variant_ai.core.nets.export import export_onnx
+from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.params import SearchParams
-from variant_ai.core.train.device import choose_device
-from variant_ai.core.train.files import write_whole
-from variant_ai.core.train.plan import TrainRequest, configure
-from variant_ai.core.train.reduce import write_fp16
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec import VariantSpec, encoding_hash
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.loop.device import choose_device
+from variant_ai.core.train.measure.reduced_precision import write_fp16
+from variant_ai.core.train.run.plan import TrainRequest, configure
 from variant_ai.plugins import registry
-from variant_ai.specs import VariantSpec, encoding_hash
-from variant_ai.specs.errors import UnknownNameError, VariantAIError
 
 VARIANTS = ("crazyhouse", "xiangqi")
 NETS = ("risev2-mobile", "risev3-mobile", "alphazero-8v-map", "risev2-mobile-small:5x64")

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from variant_ai.core.train.environment import describe_environment
-from variant_ai.core.train.files import write_whole
-from variant_ai.specs.errors import DataError, VariantAIError
+from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.run.environment import describe_environment
 
 Row = dict[str, Any]
 

@@ -20,16 +20,16 @@ from typing import Any
 
 import torch
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.children import end_with_us, ended
-from variant_ai.core.train.files import write_whole
-from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.source import Samples
-from variant_ai.core.train.stores import NO_SPLIT, TrainSource
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.core.train.workers import ALONE, Workers, open_workers
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.system.child_processes import end_with_us, ended
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.loop.distributed import ALONE, Workers, open_workers
+from variant_ai.core.train.loop.position_source import Samples
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.training_data import NO_SPLIT, TrainSource
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import DataError, VariantAIError
 
 Row = dict[str, Any]
 

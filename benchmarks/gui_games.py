@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 
 PAIRINGS = (
     ("crazyhouse", "uci", "fairy-stockfish"),
@@ -39,7 +39,7 @@ def play(variant: str, protocol: str, opponent: str, given: argparse.Namespace) 
     engine = folder / "engine"
     words = " ".join(f"--option {text}" for text in given.option)
     engine.write_text(
-        f"#!/bin/sh\nexec {sys.executable} -m variant_ai.cli.engine {words} "
+        f"#!/bin/sh\nexec {sys.executable} -m variant_ai.cli.play.engine {words} "
         f"--log-protocol {folder}/engine.$$.log 2>>{folder}/engine.err\n"
     )
     engine.chmod(0o755)

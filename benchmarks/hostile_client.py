@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 
 FENS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[] w KQkq - 0 1",
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--progress", type=Path, help="file of the parts that were survived")
     parser.add_argument("engine", nargs="*", help="the engine's command")
     given = parser.parse_args()
-    default = [sys.executable, "-m", "variant_ai.cli.engine", "--option", "Hash=16"]
+    default = [sys.executable, "-m", "variant_ai.cli.play.engine", "--option", "Hash=16"]
     done = set()
     if given.progress is not None and given.progress.is_file():
         done = {json.loads(line)["seed"] for line in given.progress.read_text().splitlines()}

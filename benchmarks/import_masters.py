@@ -18,12 +18,12 @@ from pathlib import Path
 
 import zstandard
 
-from variant_ai.cli.common import run_script
-from variant_ai.cli.notations import make_resolver, readers
-from variant_ai.core.data.importer import Importer
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.rules.notation import uci
+from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.importer import Importer
 from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.text.notation import uci
 from variant_ai.plugins import registry
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "xiangqi"

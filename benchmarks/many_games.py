@@ -20,8 +20,8 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.arena.player import Reason
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.arena.players.player import Reason
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry
 
@@ -48,7 +48,9 @@ def play(number: int, games: int, given: argparse.Namespace) -> Counter[str]:
     _, variant, protocol, options, limits = ARRANGEMENTS[number]
     folder = Path(given.folder) / f"{number}-{variant}"
     words = " ".join(f"--option {option}" for option in options.split())
-    engine = f"{protocol}:{sys.executable} -m variant_ai.cli.engine {words} --variant {variant}"
+    engine = (
+        f"{protocol}:{sys.executable} -m variant_ai.cli.play.engine {words} --variant {variant}"
+    )
     command = [sys.executable, "-m", "variant_ai.cli.main", "match", "-V", variant]
     command += [f"{engine};name=one;timeout=120", f"{engine};name=two;timeout=120"]
     command += ["--games", str(games), "-o", str(folder), *limits.split()]

@@ -23,16 +23,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.data.store import Store
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.mate.shortest_mate import Gardener
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.shortest import Gardener
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
 
 POSITIONS = 100_000

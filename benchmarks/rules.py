@@ -28,17 +28,17 @@ from typing import Any
 
 import numpy as np
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.cache import FOLDER_VARIABLE
-from variant_ai.core.rules.attacks import MoveWork
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.movegen import MoveLists, legal_moves_into, new_moves, new_work
-from variant_ai.core.rules.perft import count_in_kernel
-from variant_ai.core.rules.play import play_into, replay_into
+from variant_ai.core.rules.kernel.attacks import MoveWork
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.rules.kernel.make_move import play_into, replay_into
+from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.kernel.perft import count_in_kernel
+from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.rules.position import Position, new_position
-from variant_ai.core.rules.tables import Tables
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 
 PERFT_DEPTH = {"crazyhouse": 5, "xiangqi": 4}
 MIDDLE_GAMES = {
@@ -51,8 +51,8 @@ TARGET_RATIO = 0.8
 START = """
 import time
 start = time.perf_counter()
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.spec import builtin_specs, load_spec
 rules = KernelRules(load_spec(builtin_specs()["{variant}"]))
 position = rules.position()
 rules.play(position, int(rules.legal_moves(position)[0]))

@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.data.sampled_games import GameArrays
-from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.store import Store
-from variant_ai.core.data.visits import Visits
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.data.sample.sampled_games import GameArrays
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.visits import Visits
 from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import Position
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 TARGETS = {"xiangqi": 400_000}
 """Samples a second on one core."""

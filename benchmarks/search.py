@@ -23,14 +23,14 @@ import threading
 import time
 from dataclasses import dataclass
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import bytes_used
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.nodes import bytes_used
 from variant_ai.plugins import registry
 
 TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"

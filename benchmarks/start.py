@@ -22,10 +22,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from variant_ai.cli.common import run_script
+from variant_ai.cli.common.console import run_script
 
 PROGRAM = [sys.executable, "-m", "variant_ai.cli.main"]
-ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
+ENGINE = [sys.executable, "-m", "variant_ai.cli.play.engine"]
 
 
 @dataclass

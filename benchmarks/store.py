@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 
 BYTES_TARGET = 1.7
 LOAD_TARGET_S = 1.0

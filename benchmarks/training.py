@@ -25,22 +25,22 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from variant_ai.cli.common import run_script
-from variant_ai.core.data.mixture import MixedSampler
-from variant_ai.core.data.sampler import Sampler
+from variant_ai.cli.common.console import run_script
+from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.nets.convolution import BoardConv
-from variant_ai.core.nets.describe import describe
-from variant_ai.core.train.assembly import make_optimiser
-from variant_ai.core.train.config import TrainConfig
-from variant_ai.core.train.device import choose_device, has_fast_bf16
-from variant_ai.core.train.placement import place_net
-from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.prediction import autocast
-from variant_ai.core.train.trainer import Trainer
+from variant_ai.core.nets.description import describe
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.train.loop.device import choose_device, has_fast_bf16
+from variant_ai.core.train.loop.optimisers import make_optimiser
+from variant_ai.core.train.loop.placement import place_net
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.measure.prediction import autocast
+from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.training_settings import TrainConfig
 from variant_ai.plugins import registry
-from variant_ai.specs import VariantSpec
 
 
 def bare_loop(

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common import note, plain_ends, reported_errors
-from variant_ai.core import compilation
-from variant_ai.core.interrupts import answer_signals, command_begins
-from variant_ai.specs.errors import VariantAIError, unknown
+from variant_ai.cli.common.console import note, plain_ends, reported_errors
+from variant_ai.core.errors import VariantAIError, unknown
+from variant_ai.core.system import compilation_progress as compilation
+from variant_ai.core.system.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
     from variant_ai.plugins import CommandEntry
@@ -57,36 +57,47 @@ def _own(module: str, summary: str) -> LazyCommand:
     return LazyCommand(f"variant_ai.cli.{module}:command", summary)
 
 
-COMMANDS = {
-    "variants": _own("variants", "List the variants that can be named."),
-    "spec": _own("spec", "Show, check or compare specs of variants."),
-    "plugins": _own("plugins_", "List plugins and what each registers."),
-    "perft": _own("perft", "Count the sequences of legal moves of a given length."),
-    "analyse": _own("analyse", "Analyse a position, or the moves of games, with the search."),
-    "bench": _own("bench", "Time the search and its parts."),
-    "experiment": _own("experiment", "Repeat an experiment of the papers with a net of your own."),
-    "import": _own("import_", "Read games from files into a game store."),
-    "data": _own("data", "Fetch published games into game stores."),
-    "engine": _own("engine", "Play for a GUI: UCI, UCCI and UCI-cyclone."),
-    "play": _own("play", "Play against the engine in the terminal."),
-    "serve": _own("serve", "Analyse positions for other programs, as JSON lines."),
-    "generate": _own("generate", "Let a UCI engine play itself into a game store."),
-    "match": _own("match", "Let engines and nets play matches, with tables and PGN."),
-    "tune": _own("tune", "Find better search settings by matches."),
-    "solve": _own("solve", "Let an engine or a net solve puzzles."),
-    "openings": _own("openings", "Draw opening lines from the policy of a net."),
-    "store": _own("store", "Show, filter, merge, split, export or verify game stores."),
-    "stats": _own("stats", "Describe the games of a store."),
-    "train": _own("train", "Train a network on the games of a store."),
-    "lr-find": _own("lr_find", "Find how great a learning rate may be."),
-    "evaluate": _own("evaluate", "Measure networks on the games of a store."),
-    "report": _own("report", "Draw a run's pictures and write its report."),
-    "show": _own("show", "Draw what a net sees, does and says of a position."),
-    "export": _own("export", "Write a network as an ONNX file."),
-    "nets": _own("nets", "List the networks that can be trained."),
-    "doctor": _own("doctor", "Check this installation and say what to do."),
+GROUPS = {
+    "Play": {
+        "play": _own("play.play", "Play against the engine in the terminal."),
+        "engine": _own("play.engine", "Play for a GUI: UCI, UCCI and UCI-cyclone."),
+        "analyse": _own(
+            "play.analyse", "Analyse a position, or the moves of games, with the search."
+        ),
+        "serve": _own("play.serve", "Analyse positions for other programs, as JSON lines."),
+    },
+    "Variants": {
+        "variants": _own("variants.variants", "List the variants that can be named."),
+        "spec": _own("variants.spec", "Show, check or compare specs of variants."),
+        "perft": _own("variants.perft", "Count the sequences of legal moves of a given length."),
+    },
+    "Games": {
+        "import": _own("games.import_games", "Read games from files into a game store."),
+        "data": _own("games.data_group", "Fetch published games into game stores."),
+        "generate": _own("games.generate", "Let a UCI engine play itself into a game store."),
+        "store": _own("games.store", "Show, filter, merge, split, export or verify game stores."),
+        "stats": _own("games.stats", "Describe the games of a store."),
+    },
+    "Training": {
+        "train": _own("train.train", "Train a network on the games of a store."),
+        "evaluate": _own("train.evaluate", "Measure networks on the games of a store."),
+        "report": _own("train.report", "Draw a run's pictures and write its report."),
+        "export": _own("train.export", "Write a network as an ONNX file."),
+        "nets": _own("train.nets", "List the networks that can be trained."),
+    },
+    "Matches": {
+        "match": _own("match.match", "Let engines and nets play matches, with tables and PGN."),
+        "tune": _own("match.tune", "Find better search settings by matches."),
+        "openings": _own("match.openings", "Sample opening lines from the policy of a net."),
+    },
+    "This installation": {
+        "doctor": _own("host.doctor", "Check this installation and say what to do."),
+        "bench": _own("host.bench", "Time the search and its parts."),
+        "plugins": _own("host.plugins", "List plugins and what each registers."),
+    },
 }
-"""Order is the order of `--help`."""
+"""Commands by the groups and in the order of `--help`. A group is also a folder of `cli/`."""
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
 class VariantGroup(click.Group):
@@ -113,10 +124,11 @@ class VariantGroup(click.Group):
         return resolved
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        table = {**_plugin_commands(), **COMMANDS}
-        rows = [(name, table[name].summary) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        added = {name: _plugin_commands()[name] for name in sorted(_plugin_commands())}
+        for title, group in {**GROUPS, "From plugins": added}.items():
+            if group:
+                with formatter.section(title):
+                    formatter.write_dl([(name, lazy.summary) for name, lazy in group.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         compilation.listen(compilation.Announcer(note))
@@ -193,7 +205,7 @@ def main() -> None:
     answer_signals()
     parent = os.environ.pop("VARIANT_AI_PARENT", "")
     if parent.isdigit():  # another command of ours started this one
-        from variant_ai.core.children import SAVING, end_with_parent
+        from variant_ai.core.system.child_processes import SAVING, end_with_parent
 
         end_with_parent(int(parent), grace=SAVING)
     for stream in (sys.stdout, sys.stderr):

@@ -31,6 +31,6 @@ def main() -> None:
 def engine() -> None:
     """The program `variant-ai-engine`."""
     begin()
-    from variant_ai.cli.engine import main as run
+    from variant_ai.cli.play.engine import main as run
 
     run()

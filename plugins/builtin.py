@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from variant_ai import __version__
+from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
 from variant_ai.plugins.hookspecs import API_VERSION, VariantEntry, hookimpl
-from variant_ai.specs.index import SPEC_SUFFIXES, builtin_specs
 
 
 class FolderPlugin:

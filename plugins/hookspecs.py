@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from variant_ai.specs.errors import PluginError, VariantAIError
+from variant_ai.core.errors import PluginError, VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.data.reader import GameReader
+    from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.inference import Evaluator, EvaluatorRequest
     from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.rules.notation import Notation
-    from variant_ai.specs.schema import VariantSpec
+    from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.spec.schema import VariantSpec
 
 GROUP = "variant_ai"
 API_VERSION = 1

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from variant_ai import __version__
+from variant_ai.core.errors import PluginError, SpecError, UnknownNameError, VariantAIError
+from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, home_path, user_spec_folders
 from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
 from variant_ai.plugins.entry_checks import checked
 from variant_ai.plugins.hookspecs import (
@@ -40,14 +42,12 @@ from variant_ai.plugins.hookspecs import (
     RulesEntry,
     VariantEntry,
 )
-from variant_ai.specs.errors import PluginError, SpecError, UnknownNameError, VariantAIError
-from variant_ai.specs.index import SPEC_SUFFIXES, home_path, user_spec_folders
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.specs.schema import VariantSpec
+    from variant_ai.core.spec.schema import VariantSpec
 
 OWN_DISTRIBUTION = "variant-ai"
 E = TypeVar("E", bound=Entry)
@@ -275,7 +275,7 @@ class Registry:
 
             return frozenset(core_networks())
         if hook == "register_evaluators":
-            from variant_ai.core.inference.choose import CHECK, NAMES
+            from variant_ai.core.inference.choosing.evaluator_choice import CHECK, NAMES
 
             return frozenset({CHECK, *NAMES})
         return self._reserved.get(hook, frozenset())
@@ -342,7 +342,7 @@ class Registry:
         return self.variants.get(spec.variant)
 
     def _read(self, path: Path, expected: str) -> VariantSpec:
-        from variant_ai.specs import load_spec
+        from variant_ai.core.spec import load_spec
 
         spec = self._specs.get(path)
         if spec is None:
@@ -360,7 +360,7 @@ class Registry:
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules:
         """Rules of a variant by the named engine, ours or a plugin's (None: the spec's choice)."""
         from variant_ai.core.rules import make_rules
-        from variant_ai.specs.loader import in_file
+        from variant_ai.core.spec.loader import in_file
 
         self._offer_engines()
         entry = self.rules_engines.get(spec.rules.engine if engine is None else engine)
@@ -396,7 +396,7 @@ class Registry:
     ) -> Evaluator:
         """Evaluator of `make_evaluator` (arguments and errors stand there), with the evaluators and
         nets of plugins, and with `packaged` for the net that comes with the variant."""
-        from variant_ai.core.inference.choose import make_evaluator
+        from variant_ai.core.inference.choosing.evaluator_choice import make_evaluator
 
         model = None if model is None else self.net(spec, model)
         return make_evaluator(
@@ -416,7 +416,7 @@ class Registry:
     def net(self, spec: VariantSpec, named: Path) -> Path:
         """The net that is named; `packaged` is the one that comes with the variant. Raises DataError
         if none does."""
-        from variant_ai.core.engine.models import named_net
+        from variant_ai.core.engine.packaged_nets import named_net
 
         return named_net(named, spec.variant, self._spec_file(spec))
 
@@ -434,8 +434,8 @@ class Registry:
     ) -> Evaluator:
         """`evaluator` with the net that comes with the variant. If there is none, `auto` is the
         uniform evaluator, and `warn` gets a sentence."""
-        from variant_ai.core.engine.models import model_places
-        from variant_ai.core.inference.choose import AUTO, UNIFORM, WITHOUT_NET
+        from variant_ai.core.engine.packaged_nets import model_places
+        from variant_ai.core.inference.choosing.evaluator_choice import AUTO, UNIFORM, WITHOUT_NET
 
         if evaluator in WITHOUT_NET:
             return self.evaluator(spec, None, evaluator=evaluator, **settings)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by P
 PARENT = """
 import subprocess, sys, time
 from variant_ai.core import children
-from variant_ai.core.arena.uci_client import UciClient
+from variant_ai.core.arena.programs.uci_client import UciClient
 sys.path.insert(0, sys.argv[1])
 import work
 
@@ -72,14 +72,14 @@ def test_no_child_outlives_a_killed_parent(tmp_path: Path, number: signal.Signal
 def test_a_child_started_before_signals_are_heard_is_not_broken_by_them(tmp_path: Path) -> None:
     """Ctrl-C goes to the whole group: also to a child that is still importing."""
     child = (
-        "from variant_ai.core.children import leave_signals_to_parent\n"
+        "from variant_ai.core.system.child_processes import leave_signals_to_parent\n"
         "input()\n"
         "leave_signals_to_parent()\n"
         "print('alive')\n"
     )
     starter = (
         "import signal, subprocess, sys\n"
-        "from variant_ai.core.children import signals_held\n"
+        "from variant_ai.core.system.child_processes import signals_held\n"
         "with signals_held():\n"
         f"    child = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE)\n"
         "child.send_signal(signal.SIGINT); child.send_signal(signal.SIGTERM)\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.interrupts import SIGNALS, TOGETHER, stop_on_signal
+from variant_ai.core.system.interrupts import SIGNALS, TOGETHER, stop_on_signal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 NAMES = ["SIGINT", "SIGTERM", "SIGHUP"]
@@ -65,8 +65,8 @@ def program(code: str) -> subprocess.Popen[str]:
     """A program that answers signals, at the point where it has said a line."""
     head = (
         "import signal, sys, time\n"
-        "from variant_ai.cli.common import run_script\n"
-        "from variant_ai.core.interrupts import stop_on_signal\n"
+        "from variant_ai.cli.common.console import run_script\n"
+        "from variant_ai.core.system.interrupts import stop_on_signal\n"
         "def main():\n"
     )
     body = "".join(f"    {line}\n" for line in code.splitlines())
@@ -156,7 +156,7 @@ def test_nohup_keeps_its_meaning() -> None:
     code = (
         "import signal\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from variant_ai.core.interrupts import answer_signals\n"
+        "from variant_ai.core.system.interrupts import answer_signals\n"
         "answer_signals()\n"
         "signal.raise_signal(signal.SIGHUP)\n"
         "print('alive')\n"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from variant_ai.core.data.record import GameRecord
-from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.errors import DataError, UnknownNameError
 
 ENDINGS = (
     "checkmate",

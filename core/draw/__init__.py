@@ -7,6 +7,6 @@ text.py       a position for terminals
 
 from variant_ai.core.draw.png import png_bytes
 from variant_ai.core.draw.svg import Arrow, board_svg
-from variant_ai.core.draw.text import board_text
+from variant_ai.core.draw.terminal import board_text
 
 __all__ = ["Arrow", "board_svg", "board_text", "png_bytes"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.spec.schema import VariantSpec
 
 CELL = 64.0
 MARGIN = 26.0

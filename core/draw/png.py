@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.core.errors import VariantAIError
 
 
 def png_bytes(svg: str, *, width: int | None = None) -> bytes:

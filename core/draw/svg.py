@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from variant_ai.core.draw.ground import FONT, LABEL, coordinates, ground
+from variant_ai.core.draw.background import FONT, LABEL, coordinates, ground
 from variant_ai.core.draw.layout import CELL, Layout
-from variant_ai.core.draw.pieces import piece
+from variant_ai.core.draw.piece_images import piece
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     DROP,
@@ -27,7 +27,7 @@ from variant_ai.core.rules.position import (
     piece_colour,
     piece_type,
 )
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.spec.schema import VariantSpec
 
 BACKGROUND = "#fbf8f1"
 LAST = "#f2d12e"

@@ -11,11 +11,11 @@
 | `encoder` | all of it for one variant |
 """
 
-from variant_ai.core.encoding.codec import Codes, MoveCodec
 from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder, Head
-from variant_ai.core.encoding.labels import FlatLabels
-from variant_ai.core.encoding.planes import compile_input
-from variant_ai.core.encoding.policy import PolicyMap
+from variant_ai.core.encoding.input_planes import compile_input
+from variant_ai.core.encoding.move_codes import Codes, MoveCodec
+from variant_ai.core.encoding.move_labels import FlatLabels
+from variant_ai.core.encoding.policy_planes import PolicyMap
 
 __all__ = [
     "ENCODER_VERSION",

@@ -14,17 +14,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding import kernels
-from variant_ai.core.encoding.codec import describe
-from variant_ai.core.encoding.labels import FlatLabels
-from variant_ai.core.encoding.planes import compile_input
-from variant_ai.core.encoding.policy import PolicyMap
-from variant_ai.core.encoding.records import InputTables, PolicyTables
+from variant_ai.core.encoding import encoding_kernels as kernels
+from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.encoding.input_planes import compile_input
+from variant_ai.core.encoding.move_codes import describe
+from variant_ai.core.encoding.move_labels import FlatLabels
+from variant_ai.core.encoding.policy_planes import PolicyMap
+from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.rules.position import POSITION, Position
-from variant_ai.specs.errors import MoveError, SpecError
-from variant_ai.specs.hashing import encoding_hash
-from variant_ai.specs.planes import InputPlane, input_planes
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.spec.hashing import encoding_hash
+from variant_ai.core.spec.plane_layout import InputPlane, input_planes
+from variant_ai.core.spec.schema import VariantSpec
 
 Head = Literal["map", "flat"]
 Planes = NDArray[np.float32]

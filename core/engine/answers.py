@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from variant_ai.core.engine.uci import Info
+from variant_ai.core.engine.protocols.uci import Info
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
@@ -40,7 +40,7 @@ class Answer:
 
 def info_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
     """One Info for each line of a report about the game's last position."""
-    from variant_ai.core.rules.notation import uci
+    from variant_ai.core.rules.text.notation import uci
 
     rules = game.rules
     files = rules.spec.board.files

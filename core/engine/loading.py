@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from variant_ai.core.engine.control import Control
-from variant_ai.core.engine.searcher import Task
+from variant_ai.core.engine.running_search import Task
+from variant_ai.core.engine.search_signals import Control
 
 if TYPE_CHECKING:
-    from variant_ai.core.search.clock import TimeManager
+    from variant_ai.core.search.move.clock import TimeManager
 
 LOOK_EVERY = 0.05
 """Seconds between two looks at the loader."""

@@ -15,8 +15,8 @@ import traceback
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from variant_ai.core import compilation
 from variant_ai.core.engine.answers import Answer, account_of, info_of, resigns
+from variant_ai.core.engine.command_queue import Inbox, Waiting
 from variant_ai.core.engine.commands import (
     BanMoves,
     Command,
@@ -35,17 +35,17 @@ from variant_ai.core.engine.commands import (
     Stop,
     Unreadable,
 )
-from variant_ai.core.engine.control import Control
-from variant_ai.core.engine.inbox import Inbox, Waiting
-from variant_ai.core.engine.lines import MAX_LINE, InputLine, LineWriter, ProtocolLog
-from variant_ai.core.engine.option_set import OptionSet
-from variant_ai.core.engine.player import Player
-from variant_ai.core.engine.ucci import Ucci
-from variant_ai.core.engine.uci import Cyclone, Dialect, Identity, Uci, shown
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.core.engine.engine import Player
+from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter, ProtocolLog
+from variant_ai.core.engine.protocols.chosen_options import OptionSet
+from variant_ai.core.engine.protocols.ucci import Ucci
+from variant_ai.core.engine.protocols.uci import Cyclone, Dialect, Identity, Uci, shown
+from variant_ai.core.engine.search_signals import Control
+from variant_ai.core.errors import VariantAIError
+from variant_ai.core.system import compilation_progress as compilation
 
 if TYPE_CHECKING:
-    from variant_ai.core.engine.workshop import Workshop
+    from variant_ai.core.engine.engine_builder import Workshop
     from variant_ai.core.search.report import Report
 
 PROGRESS_EVERY = 1.0

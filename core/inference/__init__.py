@@ -6,12 +6,16 @@ From lowest to highest: `interface`, `baseline` (uniform, random), `model_file`,
 torch nor OpenVINO.
 """
 
-from variant_ai.core.inference.baseline import RandomEvaluator, UniformEvaluator
-from variant_ai.core.inference.check import CheckEvaluator
-from variant_ai.core.inference.choose import EvaluatorMaker, EvaluatorRequest, make_evaluator
+from variant_ai.core.inference.backends.backend_comparison import CheckEvaluator
+from variant_ai.core.inference.backends.netless import RandomEvaluator, UniformEvaluator
+from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
+from variant_ai.core.inference.choosing.evaluator_choice import (
+    EvaluatorMaker,
+    EvaluatorRequest,
+    make_evaluator,
+)
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
-from variant_ai.core.inference.onnx import OnnxEvaluator
-from variant_ai.core.inference.parallel import ParallelEvaluator
 
 __all__ = [
     "CheckEvaluator",

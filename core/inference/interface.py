@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.specs import VariantSpec, encoding_hash, rules_hash
-from variant_ai.specs.errors import DataError
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash
 
 REQUIRED_OUTPUTS = ("value", "policy")
 OPTIONAL_OUTPUTS = ("wdl", "plies_left")

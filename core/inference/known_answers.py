@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluation
-from variant_ai.specs.errors import DataError
 
 METADATA_KEY = "known_answers"
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.nets.checksums import CHECKSUM, METADATA_PREFIX, digest_without
-from variant_ai.specs.errors import DataError
 
 ONNX_SUFFIX = ".onnx"
 RUN_MODEL = "model.onnx"

@@ -27,12 +27,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from variant_ai.core import compilation
-from variant_ai.core.children import end_with_parent, leave_signals_to_parent, signals_held
 from variant_ai.core.jit import functions
 from variant_ai.core.jit.cache import cache_folder
 from variant_ai.core.jit.signatures import called_by, signature_of, size_of
-from variant_ai.core.processors import processors
+from variant_ai.core.system import compilation_progress as compilation
+from variant_ai.core.system.child_processes import (
+    end_with_parent,
+    leave_signals_to_parent,
+    signals_held,
+)
+from variant_ai.core.system.processors import processors
 
 MOST_WORKERS = 7
 """Beside the process that waits; the longest chain of callers takes as long as an eighth of all."""

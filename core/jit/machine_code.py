@@ -18,8 +18,8 @@ from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime.nrt import rtsys
 
-from variant_ai.core import compilation
 from variant_ai.core.jit.signatures import signature_of, size_of
+from variant_ai.core.system import compilation_progress as compilation
 
 LARGE = 3000
 """Bytes of bytecode, with the helpers that are compiled into it, from which a function is called by

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from variant_ai.specs.errors import DataError
+from variant_ai.core.errors import DataError
 
 if TYPE_CHECKING:
     import onnx

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from variant_ai.core.nets.blocks import conv, conv_norm
+from variant_ai.core.nets.layers import conv, conv_norm
 
 PLIES_UNIT = 20.0
 """Plies that the output layer of `plies left` calls one, so that its weights stay near one."""

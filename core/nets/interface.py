@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from variant_ai.specs.errors import UnknownNameError, VariantAIError
+from variant_ai.core.errors import UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
     from torch import nn

@@ -24,8 +24,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import serialised
-from variant_ai.specs.errors import DataError
 
 QUANTISED = ("Conv", "Add", "Mul")
 """Operations that run in int8."""

@@ -20,10 +20,10 @@ from onnx import numpy_helper
 from pydantic import ValidationError
 from torch import Tensor, nn
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX
-from variant_ai.core.nets.export import difference_from, sample_planes
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
-from variant_ai.specs.errors import DataError
+from variant_ai.core.nets.onnx_export import difference_from, sample_planes
 
 TOLERANCE = 1e-3
 """Largest difference of any output allowed between the file and the net made of it."""

@@ -125,7 +125,8 @@ class AlphaZeroBuilder(NetworkBuilder):
     def build(self, shape: NetShape, size: NetSize) -> nn.Module:
         from torch import nn
 
-        from variant_ai.core.nets import blocks, heads
+        from variant_ai.core.nets import heads
+        from variant_ai.core.nets import layers as blocks
         from variant_ai.core.nets.network import Network
 
         assert isinstance(size, TowerSize)
@@ -163,7 +164,8 @@ class RiseBuilder(NetworkBuilder):
     def build(self, shape: NetShape, size: NetSize) -> nn.Module:
         from torch import nn
 
-        from variant_ai.core.nets import blocks, heads
+        from variant_ai.core.nets import heads
+        from variant_ai.core.nets import layers as blocks
         from variant_ai.core.nets.network import Network
 
         assert isinstance(size, RiseSize)
@@ -190,7 +192,7 @@ class RiseBuilder(NetworkBuilder):
 
 
 def _risev2_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
-    from variant_ai.core.nets import blocks
+    from variant_ai.core.nets import layers as blocks
 
     assert isinstance(size, RiseV2Size)
     board = (shape.height, shape.width)
@@ -210,7 +212,7 @@ def _risev2_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
 def _risev3_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
     from torch import nn
 
-    from variant_ai.core.nets import blocks
+    from variant_ai.core.nets import layers as blocks
 
     assert isinstance(size, RiseV3Size)
     board = (shape.height, shape.width)

@@ -10,11 +10,11 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from variant_ai.specs.errors import FenError, PluginError, SpecError, UnknownNameError
+from variant_ai.core.errors import FenError, PluginError, SpecError, UnknownNameError
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.specs.schema import VariantSpec
+    from variant_ai.core.spec.schema import VariantSpec
 
 __all__ = [
     "OWN_ENGINES",
@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 _engines: dict[str, str | Callable[[VariantSpec], Rules]] = {
-    "kernel": "variant_ai.core.rules.kernel:KernelRules",
-    "fairy": "variant_ai.core.rules.fairy:FairyRules",
+    "kernel": "variant_ai.core.rules.kernel.kernel_rules:KernelRules",
+    "fairy": "variant_ai.core.rules.fairy.fairy_rules:FairyRules",
 }
 OWN_ENGINES = tuple(_engines)
 """Those that are built in."""

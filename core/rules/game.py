@@ -19,11 +19,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.rules.interface import Outcome, Rules
-from variant_ai.core.rules.notation import UciNotation, uci
 from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.rules.verdicts import PLAYERS, idle_winner, ordinal
-from variant_ai.specs.errors import MoveError, SpecError
 
 IDENTITY = ("board", "hands", "side", "castling", "ep", "wins_left")
 """Fields in which repeated positions agree: all but counters and what follows from these."""
@@ -242,7 +242,7 @@ _judges: WeakKeyDictionary[Rules, CycleJudge] = WeakKeyDictionary()
 def _fairy_judge(rules: Rules) -> CycleJudge:
     """Fairy-Stockfish as judge of the spec, one for each rules object."""
     if rules not in _judges:
-        from variant_ai.core.rules.fairy import FairyRules
+        from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 
         _judges[rules] = FairyRules(rules.spec)
     return _judges[rules]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import Position
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.spec.schema import VariantSpec
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from variant_ai.specs.schema import Piece, VariantSpec
+from variant_ai.core.spec.schema import Piece, VariantSpec
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from variant_ai.core.rules.position import Position
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.spec.schema import VariantSpec
 
 PLAYERS = ("first player", "second player")
 _ORDINALS = ("zeroth", "first", "second", "third", "fourth", "fifth", "sixth")

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.errors import VariantAIError
+from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator
-from variant_ai.core.inference.parallel import ParallelEvaluator
-from variant_ai.specs.errors import VariantAIError
 
 
 @dataclass

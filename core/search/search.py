@@ -16,22 +16,22 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import is_compiled
-from variant_ai.core.search.answer import check_answer, check_shape
-from variant_ai.core.search.batch import ENOUGH, Batch, new_batch
-from variant_ai.core.search.descend import FULL, STUCK
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.lines import is_deep, make_report, visited_moves
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.search.instant_answer import check_answer, check_shape
+from variant_ai.core.search.mate.shortest_mate import PATIENT, POSITIONS
+from variant_ai.core.search.move.limits import Limits
+from variant_ai.core.search.move.variations import is_deep, make_report, visited_moves
 from variant_ai.core.search.pipeline import Job, Pipeline, streams
 from variant_ai.core.search.report import Phases, Report
-from variant_ai.core.search.shortest import PATIENT, POSITIONS
-from variant_ai.core.search.trees import Narrowed, new_tree, remembered, sight_of
-from variant_ai.specs.errors import DataError, MoveError, VariantAIError
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.descent import FULL, STUCK
+from variant_ai.core.search.tree.leaf_batch import ENOUGH, Batch, new_batch
+from variant_ai.core.search.tree_factory import Narrowed, new_tree, remembered, sight_of
+from variant_ai.core.spec.schema import VariantSpec
 
 SLICE_SECONDS = 0.004
 """How long the tree thread may hold the tree without looking up."""

@@ -6,24 +6,27 @@ Names are imported when they are first used: `import variant_ai` costs nothing.
 from __future__ import annotations
 
 import os
+import sys
+
+from variant_ai.core.renamed import RenamedModules
 
 TYPE_CHECKING = False  # importing it from typing would take longer than all the rest here
 if TYPE_CHECKING:
     from typing import Any
 
     from variant_ai.api import Analysis, Engine, Position, Variation, load_variant
-    from variant_ai.core.data.record import GameRecord
+    from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.inference.choose import make_evaluator
+    from variant_ai.core.errors import VariantAIError
+    from variant_ai.core.inference.choosing.evaluator_choice import make_evaluator
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.limits import Limits
-    from variant_ai.core.search.params import SearchParams
+    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
     from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
+    from variant_ai.core.spec.schema import VariantSpec
     from variant_ai.plugins import registry
-    from variant_ai.specs.errors import VariantAIError
-    from variant_ai.specs.schema import VariantSpec
 
 __version__ = "0.1.0"
 
@@ -31,22 +34,24 @@ __version__ = "0.1.0"
 # moment they are loaded, unless they are told not to. Nothing here reports to anybody.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
+sys.meta_path.append(RenamedModules())
+
 _HOME = {
     "Analysis": "api",
     "Encoder": "core.encoding",
     "Engine": "api",
     "Game": "core.rules.game",
-    "GameRecord": "core.data.record",
-    "Limits": "core.search.limits",
+    "GameRecord": "core.data.game_record",
+    "Limits": "core.search.move.limits",
     "Position": "api",
     "Report": "core.search.report",
     "Search": "core.search.search",
-    "SearchParams": "core.search.params",
+    "SearchParams": "core.search.settings",
     "Variation": "api",
-    "VariantAIError": "specs.errors",
-    "VariantSpec": "specs.schema",
+    "VariantAIError": "core.errors",
+    "VariantSpec": "core.spec.schema",
     "load_variant": "api",
-    "make_evaluator": "core.inference.choose",
+    "make_evaluator": "core.inference.choosing.evaluator_choice",
     "make_rules": "core.rules",
     "registry": "plugins",
 }

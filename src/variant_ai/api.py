@@ -23,18 +23,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from variant_ai.core.errors import FenError, MoveError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
-from variant_ai.core.rules.notation import UciNotation, uci
+from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.spec.catalogue import home_path
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import FenError, MoveError, VariantAIError
-from variant_ai.specs.index import home_path
-from variant_ai.specs.schema import VariantSpec
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
 _rules: dict[tuple[str, int], Rules] = {}
@@ -136,7 +136,7 @@ class Position:
 
     def text(self, *, flipped: bool = False) -> str:
         """The board in lines."""
-        from variant_ai.core.draw.text import board_text
+        from variant_ai.core.draw.terminal import board_text
 
         last = self.game.moves[-1] if self.game.moves else None
         return board_text(self.spec, self.game.position, last_move=last, flipped=flipped)
@@ -158,8 +158,8 @@ def _move_text(move: object) -> str:
 
 
 def _notation(spec: VariantSpec, name: str) -> Any:
-    from variant_ai.core.rules.notation import core_notations
-    from variant_ai.specs.errors import UnknownNameError
+    from variant_ai.core.errors import UnknownNameError
+    from variant_ai.core.rules.text.notation import core_notations
 
     known: dict[str, Any] = {notation.name: notation for notation in core_notations()}
     known.update({entry.name: entry for entry in registry().notations(spec)})
@@ -241,8 +241,8 @@ class Engine:
 
         Raises UnknownNameError, SettingError, DataError.
         """
-        from variant_ai.core.search.params import SearchParams
         from variant_ai.core.search.search import Search
+        from variant_ai.core.search.settings import SearchParams
 
         self.spec = load_variant(variant)
         self.params = SearchParams.of(self.spec, settings, **overrides)
@@ -314,7 +314,7 @@ class Engine:
 
         Without a limit it goes on until the loop over it is left, or nothing is left to find out.
         """
-        from variant_ai.core.search.limits import Limits
+        from variant_ai.core.search.move.limits import Limits
 
         game = self._set(position)
         endless = nodes is None and movetime is None
@@ -357,7 +357,7 @@ class Engine:
         nodes: for each of them, 800 where neither is given; movetime: seconds for all together.
         The engine's own tree is left as it is.
         """
-        from variant_ai.core.search.many import analyse_many
+        from variant_ai.core.search.many_searches import analyse_many
 
         positions = _listed(positions)
         if not positions:
@@ -375,7 +375,7 @@ class Engine:
         for each position, in one batch."""
         import numpy as np
 
-        from variant_ai.core.search.trees import remembered
+        from variant_ai.core.search.tree_factory import remembered
 
         positions = _listed(positions)
         if not positions:
@@ -432,7 +432,7 @@ def _listed(positions: object) -> list[Position]:
 def _limits(
     nodes: int | None, movetime: float | None, depth: int | None, mate: int | None
 ) -> Limits:
-    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.move.limits import Limits
 
     if nodes is None and movetime is None and depth is None and mate is None:
         nodes = 800

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from variant_ai.core.analysis.accuracy import loss, mark, move_accuracy, player_accuracy
-from variant_ai.core.analysis.annotate import GameAnalysis, analyse_game, annotated
-from variant_ai.core.data.pgn import PgnReader
-from variant_ai.core.data.pgn_writer import pgn_text
-from variant_ai.core.data.record import MATE, GameRecord
-from variant_ai.core.data.resolve import Resolver
+from variant_ai.core.analysis.annotated_game import GameAnalysis, analyse_game, annotated
+from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.read.pgn import PgnReader
+from variant_ai.core.data.read.resolve import Resolver
+from variant_ai.core.data.write.pgn_writer import pgn_text
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import SanNotation, UciNotation
-from variant_ai.core.search.limits import Limits
+from variant_ai.core.rules.text.notation import SanNotation, UciNotation
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.plugins import registry
 

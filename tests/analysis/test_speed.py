@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from variant_ai.core.analysis import speed
+from variant_ai.core.analysis import search_speed as speed
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.params import SearchParams
-from variant_ai.specs.index import builtin_specs
-from variant_ai.specs.loader import load_spec
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.catalogue import builtin_specs
+from variant_ai.core.spec.loader import load_spec
 
 
 def test_the_judge_of_chases_is_loaded_before_anything_is_timed(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from variant_ai.core.arena.player import Fault, Player, Reply
-from variant_ai.core.arena.time_control import Turn
+from variant_ai.core.arena.match.time_control import Turn
+from variant_ai.core.arena.players.player import Fault, Player, Reply
 from variant_ai.core.rules.game import Game
 
 

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from toy_engine import SHORT, ToyEngine, played
 
-from variant_ai.core.arena.blunders import SHORTEST, BlunderRule, filtered, last_blunder
-from variant_ai.core.arena.generate import (
+from variant_ai.core.arena.games.blunder_filter import SHORTEST, BlunderRule, filtered, last_blunder
+from variant_ai.core.arena.games.both_sides import UciSelfPlayer
+from variant_ai.core.arena.games.generation import (
     Dropped,
     Ended,
     GameGenerator,
 )
-from variant_ai.core.arena.referee import MOVE_LIMIT, ResignRule
-from variant_ai.core.arena.self_play import UciSelfPlayer
-from variant_ai.core.data.record import MATE, GameRecord
+from variant_ai.core.arena.match.referee import MOVE_LIMIT, ResignRule
+from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.specs import EngineError
+from variant_ai.core.spec import EngineError
 
 
 class Scripted(ToyEngine):

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from variant_ai.core.arena.crosstable import as_json, csv_text, standings, text
-from variant_ai.core.arena.crosstable_html import html, plot
-from variant_ai.core.arena.elo import Tally
+from variant_ai.core.arena.tables.crosstable import as_json, csv_text, standings, text
+from variant_ai.core.arena.tables.crosstable_html import html, plot
+from variant_ai.core.arena.tables.elo import Tally
 
 NAMES = ["weak <b>", "strong", 'of "two", kinds']
 RESULTS = [

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from toy_engine import SHORT, ToyEngine, generator, played
 
-from variant_ai.core.arena.generate import (
+from variant_ai.core.arena.games.both_sides import UciSelfPlayer
+from variant_ai.core.arena.games.generation import (
     MAX_FAILURES,
     MAX_UNWANTED,
     Dropped,
@@ -21,16 +22,15 @@ from variant_ai.core.arena.generate import (
     GenerateSettings,
     number_of,
 )
-from variant_ai.core.arena.generated import GeneratedGames, journal_path
-from variant_ai.core.arena.self_play import UciSelfPlayer
-from variant_ai.core.arena.uci_client import GAMES_FOLDERS, UciClient, engine_command
-from variant_ai.core.data.record import MATE, GameRecord
+from variant_ai.core.arena.games.generation_journal import GeneratedGames, journal_path
+from variant_ai.core.arena.programs.uci_client import GAMES_FOLDERS, UciClient, engine_command
+from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
+from variant_ai.core.spec import DataError, EngineError
 from variant_ai.plugins import registry
-from variant_ai.specs import DataError, EngineError
 
 VARIANTS = sorted(name for name, e in registry().variants.items() if e.plugin == name)
 

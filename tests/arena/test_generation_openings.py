@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from toy_engine import SHORT, generator, played
 
-from variant_ai.core.arena.openings import Opening, read_lines, read_positions
-from variant_ai.core.data.move_lists import MoveListReader
-from variant_ai.core.data.resolve import Resolver
+from variant_ai.core.arena.games.openings import Opening, read_lines, read_positions
+from variant_ai.core.data.read.move_lists import MoveListReader
+from variant_ai.core.data.read.resolve import Resolver
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import core_notations
-from variant_ai.specs import DataError
+from variant_ai.core.rules.text.notation import core_notations
+from variant_ai.core.spec import DataError
 
 
 def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:

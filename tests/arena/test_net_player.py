@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from variant_ai.core.arena.net_player import NetPlayer
-from variant_ai.core.arena.time_control import Allowance, PlayerClock, Turn
+from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
+from variant_ai.core.arena.players.net_player import NetPlayer
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.clock import Clock, TimeManager
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.move.clock import Clock, TimeManager
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report
+from variant_ai.core.search.settings import SearchParams
 
 
 class ToySearch:

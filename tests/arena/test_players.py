@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.arena.coordinates import Coordinates
-from variant_ai.core.arena.external import external_player, last_capture, uci_limits
-from variant_ai.core.arena.player import Fault, RandomPlayer
-from variant_ai.core.arena.player_spec import parse_player
-from variant_ai.core.arena.referee import Conduct, Referee
-from variant_ai.core.arena.time_control import Allowance, PlayerClock, Turn
-from variant_ai.core.arena.ucci_client import CycloneClient, parse_ucci_option
+from variant_ai.core.arena.match.referee import Conduct, Referee
+from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
+from variant_ai.core.arena.players.player import Fault, RandomPlayer
+from variant_ai.core.arena.players.player_spec import parse_player
+from variant_ai.core.arena.programs.coordinates import Coordinates
+from variant_ai.core.arena.programs.program_player import external_player, last_capture, uci_limits
+from variant_ai.core.arena.programs.ucci_client import CycloneClient, parse_ucci_option
+from variant_ai.core.errors import SettingError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec import EngineError, MoveError
 from variant_ai.plugins import registry
-from variant_ai.specs import EngineError, MoveError
-from variant_ai.specs.errors import SettingError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 
@@ -232,7 +232,7 @@ def command(protocol: str, mode: str = "good", *words: str) -> list[str]:
 def test_every_protocol_plays(tall: Rules, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old = protocol == "xboard-old"
     if old:
-        monkeypatch.setattr("variant_ai.core.arena.xboard_client.SILENCE", 0.1)
+        monkeypatch.setattr("variant_ai.core.arena.programs.xboard_client.SILENCE", 0.1)
     player = external_player(tall, protocol.removesuffix("-old"), command(protocol))
     second_begins = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR b - - 0 1"
     try:
@@ -376,7 +376,7 @@ def test_moves_in_san_are_read(drops: Rules, mode: str, monkeypatch: pytest.Monk
 def test_an_old_program_cannot_take_a_position(
     tall: Rules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("variant_ai.core.arena.xboard_client.SILENCE", 0.1)
+    monkeypatch.setattr("variant_ai.core.arena.programs.xboard_client.SILENCE", 0.1)
     player = external_player(tall, "xboard", command("xboard-old"))
     game = Game(tall, Game.from_uci(tall, None, ["h3e3"]).fen())
     try:

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from variant_ai.core.arena.policy_lines import policy_lines
+from variant_ai.core.arena.games.policy_openings import policy_lines
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec import DataError
 from variant_ai.plugins import registry
-from variant_ai.specs import DataError
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import chess
 import chess.polyglot
 import pytest
 
-from variant_ai.core.arena.openings import Opening
-from variant_ai.core.arena.polyglot import book_lines, refuse_book, weighted_moves
+from variant_ai.core.arena.games.openings import Opening
+from variant_ai.core.arena.games.polyglot import book_lines, refuse_book, weighted_moves
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec import DataError
 from variant_ai.plugins import registry
-from variant_ai.specs import DataError
 
 START = 0x463B96181691FC9C
 """Key of the start position, as the description of the format prints it."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from arena_players import ToyPlayer
 
-from variant_ai.core.arena.player import Fault, Reply
-from variant_ai.core.arena.referee import (
+from variant_ai.core.arena.match.referee import (
     DRAW_RULE,
     MOVE_LIMIT,
     RESIGN_RULE,
@@ -16,13 +15,14 @@ from variant_ai.core.arena.referee import (
     Referee,
     ResignRule,
 )
-from variant_ai.core.arena.time_control import Allowance, Turn
-from variant_ai.core.data.record import MATE
+from variant_ai.core.arena.match.time_control import Allowance, Turn
+from variant_ai.core.arena.players.player import Fault, Reply
+from variant_ai.core.data.game_record import MATE
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec import EngineError
 from variant_ai.plugins import registry
-from variant_ai.specs import EngineError
 
 NODES = Allowance(nodes=1)
 SHORT = Conduct(max_plies=12)

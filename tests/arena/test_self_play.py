@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.arena.blunders import BlunderRule, filtered
-from variant_ai.core.arena.generate import Dropped, Ended, GameGenerator, GenerateSettings
-from variant_ai.core.arena.generated import GeneratedGames
-from variant_ai.core.arena.self_play import NetSelfPlayer, game_seed
-from variant_ai.core.data.record import GameRecord
+from variant_ai.core.arena.games.blunder_filter import BlunderRule, filtered
+from variant_ai.core.arena.games.both_sides import NetSelfPlayer, game_seed
+from variant_ai.core.arena.games.generation import Dropped, Ended, GameGenerator, GenerateSettings
+from variant_ai.core.arena.games.generation_journal import GeneratedGames
+from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.params import SearchParams
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
 
 SETTINGS = GenerateSettings(games=2, nodes=24, max_plies=14, random_plies=(2, 3))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from variant_ai.core.arena.elo import (
+from variant_ai.core.arena.tables.elo import (
     Tally,
     elo_of,
     estimate,
@@ -16,10 +16,10 @@ from variant_ai.core.arena.elo import (
     expected_score,
     superiority,
 )
-from variant_ai.core.arena.ratings import fit
-from variant_ai.core.arena.sprt import Sprt, pair_counts
-from variant_ai.specs import DataError
-from variant_ai.specs.errors import SettingError
+from variant_ai.core.arena.tables.ratings import fit
+from variant_ai.core.arena.tables.sprt import Sprt, pair_counts
+from variant_ai.core.errors import SettingError
+from variant_ai.core.spec import DataError
 
 # --- Elo -----------------------------------------------------------------------------------------
 

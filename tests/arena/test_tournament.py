@@ -18,29 +18,35 @@ from typing import Any
 import pytest
 from arena_players import ToyPlayer, WaitingPlayer
 
-from variant_ai.core.arena import tournament
-from variant_ai.core.arena.external import external_player
-from variant_ai.core.arena.journal import GameEntry, Journal, read_journal
-from variant_ai.core.arena.match_record import move_remark, score_text
-from variant_ai.core.arena.match_settings import MatchSettings, settings_of
-from variant_ai.core.arena.openings import Opening, drawn_from_store, line_openings, played_out
-from variant_ai.core.arena.pairings import meetings, opening_order, pairings
-from variant_ai.core.arena.player import Fault, Player, Reply
-from variant_ai.core.arena.process import EngineDiedError
-from variant_ai.core.arena.time_control import Turn
-from variant_ai.core.arena.tournament import MatchState, Tournament
-from variant_ai.core.data.importer import Importer
-from variant_ai.core.data.pgn import PgnReader
-from variant_ai.core.data.record import MATE, GameRecord
-from variant_ai.core.data.resolve import Resolver
-from variant_ai.core.data.store import Store, StoreWriter
-from variant_ai.core.rules import fairy, make_rules
+from variant_ai.core.arena.games.openings import (
+    Opening,
+    drawn_from_store,
+    line_openings,
+    played_out,
+)
+from variant_ai.core.arena.match import tournament
+from variant_ai.core.arena.match.journal import GameEntry, Journal, read_journal
+from variant_ai.core.arena.match.match_record import move_remark, score_text
+from variant_ai.core.arena.match.match_settings import MatchSettings, settings_of
+from variant_ai.core.arena.match.pairings import meetings, opening_order, pairings
+from variant_ai.core.arena.match.time_control import Turn
+from variant_ai.core.arena.match.tournament import MatchState, Tournament
+from variant_ai.core.arena.players.player import Fault, Player, Reply
+from variant_ai.core.arena.programs.engine_process import EngineDiedError
+from variant_ai.core.arena.programs.program_player import external_player
+from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.read.importer import Importer
+from variant_ai.core.data.read.pgn import PgnReader
+from variant_ai.core.data.read.resolve import Resolver
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.errors import EngineError, SettingError
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy import fairy_rules as fairy
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import SanNotation, core_notations
+from variant_ai.core.rules.text.notation import SanNotation, core_notations
+from variant_ai.core.spec import DataError, VariantSpec
 from variant_ai.plugins import registry
-from variant_ai.specs import DataError, VariantSpec
-from variant_ai.specs.errors import EngineError, SettingError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from variant_ai.core.arena.elo import Tally
-from variant_ai.core.arena.sprt import SprtStatus
-from variant_ai.core.arena.surrogate import Surrogate
-from variant_ai.core.arena.tuning import (
+from variant_ai.core.arena.tables.elo import Tally
+from variant_ai.core.arena.tables.sprt import SprtStatus
+from variant_ai.core.arena.tuning.search_tuning import (
     PICTURE,
     SETTINGS,
     Match,
@@ -26,8 +25,9 @@ from variant_ai.core.arena.tuning import (
     Tuner,
     words,
 )
-from variant_ai.core.arena.tuning_picture import draw, importances, profile
-from variant_ai.specs.errors import DataError, SettingError, UnknownNameError
+from variant_ai.core.arena.tuning.surrogate import Surrogate
+from variant_ai.core.arena.tuning.tuning_picture import draw, importances, profile
+from variant_ai.core.errors import DataError, SettingError, UnknownNameError
 
 RANGES = (Range.parse("q_weight=0:1"), Range.parse("virtual_style=loss,visit"))
 PRESENT: Settings = {"q_weight": 0.2, "virtual_style": "loss"}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.arena.uci_client import UciClient, engine_command, parse_option
-from variant_ai.specs import EngineError
+from variant_ai.core.arena.programs.uci_client import UciClient, engine_command, parse_option
+from variant_ai.core.spec import EngineError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -246,7 +246,9 @@ def test_engines_in_the_games_folder_are_found(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(
-        "variant_ai.core.arena.process.GAMES_FOLDERS", (str(tmp_path),), raising=True
+        "variant_ai.core.arena.programs.engine_process.GAMES_FOLDERS",
+        (str(tmp_path),),
+        raising=True,
     )
     assert engine_command("my-engine") == [str(program)]
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from variant_ai.core.arena.generate import (
+from variant_ai.core.arena.games.both_sides import UciSelfPlayer
+from variant_ai.core.arena.games.generation import (
     Dropped,
     GameGenerator,
     GenerateSettings,
 )
-from variant_ai.core.arena.self_play import UciSelfPlayer
-from variant_ai.core.arena.uci_client import Answer, UciClient
-from variant_ai.core.data.record import GameRecord
+from variant_ai.core.arena.programs.uci_client import Answer, UciClient
+from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import uci
-from variant_ai.specs import EngineError
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec import EngineError
 
 SHORT = GenerateSettings(games=3, nodes=1, max_plies=16, move_timeout=20)
 

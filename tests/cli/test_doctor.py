@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from variant_ai.cli import doctor
+from variant_ai.cli.host import doctor
+from variant_ai.cli.host.selftest import run_self_test
 from variant_ai.cli.main import cli
-from variant_ai.cli.selftest import run_self_test
+from variant_ai.core.spec import VariantAIError, builtin_specs
 from variant_ai.plugins import Registry
-from variant_ai.specs import VariantAIError, builtin_specs
 
 VARIANTS = ("crazyhouse", "xiangqi")
 
@@ -154,7 +154,7 @@ def test_a_failing_self_test_is_a_finding_and_the_others_go_on(
             raise ZeroDivisionError("in the kernel")
         return SimpleNamespace(plies=1, seconds=0.1)
 
-    monkeypatch.setattr("variant_ai.cli.selftest.run_self_test", fall)
+    monkeypatch.setattr("variant_ai.cli.host.selftest.run_self_test", fall)
     result = CliRunner().invoke(cli, ["doctor", "--json"])
     assert result.exit_code == 1
     found = json.loads(result.stdout)

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.nets_time import write_net
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import StoreWriter
+from variant_ai.cli.train.nets_time import write_net
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import StoreWriter
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import core_networks
 from variant_ai.core.rules import make_rules
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 
 SPEC = load_spec(builtin_specs()["minixiangqi"])
 SIZE = {"blocks": 1, "channels": 8, "pool": "global"}

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.arena.generate import Dropped, Ended, GameGenerator
-from variant_ai.core.arena.generated import GeneratedGames
-from variant_ai.core.data.store import Store
+from variant_ai.core.arena.games.generation import Dropped, Ended, GameGenerator
+from variant_ai.core.arena.games.generation_journal import GeneratedGames
+from variant_ai.core.data.store.game_store import Store
 
 FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
 VARIANT = "xiangqi"
@@ -115,7 +115,10 @@ def test_a_game_played_after_all_is_not_one_too_many(
     whole, broken, counter = tmp_path / "whole", tmp_path / "broken", tmp_path / "counter"
     words, command = ("--games", "3", "--json"), engine("dies", "2", str(counter))
     with monkeypatch.context() as patch:
-        patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
+        patch.setattr(
+            "variant_ai.core.arena.games.generation_journal.GeneratedGames.remove",
+            lambda self: None,
+        )
         assert len(told(generate(broken, *words, command=command))["dropped"]) == 1
     broken.unlink()
     counter.write_text("1000")
@@ -192,7 +195,10 @@ def test_the_same_command_goes_on_after_a_kill(
     told(generate(whole, "--games", "4", "--json"))
     with monkeypatch.context() as patch:
         # as if the run had been killed before it could put its games into the store
-        patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
+        patch.setattr(
+            "variant_ai.core.arena.games.generation_journal.GeneratedGames.remove",
+            lambda self: None,
+        )
         told(generate(broken, "--games", "2", "--json"))
     broken.unlink()
     other = generate(broken, "--games", "4", "--seed", "9")
@@ -238,7 +244,10 @@ def test_games_appended_before_a_kill_are_not_appended_again(
     told(generate(store, "--games", "1", "--json"))
     words = ("--games", "3", "--append", "--seed", "1", "--json")
     with monkeypatch.context() as patch:
-        patch.setattr("variant_ai.core.arena.generated.GeneratedGames.remove", lambda self: None)
+        patch.setattr(
+            "variant_ai.core.arena.games.generation_journal.GeneratedGames.remove",
+            lambda self: None,
+        )
         told(generate(store, *words))
     again = told(generate(store, *words))
     assert (again["games"], again["dropped"]) == (0, {"duplicate": 3})
@@ -284,12 +293,12 @@ def test_an_interrupted_run_that_appends_goes_on_and_repeats_nothing(
     told(generate(store, "--games", "1", "--json"))
     words = ("--append", "--seed", "1", "--workers", "1", "--json")
     with monkeypatch.context() as patch:
-        patch.setattr("variant_ai.cli.generate._play", _interrupted_after_two)
+        patch.setattr("variant_ai.cli.games.generate._play", _interrupted_after_two)
         stopped = generate(store, "--games", "4", *words)
     assert stopped.exit_code == 130
     assert len(Store(store)) == 3
     with monkeypatch.context() as patch:  # again, before any game that is new
-        patch.setattr("variant_ai.cli.generate._play", _interrupted_at_once)
+        patch.setattr("variant_ai.cli.games.generate._play", _interrupted_at_once)
         assert generate(store, "--games", "4", *words).exit_code == 130
     again = generate(store, "--games", "4", *words)
     assert "going on after 2 games" in again.stderr

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from variant_ai.cli.common import EXIT_INTERRUPTED
-from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.cli.common.console import EXIT_INTERRUPTED
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PAGE = (

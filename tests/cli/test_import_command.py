@@ -19,13 +19,13 @@ import pytest
 from click.testing import CliRunner, Result
 from processes import PATIENCE, children, left
 
-from variant_ai.cli.import_ import SkipList
+from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.cli.games.import_games import SkipList
 from variant_ai.cli.main import cli
-from variant_ai.cli.notations import make_resolver, readers
-from variant_ai.core.data.skips import Skip
-from variant_ai.core.data.store import Store, StoreWriter
-from variant_ai.specs import builtin_specs, load_spec
-from variant_ai.specs.errors import DataError
+from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec import builtin_specs, load_spec
 
 GAME = """\
 [Event "Evening {number}"]
@@ -310,8 +310,8 @@ def test_a_killed_import_leaves_no_process_and_goes_on(
 
 def test_every_finished_game_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Told to stop, workers finish what they began, and all of it is added."""
-    from variant_ai.core.data import importer
-    from variant_ai.core.data.importer import Importer
+    from variant_ai.core.data.read import importer
+    from variant_ai.core.data.read.importer import Importer
 
     monkeypatch.setattr(importer, "BATCH_GAMES", 10)
     path = tmp_path / "a.pgn"

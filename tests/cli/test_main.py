@@ -14,9 +14,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from variant_ai.cli import common
+from variant_ai.cli.common import console as common
 from variant_ai.cli.main import COMMANDS, VariantGroup, cli
-from variant_ai.specs import DataError, builtin_specs
+from variant_ai.core.spec import DataError, builtin_specs
 
 HEAVY = ("numpy", "torch", "pydantic", "numba", "onnxruntime", "pyffish", "rich")
 

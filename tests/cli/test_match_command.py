@@ -15,12 +15,12 @@ import pytest
 import zstandard
 from click.testing import CliRunner, Result
 
+from variant_ai.cli.common.player_options import file_openings, net_digest
 from variant_ai.cli.main import cli
-from variant_ai.cli.players import file_openings, net_digest
-from variant_ai.core.arena.player import RandomPlayer, Reply
-from variant_ai.core.arena.player_spec import parse_player
-from variant_ai.core.arena.process import GAMES_FOLDERS
-from variant_ai.core.arena.time_control import Turn
+from variant_ai.core.arena.match.time_control import Turn
+from variant_ai.core.arena.players.player import RandomPlayer, Reply
+from variant_ai.core.arena.players.player_spec import parse_player
+from variant_ai.core.arena.programs.engine_process import GAMES_FOLDERS
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry
 
@@ -145,7 +145,9 @@ def test_interrupted_puzzles_are_reported(tmp_path: Path, monkeypatch: pytest.Mo
                 raise KeyboardInterrupt
             return super().play(game, turn)
 
-    monkeypatch.setattr("variant_ai.cli.players.make_player", lambda spec, rules: Tired())
+    monkeypatch.setattr(
+        "variant_ai.cli.common.player_options.make_player", lambda spec, rules: Tired()
+    )
     words = ["solve", "random", str(puzzles), "-V", "xiangqi", "--nodes", "1", "--json"]
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 130

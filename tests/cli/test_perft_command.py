@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.perft import command
+from variant_ai.cli.variants.perft import command
 from variant_ai.plugins import API_VERSION, Registry, RulesEntry, hookimpl
 
 POCKETS = "2k5/8/8/8/8/8/8/4K3[Qn] w - - 0 1"
@@ -48,7 +48,7 @@ def test_both_engines_are_compared_move_by_move() -> None:
 
 
 def test_a_difference_between_the_engines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from variant_ai.core.rules.fairy import FairyRules
+    from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 
     monkeypatch.setattr(FairyRules, "legal_moves", lambda self, position: [])
     result = run("-V", "crazyhouse", "--depth", "1", "--engine", "both")
@@ -71,7 +71,7 @@ class Slow:
 
     @hookimpl
     def register_rules(self) -> list[RulesEntry]:
-        return [RulesEntry("slow", "variant_ai.core.rules.fairy:FairyRules")]
+        return [RulesEntry("slow", "variant_ai.core.rules.fairy.fairy_rules:FairyRules")]
 
 
 def test_depth_zero_is_one_sequence() -> None:

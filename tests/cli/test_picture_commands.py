@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import StoreWriter
 from variant_ai.core.rules import make_rules
-from variant_ai.core.train.figures import canvas
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.train.pictures import canvas
 
 PNG = b"\x89PNG"
 FETCHED = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
@@ -107,9 +107,9 @@ def test_a_training_ends_with_a_report(run: Path) -> None:
 def test_runs_and_stores_of_one_name_are_all_in_the_report(
     run: Path, store: Path, tmp_path: Path
 ) -> None:
-    from variant_ai.cli.report import _names
-    from variant_ai.core.train.gallery import _data
-    from variant_ai.core.train.session import open_run
+    from variant_ai.cli.train.report import _names
+    from variant_ai.core.train.report.run_report import _data
+    from variant_ai.core.train.run.training_run import open_run
 
     runs, stores = [], []
     for name in ("first", "second"):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from variant_ai.cli.analyse_games import Games
 from variant_ai.cli.main import cli
-from variant_ai.core.analysis.move_curve import POSITION, SETTINGS
-from variant_ai.core.data.record import GameRecord
+from variant_ai.cli.play.analyse_games import Games
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.plugins import registry
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai_experiments.move_curve import POSITION, SETTINGS
 
 PGN = """[White "A"]
 [Black "B"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from variant_ai.cli import spec as spec_command
 from variant_ai.cli.main import cli
-from variant_ai.cli.spec_words import board_drawing, moves_in_words, ranges
-from variant_ai.specs import builtin_specs, load_spec
-from variant_ai.specs.json_schema import schema_text
+from variant_ai.cli.variants import spec as spec_command
+from variant_ai.cli.variants.spec_words import board_drawing, moves_in_words, ranges
+from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.spec.json_schema import schema_text
 
 SCHEMA = Path(__file__).resolve().parents[2] / "specs" / "schema.json"
 

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 
 SPEC = load_spec(builtin_specs()["crazyhouse"])
 GAMES = 12
@@ -364,7 +364,7 @@ def test_an_export_replaces_only_when_asked(run: Run, store: Path) -> None:
 
 
 def test_control_c_keeps_the_lines_written(tmp_path: Path) -> None:
-    from variant_ai.core.data.text_output import text_file
+    from variant_ai.core.data.write.text_output import text_file
 
     with pytest.raises(KeyboardInterrupt), text_file(tmp_path / "a.uci") as file:
         file.write("startpos moves e2e4 *\n")
@@ -389,8 +389,8 @@ def small_files() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
 @pytest.mark.usefixtures("small_files")
 def test_files_that_cannot_grow_leave_nothing(run: Run, tmp_path: Path) -> None:
-    from variant_ai.core.data.text_output import text_file
-    from variant_ai.specs.errors import DataError
+    from variant_ai.core.data.write.text_output import text_file
+    from variant_ai.core.errors import DataError
 
     for name in ("a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.jsonl.xz"):
         dice = np.random.default_rng(1)

@@ -7,11 +7,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from variant_ai.cli.common import print_table
+from variant_ai.cli.common.console import print_table
 from variant_ai.cli.main import cli
-from variant_ai.core.arena.crosstable import standings, text
-from variant_ai.core.arena.elo import Tally
-from variant_ai.core.table_layout import WIDTH, fitted
+from variant_ai.core.arena.tables.crosstable import standings, text
+from variant_ai.core.arena.tables.elo import Tally
+from variant_ai.core.system.text_tables import WIDTH, fitted
 
 WORDS = st.text("abcdefgh /-", min_size=1, max_size=150)
 NUMBERS = st.integers(0, 10**20).map(str)

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.rules import make_rules
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 
 TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
@@ -421,7 +421,7 @@ class TestWrongInput:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "variant_ai.core.engine.models.model_places", lambda *_: [folder / "none.onnx"]
+            "variant_ai.core.engine.packaged_nets.model_places", lambda *_: [folder / "none.onnx"]
         )
         said = complaint("train", "-V", "xiangqi", "--from", "packaged")
         assert f"no net comes with xiangqi: there is none at {folder / 'none.onnx'}" in said

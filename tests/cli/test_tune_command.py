@@ -61,10 +61,10 @@ def test_a_tuning_and_the_same_again(tmp_path: Path, base: list[str]) -> None:
 def test_a_winner_is_tested_and_its_words_are_for_a_spec(
     tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from variant_ai.core.arena.elo import Tally
+    from variant_ai.core.arena.tables.elo import Tally
 
     monkeypatch.setattr(
-        "variant_ai.core.arena.match_record.tally_of", lambda entries, name: Tally(2, 0, 0)
+        "variant_ai.core.arena.match.match_record.tally_of", lambda entries, name: Tally(2, 0, 0)
     )
     words = [*base, "--range", "enhance_checks=false,true", "--range", "cpuct_init=1:4"]
     done = tune([*words, "-o", str(tmp_path / "t")])
@@ -82,11 +82,11 @@ def test_a_winner_is_tested_and_its_words_are_for_a_spec(
 def test_words_that_are_no_better_are_not_to_be_pasted(
     tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from variant_ai.core.arena.elo import Tally
-    from variant_ai.core.arena.sprt import Sprt, SprtStatus
+    from variant_ai.core.arena.tables.elo import Tally
+    from variant_ai.core.arena.tables.sprt import Sprt, SprtStatus
 
     monkeypatch.setattr(
-        "variant_ai.core.arena.match_record.tally_of", lambda entries, name: Tally(2, 0, 0)
+        "variant_ai.core.arena.match.match_record.tally_of", lambda entries, name: Tally(2, 0, 0)
     )
     monkeypatch.setattr(Sprt, "status", lambda *_: SprtStatus(-3.0, -2.9, 2.9, "H0"))
     done = tune([*base, "--range", "cpuct_init=1:4", "-o", str(tmp_path / "t")])

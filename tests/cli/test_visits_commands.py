@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data.store import Store
+from variant_ai.core.data.store.game_store import Store
 
 VARIANT = "xiangqi"
 PLAYER = "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 from functools import cache
 
-from variant_ai.cli.notations import make_resolver, notations, readers
-from variant_ai.core.data.reader import GameReader, RawGame
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.resolve import Resolver
-from variant_ai.core.data.skips import Skip
+from variant_ai.cli.common.notation_options import make_resolver, notations, readers
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.game_reader import GameReader, RawGame
+from variant_ai.core.data.read.resolve import Resolver
+from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import Notation, uci
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.rules.text.notation import Notation, uci
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 HOUSE = """\
 [Event "Club evening"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from variant_ai.core.data.moves import Codes
-from variant_ai.core.data.record import RESULTS, GameRecord
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.game_record import RESULTS, GameRecord
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.data.store.stored_moves import Codes
 from variant_ai.core.rules.position import POSITION, Position
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 
 SPEC = load_spec(builtin_specs()["xiangqi"])
 OTHER = load_spec(builtin_specs()["crazyhouse"])

@@ -17,10 +17,10 @@ from click.testing import CliRunner, Result
 from flaky_server import FlakyServer, serving
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data import remote
-from variant_ai.core.data.lichess import Archive, Month
-from variant_ai.core.data.store import Store
-from variant_ai.specs.errors import DataError
+from variant_ai.core.data.fetch import remote_file as remote
+from variant_ai.core.data.fetch.lichess import Archive, Month
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.errors import DataError
 
 GAME = """\
 [Event "Rated Crazyhouse game"]

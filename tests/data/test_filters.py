@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.cli.filters import FILTER_NAMES, filter_options, game_filter
+from variant_ai.cli.common.game_filter_options import FILTER_NAMES, filter_options, game_filter
 from variant_ai.core.data.filters import ENDINGS, GameFilter, ending, parse_date
-from variant_ai.core.data.record import RESULTS, GameRecord
-from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.core.data.game_record import RESULTS, GameRecord
+from variant_ai.core.errors import DataError, UnknownNameError
 
 
 def game(**facts: Any) -> GameRecord:

@@ -21,8 +21,8 @@ from importing import (
     resolved,
 )
 
-from variant_ai.core.data.reader import choose_reader, core_readers
-from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.game_reader import choose_reader, core_readers
 
 
 def _numbered(words: list[str]) -> str:

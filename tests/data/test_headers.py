@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from variant_ai.core.data.annotations import annotation
 from variant_ai.core.data.filters import ENDINGS, ending
-from variant_ai.core.data.headers import fill, game_date, game_result, normal_date, rating
-from variant_ai.core.data.reader import RawGame
-from variant_ai.core.data.record import MATE, GameRecord
+from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.read.annotations import annotation
+from variant_ai.core.data.read.game_reader import RawGame
+from variant_ai.core.data.read.headers import fill, game_date, game_result, normal_date, rating
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from importing import HOUSE, HOUSE_UCI, fresh_resolver, moves, resolver, spec
 
-from variant_ai.cli.notations import readers
-from variant_ai.core.data import importer as importer_module
+from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.filters import GameFilter
-from variant_ai.core.data.importer import Importer, ImportReport
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.skips import Skip
-from variant_ai.specs.errors import DataError, MoveError
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read import importer as importer_module
+from variant_ai.core.data.read.importer import Importer, ImportReport
+from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.errors import DataError, MoveError
 
 
 class Sink:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import zstandard
 
-from variant_ai.core.data.moves import RulesCodec, codes_hash
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.data.store.stored_moves import RulesCodec, codes_hash
 from variant_ai.core.encoding import MoveCodec
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import PASS, make_move, square_index
-from variant_ai.specs import DataError, MoveError, builtin_specs, load_spec
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.spec import DataError, MoveError, builtin_specs, load_spec
+from variant_ai.core.spec.schema import VariantSpec
 
 BYTES_A_PLY = 1.7
 
@@ -77,7 +77,7 @@ def test_a_move_of_no_piece_names_its_ply(codec: RulesCodec) -> None:
 def test_codes_of_a_store_that_mean_something_else_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: RulesCodec
 ) -> None:
-    monkeypatch.setattr("variant_ai.core.data.store_writer.codes_hash", lambda spec: "0" * 16)
+    monkeypatch.setattr("variant_ai.core.data.store.store_writer.codes_hash", lambda spec: "0" * 16)
     with StoreWriter(tmp_path / "a.store", codec.spec, codec=codec):
         pass
     with pytest.raises(DataError, match="numbers its moves in another way"):

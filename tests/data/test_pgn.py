@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.data.pgn import PgnReader
-from variant_ai.core.data.reader import MAX_COMMENT, MAX_COMMENTS, MAX_PLIES, RawGame
+from variant_ai.core.data.read.game_reader import MAX_COMMENT, MAX_COMMENTS, MAX_PLIES, RawGame
+from variant_ai.core.data.read.pgn import PgnReader
 
 WHOLE = """\
 [Event "Club \\"A\\" evening"]

@@ -10,9 +10,9 @@ from pathlib import Path
 import zstandard
 from importing import fresh_resolver, moves, spec
 
-from variant_ai.cli.notations import make_resolver, readers
-from variant_ai.core.data.importer import Importer
-from variant_ai.core.data.record import GameRecord
+from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.importer import Importer
 
 MASTERS = 2000
 """Games of the archive compared; `benchmarks/import_masters.py` compares all."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from flaky_server import FlakyServer, serving
 
-from variant_ai.core.data.remote import RemoteError, RemoteFile, fetch_text
-from variant_ai.specs.errors import DataError
+from variant_ai.core.data.fetch.remote_file import RemoteError, RemoteFile, fetch_text
+from variant_ai.core.errors import DataError
 
 DATA = random.Random(1).randbytes(300_000)
 PATH = "/some/file"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from importing import HOUSE, RED, RED_UCCI, RED_UCI, moves, one, one_skip, resolved, resolver
 
-from variant_ai.core.data.reader import RawGame
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.skips import Skip
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.game_reader import RawGame
+from variant_ai.core.data.read.skipped_games import Skip
 
 
 @pytest.mark.parametrize(

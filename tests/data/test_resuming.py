@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from importing import HOUSE, resolver, spec
 
-from variant_ai.cli.notations import readers
-from variant_ai.core.data.importer import Importer, ImportReport
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.resuming import find_halt
-from variant_ai.core.data.skips import Skip
-from variant_ai.core.data.store import Store, StoreWriter
-from variant_ai.specs.errors import DataError
+from variant_ai.cli.common.notation_options import readers
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.importer import Importer, ImportReport
+from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.data.store.resuming import find_halt
+from variant_ai.core.errors import DataError
 
 GAMES = 12
 SHARD = 3

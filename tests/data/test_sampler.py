@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from variant_ai.core.data import replay
-from variant_ai.core.data.mixture import MixedSampler, share_out
-from variant_ai.core.data.sampler import Batch, Sampler
+from variant_ai.core.data.sample import compiled_replay as replay
+from variant_ai.core.data.sample.mixture import MixedSampler, share_out
+from variant_ai.core.data.sample.sampler import Batch, Sampler
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
+from variant_ai.core.errors import DataError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position, same_position
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import DataError, SpecError
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 UNKNOWN = 2
 

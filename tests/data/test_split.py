@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_fakes import game, read, write
 
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.split import (
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.sample.split import (
     By,
     Split,
     SplitPlan,
@@ -21,8 +21,8 @@ from variant_ai.core.data.split import (
     split_games,
     split_stores,
 )
-from variant_ai.core.data.store import Store
-from variant_ai.specs.errors import DataError, UnknownNameError
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.errors import DataError, UnknownNameError
 
 
 def stored(folder: Path, games: list[GameRecord]) -> Store:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from store_fakes import game, read, write
 
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.stats import Statistics, statistics
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.statistics import Statistics, statistics
 
 
 def described(path: Path, played: list[GameRecord], **options: object) -> Statistics:

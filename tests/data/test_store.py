@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_fakes import CODEC, OTHER, SPEC, game, read, records, write
 
-from variant_ai.core.data.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.filters import GameFilter
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import NO_RATING, Store, StoreWriter
-from variant_ai.specs.errors import DataError, MoveError
-from variant_ai.specs.hashing import rules_hash, spec_hash
-from variant_ai.specs.schema import VariantSpec
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
+from variant_ai.core.data.store.game_store import NO_RATING, Store, StoreWriter
+from variant_ai.core.errors import DataError, MoveError
+from variant_ai.core.spec.hashing import rules_hash, spec_hash
+from variant_ai.core.spec.schema import VariantSpec
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -243,7 +243,7 @@ def test_what_is_no_store_is_called_so(tmp_path: Path) -> None:
 
 
 def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("variant_ai.core.data.store_format.FORMAT", 2)
+    monkeypatch.setattr("variant_ai.core.data.store.store_format.FORMAT", 2)
     path = write(tmp_path / "a.store", [])
     monkeypatch.undo()
     with pytest.raises(

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_fakes import CODEC, SPEC, game, read, write
 
-from variant_ai.core.data import store_writer
-from variant_ai.core.data.store import StoreWriter
-from variant_ai.specs.errors import DataError
+from variant_ai.core.data.store import store_writer
+from variant_ai.core.data.store.game_store import StoreWriter
+from variant_ai.core.errors import DataError
 
 GAMES = [
     game(i, white=f"p{i % 3}", event=f"event {i}", scores=[i, None, 3, 4, 5]) for i in range(7)
@@ -133,7 +133,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {folder!r})
 from store_fakes import CODEC, SPEC, game
-from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.data.store.game_store import StoreWriter
 writer = StoreWriter({path!r}, SPEC, codec=CODEC, mode={mode!r}, shard_games=2)
 for i in range(5):
     writer.add(game(100 + i))

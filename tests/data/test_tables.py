@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from importing import HOUSE_UCI, RED, RED_UCI, RED_WXF, moves, one, raw_games, reader, resolved
 
-from variant_ai.core.data.record import GameRecord
+from variant_ai.core.data.game_record import GameRecord
 
 HEAD = "red;black;red_elo;black_elo;result;num_moves;event;moves"
 NUMBERED = "1. C2=5 H8+7 2. H2+3 R9=8 3. R1=2 h2+3 4. P7+1 p7+1"

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from variant_ai.core.data.text import MAX_LINE, REPLACEMENT, TextLines, detect, head_text
+from variant_ai.core.data.read.decoding import MAX_LINE, REPLACEMENT, TextLines, detect, head_text
 
 HEADER = '[Event "全國象棋個人賽"]\n[Red "許銀川"]\n[Black "呂欽"]\n[Result "1/2-1/2"]\n\n'
 MOVES = "1. 炮二平五 馬８進７\n2. 馬二進三 車９平８\n"

@@ -16,20 +16,26 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from store_fakes import CODEC, SPEC, game, read, records, visited, write
 
-from variant_ai.core.data import store_format
-from variant_ai.core.data.blocks import scan
-from variant_ai.core.data.columns import ColumnError, Columns
-from variant_ai.core.data.mixture import MixedSampler
-from variant_ai.core.data.record import GameRecord, PlyVisits
-from variant_ai.core.data.sampler import Batch, Sampler
-from variant_ai.core.data.store import Store, StoreWriter
-from variant_ai.core.data.visits import GameVisits, VisitBlock, Visits, join_visits, pack_visits
+from variant_ai.core.data.game_record import GameRecord, PlyVisits
+from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.sampler import Batch, Sampler
+from variant_ai.core.data.store import store_format
+from variant_ai.core.data.store.blocks import scan
+from variant_ai.core.data.store.columns import ColumnError, Columns
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.data.store.visits import (
+    GameVisits,
+    VisitBlock,
+    Visits,
+    join_visits,
+    pack_visits,
+)
 from variant_ai.core.encoding import Encoder, Head
+from variant_ai.core.errors import DataError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import DataError, MoveError
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 Labelled = dict[int, float]
 

@@ -11,9 +11,9 @@ import pytest
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.specs import SpecError, builtin_specs, parse_spec
-from variant_ai.specs.betza import NOT_JUDGED, BetzaError, parse_betza
-from variant_ai.specs.schema import Piece, Rules
+from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
+from variant_ai.core.spec.betza import NOT_JUDGED, BetzaError, parse_betza
+from variant_ai.core.spec.schema import Piece, Rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "new-variant.md"
 

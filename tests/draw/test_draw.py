@@ -9,15 +9,15 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from variant_ai.core.draw import Arrow, board_svg, board_text, png_bytes
-from variant_ai.core.draw.figures import FIGURES, strokes
 from variant_ai.core.draw.layout import CELL, Layout
+from variant_ai.core.draw.shapes import FIGURES, strokes
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.notation import UciNotation
 from variant_ai.core.rules.position import view
+from variant_ai.core.rules.text.notation import UciNotation
+from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
+from variant_ai.core.spec.schema import Drawing
 from variant_ai.plugins import registry
-from variant_ai.specs import encoding_hash, rules_hash, spec_hash
-from variant_ai.specs.schema import Drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 TACTICS = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"

@@ -17,7 +17,7 @@ from variant_ai.core.rules.position import (
     Position,
     move_kind,
 )
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 VARIANTS = ("crazyhouse", "xiangqi")
 

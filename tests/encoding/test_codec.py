@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from encoding_games import ODD_FENS, VARIANTS, codec_of, random_games, rules_of, spec_of
 
+from variant_ai.core.errors import MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import same_position
-from variant_ai.specs.errors import MoveError
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from encoding_games import ODD_FENS, spec_of
 
-from variant_ai.core.encoding import Encoder, MoveCodec, conformance
-from variant_ai.core.encoding.conformance import check_encoding
-from variant_ai.core.rules.fairy import FairyRules
-from variant_ai.specs import VariantSpec, builtin_specs
+from variant_ai.core.encoding import Encoder, MoveCodec
+from variant_ai.core.rules.fairy.fairy_rules import FairyRules
+from variant_ai.core.spec import VariantSpec, builtin_specs
+from variant_ai.core.testing import encoding_conformance as conformance
+from variant_ai.core.testing.encoding_conformance import check_encoding
 
 
 @pytest.mark.parametrize("name", sorted(builtin_specs()))

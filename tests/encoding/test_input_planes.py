@@ -15,10 +15,10 @@ from encoding_games import (
 )
 
 from variant_ai.core.encoding import Encoder, compile_input
-from variant_ai.core.encoding.views import mirrored_position, swapped_position
+from variant_ai.core.encoding.mirrored_views import mirrored_position, swapped_position
+from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.position import Position
-from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import SpecError
+from variant_ai.core.spec import VariantSpec
 
 FIGURE_3 = "r2q3k/ppp2p1p/2n1pN2/3pP3/3P4/4BB2/PPP2PPP/R2Q1RK1[Rbbnnp] w - - 4 22"
 """Position of paper 000's figure 3, whose caption misprints it."""

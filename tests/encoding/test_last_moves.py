@@ -9,7 +9,7 @@ import pytest
 from encoding_games import spec_of
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.encoding.conformance import check_encoding
+from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -21,9 +21,9 @@ from variant_ai.core.rules.position import (
     move_target,
     view,
 )
-from variant_ai.core.search.table import counters_read, node_key
-from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import SpecError
+from variant_ai.core.search.tree.transpositions import counters_read, node_key
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.testing.encoding_conformance import check_encoding
 
 VARIANTS = ("crazyhouse", "xiangqi", "shogi", "chess")
 

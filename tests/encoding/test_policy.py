@@ -15,13 +15,15 @@ from encoding_games import (
     spec_of,
 )
 
-from variant_ai.core.encoding import Encoder, FlatLabels, PolicyMap, kernels
-from variant_ai.core.encoding.views import (
+from variant_ai.core.encoding import Encoder, FlatLabels, PolicyMap
+from variant_ai.core.encoding import encoding_kernels as kernels
+from variant_ai.core.encoding.mirrored_views import (
     mirrored_move,
     mirrored_position,
     swapped_move,
     swapped_position,
 )
+from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import (
     CASTLING,
@@ -34,8 +36,7 @@ from variant_ai.core.rules.position import (
     move_kind,
     square_index,
 )
-from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import MoveError, SpecError
+from variant_ai.core.spec import VariantSpec
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,20 @@ from types import TracebackType
 from typing import Any, Self
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine.lines import LineReader, LineWriter
+from variant_ai.core.engine.engine_builder import Searching, Workshop
+from variant_ai.core.engine.line_io import LineReader, LineWriter
+from variant_ai.core.engine.protocols.uci import Identity
 from variant_ai.core.engine.session import Session
-from variant_ai.core.engine.uci import Identity
-from variant_ai.core.engine.workshop import Searching, Workshop
 from variant_ai.core.inference import Evaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import uci
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report, centipawns
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.catalogue import builtin_specs
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.plugins import registry
-from variant_ai.specs.index import builtin_specs
-from variant_ai.specs.schema import VariantSpec
 
 VISIT = 0.0005
 PATIENCE = 60.0

@@ -6,9 +6,9 @@ import pytest
 from protocol_client import FakeWorkshop, hello
 
 from variant_ai.core.engine.commands import SetPosition
-from variant_ai.core.engine.table import LateJudge, Table
+from variant_ai.core.engine.position_history import LateJudge, Table
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.notation import uci
+from variant_ai.core.rules.text.notation import uci
 from variant_ai.plugins import registry
 
 CHASE = "2bakabnr/9/r1n1c4/2p1p1p1p/PP7/9/4P1P1P/2C3NC1/9/1NBAKAB1R w - - 0 1"
@@ -43,7 +43,7 @@ def test_nobody_is_loaded_at_a_repetition_with_seconds_left(
     def refuse(*arguments: object) -> None:
         raise AssertionError("loaded while the clock runs")
 
-    monkeypatch.setattr("variant_ai.core.rules.fairy.FairyRules.__init__", refuse)
+    monkeypatch.setattr("variant_ai.core.rules.fairy.fairy_rules.FairyRules.__init__", refuse)
     with hello("uci", FakeWorkshop("xiangqi")) as client:
         client.ask("setoption name UCI_Variant value xiangqi")
         played = f"position fen {CHASE} moves {' '.join(CHASING)}"

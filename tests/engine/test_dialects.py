@@ -14,9 +14,9 @@ from variant_ai.core.engine.commands import (
     SetPosition,
     Unreadable,
 )
-from variant_ai.core.engine.options import UCCI_OPTIONS, Option
-from variant_ai.core.engine.ucci import Ucci
-from variant_ai.core.engine.uci import Cyclone, Dialect, Identity, Info, Uci
+from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, Option
+from variant_ai.core.engine.protocols.ucci import Ucci
+from variant_ai.core.engine.protocols.uci import Cyclone, Dialect, Identity, Info, Uci
 
 WHO = Identity("Engine 1", "Somebody")
 INFO = Info(7, 9, 1, 34, None, (500, 400, 100), 1234, 5000, 12, 247, ("h3e3", "h10g8"))

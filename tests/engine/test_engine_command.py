@@ -15,7 +15,7 @@ import pytest
 
 from variant_ai.plugins import registry
 
-ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
+ENGINE = [sys.executable, "-m", "variant_ai.cli.play.engine"]
 HEAVY = {
     "numpy",
     "torch",
@@ -86,7 +86,7 @@ def test_no_argument_is_needed_and_every_variant_is_offered() -> None:
 
 
 def test_a_spec_file_is_a_variant(tmp_path: Path) -> None:
-    from variant_ai.specs.index import builtin_specs
+    from variant_ai.core.spec.catalogue import builtin_specs
 
     text = (
         builtin_specs()["minixiangqi"].read_text().replace("variant: minixiangqi", "variant: mine")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.engine import uci
-from variant_ai.core.engine.option_set import OptionSet
-from variant_ai.core.engine.options import UCCI_OPTIONS, documented
-from variant_ai.core.engine.service import ACTIONS, FIELDS
+from variant_ai.core.engine.json_service import ACTIONS, FIELDS
+from variant_ai.core.engine.protocols import uci
+from variant_ai.core.engine.protocols.chosen_options import OptionSet
+from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, documented
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "engine.md"

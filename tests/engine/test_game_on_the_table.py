@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from variant_ai.core.engine.commands import SetPosition
-from variant_ai.core.engine.table import Table
+from variant_ai.core.engine.position_history import Table
+from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import FenError, MoveError
 
 RULES = {name: make_rules(registry().variant(name)) for name in ("crazyhouse", "xiangqi")}
 START = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"

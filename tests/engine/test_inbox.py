@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from variant_ai.core.engine.command_queue import MAX_WAITING, Inbox, Waiting
 from variant_ai.core.engine.commands import Go, Ignored, IsReady, NewGame, Quit, SetPosition
-from variant_ai.core.engine.inbox import MAX_WAITING, Inbox, Waiting
 
 
 def test_too_much_is_refused_but_for_what_must_come() -> None:

@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from variant_ai.core.engine.option_set import OptionSet, strength_of
-from variant_ai.core.engine.options import AUTO, OPTIONS, UCCI_OPTIONS, declare
-from variant_ai.core.search.params import SearchParams, field_table
+from variant_ai.core.engine.protocols.chosen_options import OptionSet, strength_of
+from variant_ai.core.engine.protocols.engine_options import AUTO, OPTIONS, UCCI_OPTIONS, declare
+from variant_ai.core.errors import SettingError
+from variant_ai.core.search.settings import SearchParams, field_table
+from variant_ai.core.spec.schema import Search as SearchWords
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import SettingError
-from variant_ai.specs.schema import Search as SearchWords
 
 FIELDS = {row.name: row for row in field_table()}
 NOT_BY_FIELD = {"u_divisor"}

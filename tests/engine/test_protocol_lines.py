@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.engine import lines as lines_module
-from variant_ai.core.engine.lines import MAX_LINE, LineReader, LineWriter, ProtocolLog
-from variant_ai.core.engine.replay import Replay, read_log
-from variant_ai.specs.errors import DataError
+from variant_ai.core.engine import line_io as lines_module
+from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter, ProtocolLog
+from variant_ai.core.engine.session_replay import Replay, read_log
+from variant_ai.core.errors import DataError
 
 
 def read(data: bytes) -> list[str]:
@@ -126,7 +126,7 @@ def test_a_reader_that_went_away_is_noticed_once() -> None:
 def test_stdout_belongs_to_the_protocol() -> None:
     code = (
         "import os, sys\n"
-        "from variant_ai.core.engine.lines import LineWriter, claim_stdout\n"
+        "from variant_ai.core.engine.line_io import LineWriter, claim_stdout\n"
         "write = LineWriter(claim_stdout())\n"
         "print('a library speaks', flush=True)\n"
         "os.write(1, b'a C library speaks\\n')\n"

@@ -13,17 +13,17 @@ import pytest
 from numpy.typing import NDArray
 from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
-from variant_ai.core import compilation
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine import loading
-from variant_ai.core.engine import searcher as searcher_module
+from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
-from variant_ai.core.engine.workshop import Searching
+from variant_ai.core.engine.engine_builder import Searching
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.notation import uci
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.plugins import registry
-from variant_ai.specs.schema import VariantSpec
 
 STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR[] w KQkq - 1 3"
@@ -578,10 +578,10 @@ def test_stalemates_of_the_module_are_positions() -> None:
 def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_named(
     tmp_path: Path,
 ) -> None:
-    from variant_ai.core.engine.models import model_places
-    from variant_ai.core.engine.workshop import Workshop
+    from variant_ai.core.engine.engine_builder import Workshop
+    from variant_ai.core.engine.packaged_nets import model_places
+    from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
-    from variant_ai.specs.index import builtin_specs
 
     said: list[str] = []
     workshop = Workshop(
@@ -603,9 +603,9 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
 def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Path) -> None:
     from protocol_client import model_file
 
-    from variant_ai.core.engine.workshop import Workshop
+    from variant_ai.core.engine.engine_builder import Workshop
+    from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
-    from variant_ai.specs.index import builtin_specs
 
     said: list[str] = []
     workshop = Workshop(

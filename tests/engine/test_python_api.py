@@ -11,7 +11,7 @@ import pytest
 
 import variant_ai
 from variant_ai import Engine, Position
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.core.errors import VariantAIError
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import chess
 import chess.engine
 import chess.variant
 
-ENGINE = [sys.executable, "-m", "variant_ai.cli.engine"]
+ENGINE = [sys.executable, "-m", "variant_ai.cli.play.engine"]
 pytestmark = pytest.mark.peer
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from protocol_client import FakeSearch, _rules
 
-from variant_ai.core.engine.lines import LineReader, LineWriter
-from variant_ai.core.engine.service import Desk, Service, check
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.engine.json_service import Desk, Service, check
+from variant_ai.core.engine.line_io import LineReader, LineWriter
+from variant_ai.core.errors import UnknownNameError
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import UnknownNameError
 
 
 class Desks:

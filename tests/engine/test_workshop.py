@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from variant_ai.core.engine.workshop import Workshop
+from variant_ai.core.engine.engine_builder import Workshop
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec.catalogue import builtin_specs, home_path
 from variant_ai.plugins import registry
-from variant_ai.specs.errors import DataError
-from variant_ai.specs.index import builtin_specs, home_path
 
 
 class Source:

@@ -15,8 +15,8 @@ from safetensors.torch import save_file
 
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.nets import configure_net
-from variant_ai.core.nets.export import export_onnx
-from variant_ai.specs import VariantSpec, builtin_specs, encoding_hash, load_spec
+from variant_ai.core.nets.onnx_export import export_onnx
+from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallNet:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices and compiled nets of the tests stay out of the user's cache folder."""
-    from variant_ai.core.inference import folders, kept, onnx, openvino
+    from variant_ai.core.inference import cache_folders as folders
+    from variant_ai.core.inference.backends import onnx_backend as onnx
+    from variant_ai.core.inference.backends import openvino_backend as openvino
+    from variant_ai.core.inference.choosing import kept_choices as kept
 
     folder = tmp_path_factory.mktemp("cache")
 

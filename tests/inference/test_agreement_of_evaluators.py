@@ -14,7 +14,7 @@ from variant_ai.core.inference import (
     ParallelEvaluator,
     make_evaluator,
 )
-from variant_ai.core.inference import openvino as openvino_room
+from variant_ai.core.inference.backends import openvino_backend as openvino_room
 from variant_ai.core.nets.network import outputs_of
 
 needs_openvino = pytest.mark.skipif(

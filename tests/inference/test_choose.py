@@ -10,17 +10,19 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from variant_ai.core.inference import (
-    EvaluatorRequest,
-    UniformEvaluator,
-    auto,
-    kept,
-    make_evaluator,
-    measure,
-)
+from variant_ai.core.inference import EvaluatorRequest, UniformEvaluator, make_evaluator
+from variant_ai.core.inference.choosing import automatic_choice as auto
+from variant_ai.core.inference.choosing import kept_choices as kept
+from variant_ai.core.inference.choosing import timing as measure
 from variant_ai.core.inference.model_file import find_model_file, read_model_file
 from variant_ai.core.nets.checksums import serialised
-from variant_ai.specs import DataError, UnknownNameError, VariantAIError, builtin_specs, load_spec
+from variant_ai.core.spec import (
+    DataError,
+    UnknownNameError,
+    VariantAIError,
+    builtin_specs,
+    load_spec,
+)
 
 
 @pytest.fixture
@@ -37,9 +39,13 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(auto, "interleaved", interleaved)
     monkeypatch.setattr(auto, "processors", lambda: 2)
     monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: 100.0)
-    monkeypatch.setattr("variant_ai.core.inference.load._busy_seconds", lambda: None)
+    monkeypatch.setattr(
+        "variant_ai.core.inference.choosing.machine_load._busy_seconds", lambda: None
+    )
     # A second library is slow to load and changes nothing here.
-    monkeypatch.setattr("variant_ai.core.inference.openvino.available", lambda: False)
+    monkeypatch.setattr(
+        "variant_ai.core.inference.backends.openvino_backend.available", lambda: False
+    )
     return seen
 
 
@@ -110,7 +116,9 @@ def test_a_choice_made_on_a_loaded_machine_is_measured_again_when_it_is_quiet(
     small, measured, monkeypatch
 ) -> None:  # type: ignore[no-untyped-def]
     others = 0.9
-    monkeypatch.setattr("variant_ai.core.inference.load.OtherLoad.processors", lambda self: others)
+    monkeypatch.setattr(
+        "variant_ai.core.inference.choosing.machine_load.OtherLoad.processors", lambda self: others
+    )
     said: list[str] = []
     make_evaluator(small.spec, small.onnx, say=said.append)
     assert "Other programs used 0.9 processors" in said[-1]
@@ -125,9 +133,13 @@ def test_a_choice_made_on_a_loaded_machine_is_measured_again_when_it_is_quiet(
 
 
 def test_bf16_is_tried_unasked_where_the_hardware_has_it(small, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("variant_ai.core.inference.openvino.available", lambda: True)
+    monkeypatch.setattr(
+        "variant_ai.core.inference.backends.openvino_backend.available", lambda: True
+    )
     for has, tried in ((True, {"openvino bf16"}), (False, {"openvino"})):
-        monkeypatch.setattr("variant_ai.core.inference.openvino.has_bf16", lambda has=has: has)
+        monkeypatch.setattr(
+            "variant_ai.core.inference.backends.openvino_backend.has_bf16", lambda has=has: has
+        )
         request = EvaluatorRequest(small.spec, small.onnx)
         names = {c.describe().split(",")[0] for c in auto._contenders(request)[0]}
         assert names == {"onnx", *tried}
@@ -158,7 +170,9 @@ def test_plugins_add_evaluators(small) -> None:  # type: ignore[no-untyped-def]
 def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[no-untyped-def]
     from variant_ai.plugins import EvaluatorEntry
 
-    entry = EvaluatorEntry("mine", "variant_ai.core.inference.choose:make_uniform")
+    entry = EvaluatorEntry(
+        "mine", "variant_ai.core.inference.choosing.evaluator_choice:make_uniform"
+    )
     made = make_evaluator(small.spec, None, evaluator="mine", plugins={"mine": entry})
     assert isinstance(made, UniformEvaluator)
 

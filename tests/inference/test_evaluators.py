@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from variant_ai.core.inference import OnnxEvaluator, RandomEvaluator, UniformEvaluator
-from variant_ai.specs import (
+from variant_ai.core.spec import (
     DataError,
     UnknownNameError,
     builtin_specs,
@@ -113,7 +113,7 @@ def test_openvino_is_imported_without_its_converter() -> None:
     """Which takes longer than the rest, and reports the import to its makers."""
     pytest.importorskip("openvino")
     program = (
-        "import sys; from variant_ai.core.inference.openvino import import_openvino; "
+        "import sys; from variant_ai.core.inference.backends.openvino_backend import import_openvino; "
         "import_openvino().Core(); "
         "print([name for name in sys.modules if 'ovc' in name or 'telemetry' in name])"
     )

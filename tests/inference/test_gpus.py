@@ -13,11 +13,13 @@ import pytest
 import torch
 from onnx import numpy_helper
 
-from variant_ai.core.inference import EvaluatorRequest, OnnxEvaluator, auto, make_evaluator, measure
-from variant_ai.core.inference.onnx import PROVIDERS
-from variant_ai.core.inference.torch import TorchEvaluator
+from variant_ai.core.inference import EvaluatorRequest, OnnxEvaluator, make_evaluator
+from variant_ai.core.inference.backends.onnx_backend import PROVIDERS
+from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
+from variant_ai.core.inference.choosing import automatic_choice as auto
+from variant_ai.core.inference.choosing import timing as measure
 from variant_ai.core.nets.checksums import serialised
-from variant_ai.specs import DataError, VariantAIError
+from variant_ai.core.spec import DataError, VariantAIError
 
 
 class Machine:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from variant_ai.core.inference import Evaluation, Evaluator, ModelInfo, ParallelEvaluator, measure
+from variant_ai.core.inference import Evaluation, Evaluator, ModelInfo, ParallelEvaluator
+from variant_ai.core.inference.choosing import timing as measure
 
 BATCH = 4
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from variant_ai.core.inference.padding import Padding, fixed_sizes
+from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
 
 SHAPE = (2, 3, 4)
 

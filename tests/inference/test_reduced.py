@@ -13,10 +13,10 @@ from variant_ai.core.inference import OnnxEvaluator, make_evaluator
 from variant_ai.core.inference.known_answers import METADATA_KEY, KnownAnswers, softmax
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
-from variant_ai.core.nets.export import write_metadata
-from variant_ai.core.train.agreement import Sample
-from variant_ai.core.train.reduce import write_fp16, write_int8
-from variant_ai.specs import DataError
+from variant_ai.core.nets.onnx_export import write_metadata
+from variant_ai.core.spec import DataError
+from variant_ai.core.train.measure.precision_agreement import Sample
+from variant_ai.core.train.measure.reduced_precision import write_fp16, write_int8
 
 
 @pytest.fixture(scope="module")

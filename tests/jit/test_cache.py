@@ -16,10 +16,11 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from variant_ai.core.jit import cache
-from variant_ai.core.rules import movegen, play
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.perft import count_in_kernel
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.rules.kernel import make_move as play
+from variant_ai.core.rules.kernel import movegen
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.rules.kernel.perft import count_in_kernel
+from variant_ai.core.spec import builtin_specs, load_spec
 
 KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
@@ -312,7 +313,7 @@ def test_compilation_is_announced_and_reading_the_cache_is_not() -> None:
         "from variant_ai.core.jit import njit\n"
         "said = []\n"
         "compilation.listen(compilation.Announcer(said.append, every=0.0))\n"
-        "from variant_ai.core.rules.perft import perft\n"
+        "from variant_ai.core.rules.kernel.perft import perft\n"
         "from variant_ai.core.rules import make_rules\n"
         "from variant_ai.plugins import registry\n"
         "rules = make_rules(registry().variant('dobutsu'))\n"

@@ -54,7 +54,7 @@ def test_functions_are_called_with_the_signature_of_their_annotations(
 ) -> None:
     """Those that tests before this one have called, and at least the rules'."""
     from variant_ai.core.rules import make_rules
-    from variant_ai.core.rules.perft import perft
+    from variant_ai.core.rules.kernel.perft import perft
     from variant_ai.plugins import registry
 
     rules = make_rules(registry().variant("dobutsu"))

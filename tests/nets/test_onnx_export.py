@@ -11,10 +11,10 @@ import onnxruntime
 import pytest
 import torch
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import build_net
-from variant_ai.core.nets.export import difference_from, export_onnx, sample_planes
-from variant_ai.specs.errors import DataError
+from variant_ai.core.nets.onnx_export import difference_from, export_onnx, sample_planes
 
 
 def trained_looking(name: str, head: str, board: tuple[int, int]) -> torch.nn.Module:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from variant_ai.core.nets import configure_net
-from variant_ai.core.nets.describe import Layer, NetReport, describe
+from variant_ai.core.nets.description import Layer, NetReport, describe
 
 Row = tuple[str, tuple[int, ...], int]
 """Kind, output without the batch, parameters."""

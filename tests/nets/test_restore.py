@@ -11,11 +11,11 @@ import torch
 from onnx import numpy_helper
 from torch import nn
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.nets import NetConfig, configure_net, core_networks
 from variant_ai.core.nets.checksums import serialised
-from variant_ai.core.nets.export import difference_from, export_onnx, sample_planes
+from variant_ai.core.nets.onnx_export import difference_from, export_onnx, sample_planes
 from variant_ai.core.nets.restore import restore, settle_norms
-from variant_ai.specs.errors import DataError
 
 BOARD, PLANES, POLICY = (10, 9), 5, 3
 

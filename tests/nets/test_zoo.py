@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.nets import NetShape, build_net, configure_net, core_networks
-from variant_ai.core.nets.blocks import Gating, SqueezeExcite
-from variant_ai.core.nets.describe import describe, parameters
-from variant_ai.specs.errors import UnknownNameError, VariantAIError
+from variant_ai.core.nets.description import describe, parameters
+from variant_ai.core.nets.layers import Gating, SqueezeExcite
 
 XIANGQI = {"planes": 28, "board": (10, 9), "policy_planes": 50}
 CRAZYHOUSE = {"planes": 34, "board": (8, 8), "policy_planes": 81}

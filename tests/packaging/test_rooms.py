@@ -19,7 +19,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("specs", "core", "plugins", "variants", "cli")
 ORDER = (
-    "specs",
+    "core/system",
+    "core/spec",
     "core/jit",
     "core/rules",
     "core/draw",
@@ -32,12 +33,13 @@ ORDER = (
     "core/train",
     "core/arena",
     "core/engine",
+    "core/testing",
     "plugins",
     "variants",
     "cli",
 )
 """Lower rooms never import higher ones."""
-CHEAP = ("variant_ai.core.compilation", "variant_ai.core.interrupts")
+CHEAP = ("variant_ai.core.system.compilation_progress", "variant_ai.core.system.interrupts")
 """Of the core, what needs the standard library alone."""
 HEAVY = {"numpy", "torch", "pydantic", "numba", "onnx", "onnxruntime", "pyffish", "rich"}
 

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.core.arena.uci_client import UciClient, engine_command
-from variant_ai.core.data.store import Store
+from variant_ai.core.arena.programs.uci_client import UciClient, engine_command
+from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.rules.game import Game
+from variant_ai.core.spec import EngineError
 from variant_ai.plugins import VariantEntry, registry
-from variant_ai.specs import EngineError
 
 SAMPLES = {name: entry for name, entry in registry().variants.items() if entry.sample}
 LEAST_GAMES = 400

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.perft import divide, perft
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.rules.kernel.perft import divide, perft
+from variant_ai.core.spec import builtin_specs, load_spec
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "counts.json").read_text())
 MOST_NODES = 1_000_000

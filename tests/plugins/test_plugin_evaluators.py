@@ -11,10 +11,10 @@ from click.testing import CliRunner
 import variant_ai
 from variant_ai.cli.main import cli
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
 from variant_ai.core.inference import Evaluator, EvaluatorRequest, UniformEvaluator
 from variant_ai.core.nets import NetShape, NetSize, NetworkBuilder, find_builder
 from variant_ai.plugins import API_VERSION, EvaluatorEntry, NetworkEntry, Registry, hookimpl
-from variant_ai.specs.errors import PluginError, UnknownNameError, VariantAIError
 
 NET = ("--evaluator", "mine", "--batch", "4")
 SEEN: list[EvaluatorRequest] = []
@@ -115,7 +115,7 @@ def test_every_command_takes_it(
 def test_programs_and_the_engine_take_it() -> None:
     with variant_ai.Engine("xiangqi", evaluator="mine") as engine:
         assert engine.evaluator.name == "mine"
-    from variant_ai.cli.engine import _workshop
+    from variant_ai.cli.play.engine import _workshop
 
     settings = {"model": "", "evaluator": "mine", "device": "cpu", "precision": None}
     settings |= {"threads": 1, "batch": 4}

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from variant_ai.core import rules as core_rules
+from variant_ai.core.spec import PluginError, SpecError, UnknownNameError, builtin_specs
+from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
     API_VERSION,
     CommandEntry,
@@ -26,8 +28,6 @@ from variant_ai.plugins import (
 )
 from variant_ai.plugins.hookspecs import HOOKS, Hooks
 from variant_ai.plugins.manager import OWN_DISTRIBUTION as OWN
-from variant_ai.specs import PluginError, SpecError, UnknownNameError, builtin_specs
-from variant_ai.specs.index import user_specs
 
 ENVIRON = {"VARIANT_AI_SPECS": ""}
 """No folder of the user's."""
@@ -161,11 +161,11 @@ def test_a_plugin_can_bring_a_rules_engine() -> None:
 
 
 def test_a_rules_engine_is_made_by_its_name() -> None:
-    from variant_ai.core.rules.fairy import FairyRules
+    from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 
     found = empty()
     entries = [
-        RulesEntry("slow", "variant_ai.core.rules.fairy:FairyRules"),
+        RulesEntry("slow", "variant_ai.core.rules.fairy.fairy_rules:FairyRules"),
         RulesEntry("none", "types:SimpleNamespace"),
         RulesEntry("gone", "no_such_module_at_all:x"),
         RulesEntry("list", "builtins:list"),
@@ -185,7 +185,7 @@ def test_a_rules_engine_is_made_by_its_name() -> None:
 
 
 SUPPLIED = """
-from variant_ai.core.rules.fairy import FairyRules
+from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 
 class Supplied(FairyRules):
     name = "supplied"
@@ -209,9 +209,9 @@ def supplied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Registry,
 
 def test_a_spec_is_played_by_the_engine_of_a_plugin(supplied: tuple[Registry, Path]) -> None:
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.inference.baseline import UniformEvaluator
+    from variant_ai.core.inference.backends.netless import UniformEvaluator
     from variant_ai.core.rules import make_rules
-    from variant_ai.core.search.limits import Limits
+    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.search import Search
 
     found, path = supplied
@@ -226,7 +226,7 @@ def test_a_spec_is_played_by_the_engine_of_a_plugin(supplied: tuple[Registry, Pa
 
 def test_the_judge_follows_the_engine_of_a_plugin(supplied: tuple[Registry, Path]) -> None:
     """It does so in a process of its own, which looks for no plugins."""
-    from variant_ai.core.rules.conformance import check_rules
+    from variant_ai.core.testing.rules_conformance import check_rules
 
     found, path = supplied
     report = check_rules(found.variant(str(path)), 40, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 
 @cache

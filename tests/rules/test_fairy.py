@@ -14,20 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from variant_ai.core.rules import make_rules, register_rules_engine, rules_engines
-from variant_ai.core.rules.conformance import check_rules
-from variant_ai.core.rules.fairy import FairyRules, position_key
-from variant_ai.core.rules.fairy_stockfish import (
-    FairyVariant,
-    fairy_variants,
-    pyffish,
-    spec_settings,
-)
-from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import core_notations
-from variant_ai.core.rules.position import DOUBLE_STEP, EN_PASSANT, move_kind, same_position
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import (
+from variant_ai.core.errors import (
     FenError,
     MoveError,
     PluginError,
@@ -35,6 +22,19 @@ from variant_ai.specs.errors import (
     UnknownNameError,
     VariantAIError,
 )
+from variant_ai.core.rules import make_rules, register_rules_engine, rules_engines
+from variant_ai.core.rules.fairy.fairy_rules import FairyRules, position_key
+from variant_ai.core.rules.fairy.fairy_stockfish import (
+    FairyVariant,
+    fairy_variants,
+    pyffish,
+    spec_settings,
+)
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import DOUBLE_STEP, EN_PASSANT, move_kind, same_position
+from variant_ai.core.rules.text.notation import core_notations
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.testing.rules_conformance import check_rules
 
 SPECS = {name: load_spec(builtin_specs()[name]) for name in ("crazyhouse", "xiangqi")}
 
@@ -365,9 +365,9 @@ def test_both_engines_keep_the_same_records(name: str) -> None:
 def test_pyffish_is_imported_by_the_first_question_only() -> None:
     """Its import takes half a second and 100 MB, which no game without a chase should cost."""
     code = (
-        "import sys, variant_ai.core.rules.fairy, variant_ai.core.rules.game as game\n"
+        "import sys, variant_ai.core.rules.fairy.fairy_rules, variant_ai.core.rules.game as game\n"
         "from variant_ai.core.rules import make_rules\n"
-        "from variant_ai.specs import builtin_specs, load_spec\n"
+        "from variant_ai.core.spec import builtin_specs, load_spec\n"
         "game.Game(make_rules(load_spec(builtin_specs()['xiangqi']))).outcome()\n"
         "print('pyffish' in sys.modules)"
     )

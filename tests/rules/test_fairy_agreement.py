@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.encoding.codec import MoveCodec
+from variant_ai.core.encoding.move_codes import MoveCodec
+from variant_ai.core.errors import FenError, MoveError, SpecError
 from variant_ai.core.inference import UniformEvaluator
-from variant_ai.core.rules.fairy import FairyRules, identity
-from variant_ai.core.rules.fairy_agreement import probed_spec, walk
-from variant_ai.core.rules.fairy_states import state_of
-from variant_ai.core.rules.fairy_stockfish import FairyVariant, pyffish
+from variant_ai.core.rules.fairy.fairy_rules import FairyRules, identity
+from variant_ai.core.rules.fairy.fairy_states import state_of
+from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
+from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, look_ahead, workers_of
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.notation import UciNotation, uci
 from variant_ai.core.rules.position import POSITION, PROMOTION, TURNED, move_extra, move_kind
-from variant_ai.core.rules.workers import RulesWorkers, look_ahead, workers_of
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import FenError, MoveError, SpecError
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.testing.fairy_agreement import probed_spec, walk
 
 pytest.importorskip("pyffish")
 

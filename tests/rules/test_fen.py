@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.rules.fen import format_fen, parse_fen
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.errors import FenError
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import same_position
-from variant_ai.specs import builtin_specs, load_spec
-from variant_ai.specs.errors import FenError
+from variant_ai.core.rules.text.fen import format_fen, parse_fen
+from variant_ai.core.spec import builtin_specs, load_spec
 
 RULES = {
     name: KernelRules(load_spec(builtin_specs()[name]))

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.rules import register_rules_engine
-from variant_ai.core.rules.game_conformance import check_game_ends
 from variant_ai.core.rules.interface import Outcome
-from variant_ai.core.rules.kernel import KernelRules
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.position import Position
-from variant_ai.specs import SpecError, VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import SpecError, VariantSpec, builtin_specs, load_spec
+from variant_ai.core.testing.game_conformance import check_game_ends
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "xiangqi_repetition.json"
 STARTS = {

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from variant_ai.core.rules.giving_check import checks_into, new_checks, new_trial
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.notation import uci
+from variant_ai.core.rules.kernel.giving_check import checks_into, new_checks, new_trial
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.position import DROP, Position, move_kind, same_position
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 POSITIONS = 250
 PLIES = 120

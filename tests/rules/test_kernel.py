@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.movegen import legal_moves_into, new_moves, new_work
-from variant_ai.core.rules.notation import uci
-from variant_ai.core.rules.play import full_key, is_in_check, play_into, replay_into
+from variant_ai.core.errors import FenError, SpecError
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.rules.kernel.make_move import full_key, is_in_check, play_into, replay_into
+from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.position import Position, new_position, same_position
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import FenError, SpecError
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 KERNEL_SPECS = tuple(
     name for name, path in builtin_specs().items() if load_spec(path).rules.engine == "kernel"
@@ -378,6 +378,6 @@ def test_positions_with_too_many_moves_for_the_list_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rules = rules_of("crazyhouse")
-    monkeypatch.setattr("variant_ai.core.rules.kernel._MOST_MOVES", 300)
+    monkeypatch.setattr("variant_ai.core.rules.kernel.kernel_rules._MOST_MOVES", 300)
     with pytest.raises(FenError, match="301 legal moves, more than 300"):
         rules.position("2k5/8/8/8/8/8/8/4K3[QRBNPqrbnp] w - - 0 1")

@@ -8,16 +8,16 @@ import chess
 import chess.variant
 import pytest
 
+from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import (
+from variant_ai.core.rules.text.notation import (
     IccsNotation,
     SanNotation,
     UciNotation,
     core_notations,
     uci,
 )
-from variant_ai.specs.errors import MoveError
 
 SAN, UCI, ICCS = SanNotation(), UciNotation(), IccsNotation()
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy.fairy_workers import SOON, RulesWorkers, look_ahead, workers_of
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.workers import SOON, RulesWorkers, look_ahead, workers_of
-from variant_ai.specs.index import builtin_specs
-from variant_ai.specs.loader import load_spec
+from variant_ai.core.spec.catalogue import builtin_specs
+from variant_ai.core.spec.loader import load_spec
 
 pytest.importorskip("pyffish")
 
@@ -62,9 +62,9 @@ def test_workers_end_with_the_process_that_started_them() -> None:
     code = (
         "import os, signal\n"
         "from variant_ai.core.rules import make_rules\n"
-        "from variant_ai.core.rules.workers import RulesWorkers\n"
-        "from variant_ai.specs.index import builtin_specs\n"
-        "from variant_ai.specs.loader import load_spec\n"
+        "from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers\n"
+        "from variant_ai.core.spec.catalogue import builtin_specs\n"
+        "from variant_ai.core.spec.loader import load_spec\n"
         "rules = make_rules(load_spec(builtin_specs()['atomic']))\n"
         "workers = RulesWorkers(rules.spec, 1)\n"
         "start = rules.position()\n"

@@ -11,10 +11,10 @@ from variant_ai.core.inference import Evaluator, RandomEvaluator, UniformEvaluat
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.params import DEFAULT_SET, PAPER, SearchParams
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import DEFAULT_SET, PAPER, SearchParams
+from variant_ai.core.spec import VariantSpec
 from variant_ai.plugins import registry
-from variant_ai.specs import VariantSpec
 
 MakeSearch = Callable[..., Search]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from variant_ai.core.search.nodes import REPEATS
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.tree.nodes import REPEATS
 
 
 def children(search: Search, node: int) -> Iterator[tuple[int, int]]:

@@ -9,12 +9,12 @@ import numpy as np
 from numba.core import dispatcher
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.inference.baseline import RandomEvaluator, UniformEvaluator
+from variant_ai.core.inference.backends.netless import RandomEvaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game, load_judge
-from variant_ai.core.rules.kernel import is_compiled
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
 
 loaded: list[str] = []

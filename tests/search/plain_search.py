@@ -16,7 +16,7 @@ from variant_ai.core.inference import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.settings import SearchParams
 
 UNPROVEN, WON, DRAWN, LOST = range(4)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from plain_search import Node, PlainSearch
 
-from variant_ai.core.search.limits import Limits
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 
 SHUFFLE = "h3e3 h8e8 e3h3 e8h8"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.search.choice import (
+from variant_ai.core.search.move.move_choice import (
     choose,
     clipped,
     move_policy,
@@ -19,7 +19,7 @@ from variant_ai.core.search.choice import (
     ranking,
     tempered,
 )
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.settings import SearchParams
 
 PLAIN = SearchParams()
 WITH_Q = SearchParams(q_weight=0.7)

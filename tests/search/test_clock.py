@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.search.clock import Budget, Clock, Progress, TimeManager
+from variant_ai.core.search.move.clock import Budget, Clock, Progress, TimeManager
 
 
 def played(first: int, last: int, exceptions: dict[int, float] | None = None) -> dict[int, float]:

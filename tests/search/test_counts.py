@@ -14,14 +14,14 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.backup import back_up
-from variant_ai.core.search.descend import visit_cycle
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.many import Grove
-from variant_ai.core.search.nodes import CELL, MOST_VISITS, NODE, REPEATS, cells_of
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.many_searches import Grove
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree import FULL_COUNT, Tree
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.backup import back_up
+from variant_ai.core.search.tree.descent import visit_cycle
+from variant_ai.core.search.tree.game_tree import FULL_COUNT, Tree
+from variant_ai.core.search.tree.nodes import CELL, MOST_VISITS, NODE, REPEATS, cells_of
 
 MakeSearch = Callable[..., Search]
 KINGS = "8/8/8/p7/P1k5/8/2K5/8 w - - 0 80"

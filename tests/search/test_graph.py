@@ -9,11 +9,11 @@ import pytest
 from graph_walk import children, equation, reachable
 
 from variant_ai.core.rules.position import Position
-from variant_ai.core.search.batch import new_batch
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import OPEN, REPEATS, SHARED, UNPROVEN, WINS
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.table import node_key
+from variant_ai.core.search.tree.leaf_batch import new_batch
+from variant_ai.core.search.tree.nodes import OPEN, REPEATS, SHARED, UNPROVEN, WINS
+from variant_ai.core.search.tree.transpositions import node_key
 
 TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
 MakeSearch = Callable[..., Search]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.search.clock import Clock, TimeManager
-from variant_ai.core.search.lag import FEARED, GAIN, MEMORY, MOST, Lag
+from variant_ai.core.search.move.clock import Clock, TimeManager
+from variant_ai.core.search.move.lag import FEARED, GAIN, MEMORY, MOST, Lag
 
 
 def calm() -> Lag:

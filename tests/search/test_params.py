@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import PAPER, SearchParams, field_table, setting
+from variant_ai.core.errors import SettingError, UnknownNameError
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import MAX_CENTIPAWNS, Line, Report, centipawns
+from variant_ai.core.search.settings import PAPER, SearchParams, field_table, setting
+from variant_ai.core.spec import encoding_hash, rules_hash
+from variant_ai.core.spec.schema import Search as SearchWords
 from variant_ai.plugins import registry
-from variant_ai.specs import encoding_hash, rules_hash
-from variant_ai.specs.errors import SettingError, UnknownNameError
-from variant_ai.specs.schema import Search as SearchWords
 
 
 def test_published_settings_of_the_variants() -> None:

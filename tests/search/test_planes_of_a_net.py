@@ -12,19 +12,19 @@ import torch
 from safetensors.torch import save_file
 
 import variant_ai
-from variant_ai.cli.searching import spec_of_model
+from variant_ai.cli.common.search_options import spec_of_model
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
 from variant_ai.core.nets import configure_net
-from variant_ai.core.nets.export import export_onnx
+from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import last_move
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.many import analyse_many
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.many_searches import analyse_many
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.specs import (
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec import (
     DataError,
     VariantSpec,
     builtin_specs,
@@ -32,7 +32,7 @@ from variant_ai.specs import (
     load_spec,
     parse_spec,
 )
-from variant_ai.specs.planes import policy_planes
+from variant_ai.core.spec.plane_layout import policy_planes
 
 TEXT = Path(builtin_specs()["minixiangqi"]).read_text()
 PLAIN = load_spec(builtin_specs()["minixiangqi"])

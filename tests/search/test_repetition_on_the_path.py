@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.notation import uci
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.many import analyse_many
-from variant_ai.core.search.repetition import past_of, times_before
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.search.many_searches import analyse_many
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.tree.repetition import past_of, times_before
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "xiangqi_repetition.json"
 CASES = json.loads(GOLDEN.read_text())["positions"]

@@ -9,10 +9,10 @@ import pytest
 from graph_walk import reachable
 
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.edges import edge_arrays
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import IDLE, USED, block_cells, bytes_used, node_cells
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.tree.edges import edge_arrays
+from variant_ai.core.search.tree.nodes import IDLE, USED, block_cells, bytes_used, node_cells
 
 MakeSearch = Callable[..., Search]
 

@@ -16,15 +16,15 @@ from graph_walk import reachable, signature
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import UciNotation
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import WAITING
+from variant_ai.core.rules.text.notation import UciNotation
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.search import Search
-from variant_ai.specs.errors import DataError, MoveError, VariantAIError
+from variant_ai.core.search.tree.nodes import WAITING
 
 MakeSearch = Callable[..., Search]
 TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"

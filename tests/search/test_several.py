@@ -21,10 +21,10 @@ from variant_ai.core.inference import (
 )
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.many import Grove, analyse_many
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.many_searches import Grove, analyse_many
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
 
 MakeSearch = Callable[..., Search]
 TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"

@@ -10,10 +10,10 @@ from graph_walk import equation, reachable
 
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.nodes import LOST, OPEN, UNPROVEN, WON
+from variant_ai.core.search.mate.shortest_mate import Gardener
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.shortest import Gardener
+from variant_ai.core.search.tree.nodes import LOST, OPEN, UNPROVEN, WON
 
 MakeSearch = Callable[..., Search]
 

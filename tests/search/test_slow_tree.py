@@ -9,18 +9,18 @@ import pytest
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator, UniformEvaluator
+from variant_ai.core.rules.fairy.fairy_workers import workers_of
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel import KernelRules
-from variant_ai.core.rules.perft import perft
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.rules.kernel.perft import perft
 from variant_ai.core.rules.position import Position, move_target
-from variant_ai.core.rules.workers import workers_of
-from variant_ai.core.search.batch import new_batch
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.params import SearchParams
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.slow_tree import SlowTree
-from variant_ai.core.search.tree import Tree
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.game_tree import Tree
+from variant_ai.core.search.tree.leaf_batch import new_batch
+from variant_ai.core.search.tree.slow_tree import SlowTree
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.notation import uci
-from variant_ai.core.search.limits import Limits
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 
 MakeSearch = Callable[..., Search]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.priors import decode_prior, decode_priors, encode_prior
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.table import counters_read, find, node_key
+from variant_ai.core.search.tree.priors import decode_prior, decode_priors, encode_prior
+from variant_ai.core.search.tree.transpositions import counters_read, find, node_key
 
 
 @pytest.mark.parametrize(

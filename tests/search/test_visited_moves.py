@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from variant_ai.core.search.edges import Edges
-from variant_ai.core.search.limits import Limits
-from variant_ai.core.search.lines import visited_moves
+from variant_ai.core.search.move.limits import Limits
+from variant_ai.core.search.move.variations import visited_moves
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.tree.edges import Edges
 
 MakeSearch = Callable[..., Search]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from random_games import random_store
 
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 
 @pytest.fixture(scope="session")

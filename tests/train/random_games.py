@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.store import StoreWriter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import StoreWriter
 from variant_ai.core.rules import make_rules
-from variant_ai.specs import VariantSpec
+from variant_ai.core.spec import VariantSpec
 
 
 def random_store(path: Path, spec: VariantSpec, games: int, plies: int, seed: int) -> Path:

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.rules.position import Position, new_position
-from variant_ai.core.train.config import DataConfig, TrainConfig
+from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
 PLANES, HEIGHT, WIDTH, POLICY_PLANES = 4, 4, 3, 2
 

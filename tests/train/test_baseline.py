@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.store import Store
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
-from variant_ai.core.train.baseline import (
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.train.measure.frequency_baseline import (
     action_counts,
     best_legal,
     legal_actions,
@@ -19,8 +21,6 @@ from variant_ai.core.train.baseline import (
     most_frequent,
     save_counts,
 )
-from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import DataError
 
 
 def test_choice_among_legal_moves() -> None:

@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from variant_ai.core.data.store import NO_RATING
-from variant_ai.core.train.calibration import calibration, value_calibration, wdl_quality
-from variant_ai.core.train.evaluation import break_down
-from variant_ai.core.train.figures.quality import quality_pictures
-from variant_ai.core.train.intervals import interval, intervals, paired_differences
-from variant_ai.core.train.metrics import Scores
-from variant_ai.core.train.places import Places, rating_classes
+from variant_ai.core.data.store.game_store import NO_RATING
+from variant_ai.core.train.measure.calibration import calibration, value_calibration, wdl_quality
+from variant_ai.core.train.measure.evaluation import break_down
+from variant_ai.core.train.measure.intervals import interval, intervals, paired_differences
+from variant_ai.core.train.measure.metrics import Scores
+from variant_ai.core.train.measure.positions_by_rating import Places, rating_classes
+from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 
 
 def scores(rank, value, outcome, log_probability=None) -> Scores:

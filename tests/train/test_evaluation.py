@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
-from variant_ai.core.train.baseline import action_counts
-from variant_ai.core.train.evaluation import evaluate, over_plies, ply_classes
-from variant_ai.core.train.metrics import Scores
-from variant_ai.core.train.plan import seen_positions
-from variant_ai.specs import VariantSpec
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.train.measure.evaluation import evaluate, over_plies, ply_classes
+from variant_ai.core.train.measure.frequency_baseline import action_counts
+from variant_ai.core.train.measure.metrics import Scores
+from variant_ai.core.train.run.plan import seen_positions
 
 
 class Constant:

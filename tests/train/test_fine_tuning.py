@@ -8,16 +8,16 @@ import pytest
 import torch
 from synthetic import SyntheticBatch, SyntheticSource, tiny_config, tiny_net
 
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets import build_net
-from variant_ai.core.nets.export import export_onnx
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import outputs_of
-from variant_ai.core.train.checkpoint import find_checkpoint
-from variant_ai.core.train.guard import Guard
-from variant_ai.core.train.learner import Learner
-from variant_ai.core.train.record import read_metrics
-from variant_ai.core.train.trainer import DivergedError, Trainer
-from variant_ai.specs.errors import DataError, VariantAIError
+from variant_ai.core.nets.onnx_export import export_onnx
+from variant_ai.core.train.loop.divergence import Guard
+from variant_ai.core.train.loop.learner import Learner
+from variant_ai.core.train.loop.trainer import DivergedError, Trainer
+from variant_ai.core.train.run.checkpoint import find_checkpoint
+from variant_ai.core.train.run.run_log import read_metrics
 
 
 def train(folder: Path, source: SyntheticSource | None = None, **changes: object):

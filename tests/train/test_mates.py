@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from variant_ai.core.data.record import GameRecord
-from variant_ai.core.data.sampler import Sampler
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.core.train.mates import find_mates, load_mates, measure_mates, save_mates
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import DataError
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.train.measure.mate_set import find_mates, load_mates, measure_mates, save_mates
 
 SCHOLAR = "e2e4 e7e5 d1h5 b8c6 f1c4 g8f6 h5f7"
 FOOL = "f2f3 e7e5 g2g4 d8h4"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from variant_ai.core.train.metrics import Scores, Sums, losses, score
+from variant_ai.core.train.measure.metrics import Scores, Sums, losses, score
 
 
 def scored() -> Scores:

@@ -14,13 +14,13 @@ from synthetic import SyntheticSource, assert_same_bits, tiny_config, tiny_net
 from torch import nn
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.nets.export import export_onnx
-from variant_ai.core.train.checkpoint import find_checkpoint
-from variant_ai.core.train.muon import Muon, orthogonal
-from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.record import read_metrics
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.specs import builtin_specs, load_spec
+from variant_ai.core.nets.onnx_export import export_onnx
+from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.train.loop.muon import Muon, orthogonal
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.run.checkpoint import find_checkpoint
+from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.run_log import read_metrics
 
 
 def trainer(folder: Path, optimiser: str, **changes: object) -> Trainer:
@@ -159,7 +159,7 @@ def test_without_normalising_the_net_sees_what_the_encoder_calls_raw(
     config = prepare(request).config
     assert (config.optimiser, config.lr_max) == ("adam", 1e-3)
     encoder = Encoder(spec)
-    from variant_ai.core.data.store import Store
+    from variant_ai.core.data.store.game_store import Store
 
     store = Store(crazyhouse_store)
     rules = store.codec.rules  # type: ignore[attr-defined]

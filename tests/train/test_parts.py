@@ -13,13 +13,13 @@ import torch
 from synthetic import SyntheticSource, assert_same_bits, tiny_config
 from torch import nn
 
-from variant_ai.core.nets.export import export_onnx
-from variant_ai.core.train.averages import Average, NormStatistics
-from variant_ai.core.train.checkpoint import find_checkpoint
-from variant_ai.core.train.record import read_metrics
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.core.train.workers import Workers
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.core.errors import VariantAIError
+from variant_ai.core.nets.onnx_export import export_onnx
+from variant_ai.core.train.loop.averages import Average, NormStatistics
+from variant_ai.core.train.loop.distributed import Workers
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.run.checkpoint import find_checkpoint
+from variant_ai.core.train.run.run_log import read_metrics
 
 PARTS = {"batch": 16, "micro_batches": 2, "steps": 12, "checkpoint_every": 6, "log_every": 4}
 """Two parts of 8 positions."""
@@ -56,8 +56,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, tiny_config
 from test_parts import PARTS
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.core.train.workers import open_workers
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.loop.distributed import open_workers
 
 class Share(SyntheticSource):
     @property
@@ -86,7 +86,7 @@ with open_workers() as workers:
 LEAVE_EARLY = """
 import sys, torch
 import torch.distributed as dist
-from variant_ai.core.train.workers import open_workers
+from variant_ai.core.train.loop.distributed import open_workers
 
 with open_workers() as workers:
     net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))

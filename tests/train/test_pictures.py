@@ -15,26 +15,31 @@ import torch
 from PIL import Image
 from random_games import random_store
 
-from variant_ai.core.data.store import Store
-from variant_ai.core.draw.pieces import DISC
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.draw.piece_images import DISC
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.nets import build_net
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.core.train import titles
-from variant_ai.core.train.activations import activations
-from variant_ai.core.train.evaluation import TorchPredictor
-from variant_ai.core.train.figures import board, canvas
-from variant_ai.core.train.figures.curves import compared_curves, last_steps, learning_curves
-from variant_ai.core.train.figures.datasets import DataSet, dataset_pictures
-from variant_ai.core.train.figures.maps import features_picture
-from variant_ai.core.train.figures.planes import planes_picture
-from variant_ai.core.train.figures.quality import quality_pictures
-from variant_ai.core.train.gallery import activation_pictures, policy_of
-from variant_ai.core.train.html import Chapter, Table, page
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import VariantAIError
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.train.measure import metric_titles as titles
+from variant_ai.core.train.measure.evaluation import TorchPredictor
+from variant_ai.core.train.pictures import board_picture as board
+from variant_ai.core.train.pictures import canvas
+from variant_ai.core.train.pictures.activation_maps import features_picture
+from variant_ai.core.train.pictures.data_set_pictures import DataSet, dataset_pictures
+from variant_ai.core.train.pictures.plane_pictures import planes_picture
+from variant_ai.core.train.pictures.quality_pictures import quality_pictures
+from variant_ai.core.train.pictures.training_curves import (
+    compared_curves,
+    last_steps,
+    learning_curves,
+)
+from variant_ai.core.train.report.activations import activations
+from variant_ai.core.train.report.html_page import Chapter, Table, page
+from variant_ai.core.train.report.run_report import activation_pictures, policy_of
 
 OUTSIDE = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
 """What a page may not have: anything that is fetched."""
@@ -200,8 +205,8 @@ def test_a_page_needs_nothing_but_itself() -> None:
 
 
 def test_json_of_an_evaluation_is_json() -> None:
-    from variant_ai.core.train.evaluation import DETAILS, break_down
-    from variant_ai.core.train.metrics import Scores
+    from variant_ai.core.train.measure.evaluation import DETAILS, break_down
+    from variant_ai.core.train.measure.metrics import Scores
 
     n = 40
     made = Scores(

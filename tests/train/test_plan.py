@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from variant_ai.core.engine.models import model_places
-from variant_ai.core.train.plan import TrainRequest, parse_split, prepare, require_compiler
-from variant_ai.core.train.reduce import write_fp16
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.core.train.workers import Workers
-from variant_ai.specs import VariantSpec, builtin_specs, load_spec
-from variant_ai.specs.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.engine.packaged_nets import model_places
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.train.loop.distributed import Workers
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.measure.reduced_precision import write_fp16
+from variant_ai.core.train.run.plan import TrainRequest, parse_split, prepare, require_compiler
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
 
@@ -179,7 +179,7 @@ class TestWrongInput:
             prepared(xiangqi, crazyhouse_store)
 
     def test_mirroring_without_symmetry(self, crazyhouse_store: Path) -> None:
-        from variant_ai.specs import builtin_specs, load_spec
+        from variant_ai.core.spec import builtin_specs, load_spec
 
         with pytest.raises(VariantAIError, match="no left-right symmetry"):
             prepared(load_spec(builtin_specs()["crazyhouse"]), crazyhouse_store, mirror=True)
@@ -193,7 +193,7 @@ class TestBeforeTheData:
         def opened(*_: object) -> None:
             raise AssertionError("a store was opened")
 
-        monkeypatch.setattr("variant_ai.core.train.stores.Store", opened)
+        monkeypatch.setattr("variant_ai.core.train.run.training_data.Store", opened)
 
     @pytest.mark.parametrize(
         ("options", "said"),

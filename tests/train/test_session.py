@@ -13,15 +13,15 @@ import torch
 from random_games import random_store
 from synthetic import assert_same_bits
 
-from variant_ai.core.data.store import Store, StoreWriter
-from variant_ai.core.inference.onnx import OnnxEvaluator
+from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.rules import make_rules
-from variant_ai.core.train.device import choose_device
-from variant_ai.core.train.models import open_model
-from variant_ai.core.train.plan import TrainRequest, prepare
-from variant_ai.core.train.session import open_run, run_training
-from variant_ai.specs import VariantSpec, builtin_specs, encoding_hash, load_spec
-from variant_ai.specs.errors import DataError
+from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec
+from variant_ai.core.train.loop.device import choose_device
+from variant_ai.core.train.measure.trained_nets import open_model
+from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.training_run import open_run, run_training
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
 

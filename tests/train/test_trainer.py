@@ -18,11 +18,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
 
-from variant_ai.core.train.checkpoint import find_checkpoint, list_checkpoints
-from variant_ai.core.train.observer import Silent
-from variant_ai.core.train.record import read_metrics
-from variant_ai.core.train.trainer import DivergedError, Trainer
-from variant_ai.specs.errors import DataError
+from variant_ai.core.errors import DataError
+from variant_ai.core.train.loop.observer import Silent
+from variant_ai.core.train.loop.trainer import DivergedError, Trainer
+from variant_ai.core.train.run.checkpoint import find_checkpoint, list_checkpoints
+from variant_ai.core.train.run.run_log import read_metrics
 
 
 def trained(folder: Path, source: SyntheticSource | None = None, resume: bool = False, **changes):
@@ -141,8 +141,8 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
-from variant_ai.core.train.observer import Silent
-from variant_ai.core.train.trainer import Trainer
+from variant_ai.core.train.loop.observer import Silent
+from variant_ai.core.train.loop.trainer import Trainer
 
 class Slow(Silent):
     def stepped(self, step):
@@ -183,7 +183,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, tiny_config
-from variant_ai.core.train.trainer import Trainer
+from variant_ai.core.train.loop.trainer import Trainer
 
 Trainer(
     tiny_config(checkpoint_every=2, log_every=4, validate_every=6, steps=120), SyntheticSource(),

@@ -12,17 +12,17 @@ from random_games import random_store
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, tiny_net
 from torch import nn
 
-from variant_ai.core.data.record import PlyVisits
-from variant_ai.core.data.store import Store, StoreWriter
+from variant_ai.core.data.game_record import PlyVisits
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.train.config import DataConfig
-from variant_ai.core.train.learner import Learner
-from variant_ai.core.train.metrics import Soft, losses, score
-from variant_ai.core.train.prediction import predict
-from variant_ai.core.train.stores import open_data
-from variant_ai.core.train.trainer import Trainer
-from variant_ai.specs import VariantSpec
-from variant_ai.specs.errors import DataError
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.train.loop.learner import Learner
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.measure.metrics import Soft, losses, score
+from variant_ai.core.train.measure.prediction import predict
+from variant_ai.core.train.run.training_data import open_data
+from variant_ai.core.train.run.training_settings import DataConfig
 
 
 def test_the_loss_is_the_sum_over_the_distribution() -> None:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import UciNotation, uci
 from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.plugins import registry
-from variant_ai.specs import builtin_specs, load_spec
-from variant_ai.specs.errors import FenError, MoveError
 from variant_ai.variants.xiangqi.notation import chinese, chinese_simplified
 from variant_ai.variants.xiangqi.wxf import WxfNotation
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from variant_ai.core.data.pgn import PgnReader
+from variant_ai.core.data.read.pgn import PgnReader
 
 
 def crazyhouse_pgn() -> PgnReader:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import (
     Position,
@@ -28,7 +29,6 @@ from variant_ai.core.rules.position import (
     move_target,
     piece_code,
 )
-from variant_ai.specs.errors import MoveError
 
 FILES = 9
 SQUARES = 90
@@ -121,7 +121,7 @@ def read(name: str, rules: Rules, position: Position, text: str, said: Descripti
     fen = rules.fen(position)
     if not fits:
         raise MoveError(f"illegal {name} move {text!r}: no legal move fits it (FEN {fen})")
-    from variant_ai.core.rules.notation import uci
+    from variant_ai.core.rules.text.notation import uci
 
     listed = ", ".join(uci(rules.types, FILES, move) for move in fits)
     raise MoveError(f"ambiguous {name} move {text!r}: it could be {listed} (FEN {fen})")

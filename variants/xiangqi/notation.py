@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.notation import Notation
 from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.text.notation import Notation
 from variant_ai.variants.xiangqi.description import (
     BACK,
     FRONT,

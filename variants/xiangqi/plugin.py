@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from variant_ai import __version__
+from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.plugins.hookspecs import (
     API_VERSION,
     NotationEntry,
@@ -12,7 +13,6 @@ from variant_ai.plugins.hookspecs import (
     VariantEntry,
     hookimpl,
 )
-from variant_ai.specs.index import builtin_specs
 
 variant_ai_api = API_VERSION
 variant_ai_version = __version__

@@ -6,9 +6,9 @@ import io
 import re
 from collections.abc import Iterator
 
-from variant_ai.core.data.pgn import PgnReader
-from variant_ai.core.data.reader import MAX_PLIES, GameReader, RawGame
-from variant_ai.core.data.text import TextLines, head_text
+from variant_ai.core.data.read.decoding import TextLines, head_text
+from variant_ai.core.data.read.game_reader import MAX_PLIES, GameReader, RawGame
+from variant_ai.core.data.read.pgn import PgnReader
 from variant_ai.variants.xiangqi.notation import CHARACTERS
 
 

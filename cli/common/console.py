@@ -1,0 +1,391 @@
+"""What the commands share: options, tables, progress bars, and how errors leave the program.
+
+Nothing heavy is imported here at module level: this file is read before every `--help`.
+Commands import numpy, torch and the core inside their functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+
+import click
+
+from variant_ai.core.system import interrupts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from variant_ai.core.spec.schema import VariantSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
+
+
+def program() -> str:
+    """The name that calls this program again from the same folder: its path if it is not in PATH."""
+    name, called = "variant-ai", sys.argv[0]
+    if shutil.which(name) is None and os.path.isfile(called) and name in os.path.basename(called):
+        return shlex.quote(os.path.relpath(called))
+    return name
+
+
+# --- help and options --------------------------------------------------------------------------
+
+
+def examples(*lines: str) -> str:
+    """The `epilog` of a command: its examples, one a line, kept as they are.
+
+    Use: `@click.command(epilog=examples("variant-ai spec show NAME"))`. A line that starts with
+    `#` is a remark on the line below it.
+    """
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def require_folder(file: Path) -> None:
+    """Fails where the file to be written has no folder to lie in: before the work, not after."""
+    if not file.absolute().parent.is_dir():
+        fail(f"{file}: there is no folder {file.parent}")
+
+
+class FiniteRange(click.FloatRange):
+    """A number of a range; `inf` and `nan` are none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class NetPath(click.Path):
+    """A net that exists, or `packaged`, which the registry finds (`Registry.net`)."""
+
+    def __init__(self) -> None:
+        from pathlib import Path
+
+        super().__init__(path_type=Path, exists=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        from variant_ai.core.engine.packaged_nets import PACKAGED
+
+        if str(value) == PACKAGED:
+            return Path(value)
+        return super().convert(value, param, ctx)
+
+
+def variant_option(
+    *, required: bool = True, help: str = "Variant: a name, or the path of a YAML spec."
+) -> Callable[[F], F]:
+    """`-V/--variant NAME`, given to the command as `variant: str` (see `load_variant`)."""
+    return click.option(
+        "-V",
+        "--variant",
+        "variant",
+        metavar="NAME",
+        required=required,
+        help=help,
+        shell_complete=_complete_variant,
+    )
+
+
+def _complete_variant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from variant_ai.plugins import registry
+
+    return sorted(name for name in registry().variants if name.startswith(incomplete))
+
+
+def json_option(command: F) -> F:
+    """`--json`, given to the command as `as_json: bool`; print with `print_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
+        command
+    )
+
+
+def seed_option(default: int = 0) -> Callable[[F], F]:
+    """`--seed N`, given to the command as `seed: int`."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help="Seed of everything random.",
+    )
+
+
+def load_variant(name_or_path: str) -> VariantSpec:
+    """The spec of `-V`: a registered name or a YAML file. Raises UnknownNameError, SpecError."""
+    from variant_ai.plugins import registry
+
+    return registry().variant(name_or_path)
+
+
+# --- output ------------------------------------------------------------------------------------
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that wraps nothing and cuts nothing where output goes to a file or pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else 10_000
+    return Console(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
+
+
+GAP = 3
+"""Characters between the columns of a table."""
+NARROW = 14
+"""Width down to which a column of text, or the head of one of numbers, is broken over lines."""
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str = "",
+    right: Iterable[str] = (),
+) -> None:
+    """Print rows under column heads on stdout; the columns named in `right` are right-aligned.
+
+    `None` prints as nothing. Cells are text: rich's markup in them has no effect. Lines are no
+    longer than the terminal's, or 100 characters where there is none: text is broken over several
+    lines, numbers never, and columns beyond that follow in a table below, the first one repeated.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from variant_ai.core.system.text_tables import WIDTH, fitted
+
+    aligned = [name in set(right) for name in columns]
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    natural, least = _widths(columns, cells, aligned)
+    out = console()
+    width = out.width if sys.stdout.isatty() else WIDTH
+    with out.capture() as capture:
+        if title:
+            out.print(Text(title, style="bold"))
+        for number, group in enumerate(fitted(natural, least, gap=GAP, width=width)):
+            if number:
+                out.print()
+            table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+            for column, wide in group:
+                justify: Literal["left", "right"] = "right" if aligned[column] else "left"
+                table.add_column(
+                    Text(columns[column]), justify=justify, overflow="fold", width=wide
+                )
+            for row in cells:
+                table.add_row(*(Text(row[column]) for column, _ in group))
+            out.print(table)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def _widths(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], aligned: Sequence[bool]
+) -> tuple[list[int], list[int]]:
+    """Width of each column on one line a row, and the least it can be read at."""
+    from rich.cells import cell_len
+
+    natural, least = [], []
+    for column, (head, numbers) in enumerate(zip(columns, aligned, strict=True)):
+        body = max((cell_len(row[column]) for row in cells), default=0)
+        natural.append(max(cell_len(head), body, 1))
+        least.append(
+            min(natural[-1], max(body if numbers else NARROW, min(cell_len(head), NARROW)))
+        )
+    return natural, least
+
+
+def print_facts(facts: Iterable[tuple[str, object]], *, title: str = "") -> None:
+    """Print names and their values, aligned, one a line, on stdout."""
+    listed = [(name, "" if value is None else str(value)) for name, value in facts]
+    width = max((len(name) for name, _ in listed), default=0)
+    if title:
+        click.echo(title)
+    for name, value in listed:
+        click.echo(f"{name:<{width}}  {value}".rstrip())
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document on stdout; paths and numpy scalars are written as text and numbers."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_jsonable))
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True)
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal, on stderr, so that stdout stays data."""
+    click.echo(text, err=True)
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """A progress display on stderr with rate and remaining time, invisible unless a terminal.
+
+    Use: `with progress() as bar: task = bar.add_task("games", total=n); bar.advance(task)`.
+    A task's field `note` (`bar.update(task, note="3 skipped")`) is shown at the end of its line.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Task as RichTask
+    from rich.text import Text
+
+    class Rate(TextColumn):
+        def render(self, task: RichTask) -> Text:
+            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
+
+    class Note(TextColumn):
+        def render(self, task: RichTask) -> Text:
+            return Text(str(task.fields.get("note", "")))
+
+    display = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(""),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        Note(""),
+        console=console(stderr=True),
+        disable=quiet or not sys.stderr.isatty(),
+        transient=False,
+    )
+    with display:
+        yield display
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with one sentence on stderr and exit status 1."""
+    raise CommandError(message)
+
+
+class CommandError(click.ClickException):
+    """One sentence on stderr, exit status 1. What every VariantAIError becomes at the top."""
+
+    exit_code = EXIT_ERROR
+
+    def format_message(self) -> str:
+        return " ".join(self.message.split("\n")).strip()
+
+
+@contextlib.contextmanager
+def reported_errors() -> Iterator[None]:
+    """Turn mistakes of the user (VariantAIError, OSError) into one sentence and exit status 1.
+
+    `VARIANT_AI_DEBUG=1` lets them through with their traceback.
+    """
+    from variant_ai.core.errors import VariantAIError
+
+    if os.environ.get("VARIANT_AI_DEBUG"):
+        yield
+        return
+    try:
+        yield
+    except VariantAIError as error:
+        raise CommandError(str(error)) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(_os_message(error)) from error
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        raise CommandError(
+            "there is not enough memory for it; in a training a smaller --batch takes less, or the "
+            "same in parts (--accumulate)"
+        ) from error
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """The ways of numpy, torch and the libraries of GPUs to say so; torch is not imported for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    said = str(error).lower()
+    words = ("allocate memory", "out of memory", "alloc_failed")
+    return bool(names & {"MemoryError", "OutOfMemoryError"}) or any(word in said for word in words)
+
+
+def run_script(main: Callable[[], int | None]) -> NoReturn:
+    """End a program that stands beside the commands (`benchmarks/`) as they end: mistakes of the user
+    in one sentence, Ctrl-C without a traceback."""
+    interrupts.answer_signals()
+    interrupts.command_begins()
+    with plain_ends(), reported_errors():
+        status = main() or 0
+    sys.exit(status)
+
+
+@contextlib.contextmanager
+def plain_ends() -> Iterator[None]:
+    """How errors, Ctrl-C and readers that went away leave the program: in a word and a status."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _interrupted()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Python flushes once more at exit, and nobody reads it any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    except Exception:
+        # An interrupt in the middle of compiled code comes out of it as any error.
+        if not interrupts.was_interrupted() or os.environ.get("VARIANT_AI_DEBUG"):
+            raise
+        _interrupted()
+    finally:
+        interrupts.command_is_over()
+
+
+def _interrupted() -> NoReturn:
+    click.echo("Interrupted.", err=True)
+    sys.exit(EXIT_INTERRUPTED)
+
+
+def _os_message(error: OSError) -> str:
+    from variant_ai.core.errors import os_reason
+
+    if error.strerror is None:
+        return str(error) or type(error).__name__
+    names = [os.fspath(n) for n in (error.filename, error.filename2) if isinstance(n, str)]
+    return f"{' -> '.join(names)}: {os_reason(error, names[-1])}" if names else error.strerror

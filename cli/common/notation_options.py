@@ -1,0 +1,80 @@
+"""`--notation`, for every command that shows moves, and what readers need of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.read.game_reader import GameReader
+    from variant_ai.core.data.read.resolve import Resolver
+    from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.spec.schema import VariantSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def notation_option(default: str = "uci") -> Callable[[F], F]:
+    """`--notation NAME`, given to the command as `notation: str` (see `load_notation`)."""
+    return click.option(
+        "--notation",
+        metavar="NAME",
+        default=default,
+        show_default=True,
+        help="How moves are written: uci, san, iccs, or one that the variant's plugin adds.",
+    )
+
+
+def notations(spec: VariantSpec) -> dict[str, Notation]:
+    """By name: those of plugins first, then those every variant has."""
+    from variant_ai.core.rules.text.notation import core_notations
+    from variant_ai.plugins import registry
+
+    added = [entry.make() for entry in registry().notations(spec)]
+    table: dict[str, Notation] = {}
+    for notation in (*added, *core_notations()):
+        table.setdefault(notation.name, notation)
+    return table
+
+
+def load_notation(spec: VariantSpec, name: str) -> Notation:
+    """The notation of this name. Raises UnknownNameError that says which there are."""
+    from variant_ai.core.errors import UnknownNameError
+
+    table = notations(spec)
+    if name not in table:
+        raise UnknownNameError(f"notation of {spec.variant}", name, table)
+    return table[name]
+
+
+def readers(spec: VariantSpec) -> dict[str, GameReader]:
+    """By name, in the order in which they are asked: those of plugins first."""
+    from variant_ai.core.data.read.game_reader import GameReader, core_readers
+    from variant_ai.core.errors import PluginError
+    from variant_ai.plugins import registry
+
+    table: dict[str, GameReader] = {}
+    for entry in registry().readers(spec):
+        reader = entry.call_or_take()
+        if not isinstance(reader, GameReader):
+            raise PluginError(
+                f"plugin {entry.plugin!r}: reader {entry.name!r} is a {type(reader).__name__}, "
+                "not a GameReader"
+            )
+        table.setdefault(reader.name, reader)
+    for reader in core_readers():
+        table.setdefault(reader.name, reader)
+    return table
+
+
+def make_resolver(spec: VariantSpec, notation: str | None = None) -> Resolver:
+    """Reads games of the variant; with `notation` in that notation only."""
+    from variant_ai.core.data.read.resolve import Resolver
+    from variant_ai.plugins import registry
+
+    chosen = (
+        tuple(notations(spec).values()) if notation is None else (load_notation(spec, notation),)
+    )
+    return Resolver(registry().rules(spec), chosen)

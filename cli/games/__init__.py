@@ -1,0 +1,1 @@
+"""Commands about games: import, fetch, generate, stores, statistics."""

@@ -1,0 +1,212 @@
+"""`variant-ai store filter`, `merge` and `split`: new stores out of old ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    print_json,
+    print_table,
+    seed_option,
+)
+from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.store_options import (
+    Indices,
+    StorePath,
+    copy_games,
+    duplicates_option,
+    new_writer,
+    open_store,
+    output_option,
+    replace_option,
+    store_argument,
+)
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.game_store import Store
+
+
+@click.command(
+    "filter",
+    epilog=examples(
+        "# the conditions of the published sets",
+        "variant-ai store filter games.store --min-rating 2000 --no-ending aborted -o strong.store",
+        "variant-ai store filter games.store --min-rating 1615 --min-plies 20 -o amateur.store",
+        "variant-ai store filter games.store --player 'Hu *' --since 1990 -o hu.store",
+    ),
+)
+@store_argument
+@output_option
+@filter_options
+@duplicates_option
+@replace_option
+@json_option
+def filter_(
+    path: Path, output: Path, drop_duplicates: bool, replace: bool, as_json: bool, **options: Any
+) -> None:
+    """Keep the games that meet all conditions.
+
+    They are written to another store; the one they come from stays as it is.
+    """
+    from variant_ai.core.data.store.duplicates import Seen
+
+    conditions = game_filter(options)
+    store = open_store(path)
+    kept, dropped = store.select(conditions)
+    games: Indices = kept.tolist()
+    if drop_duplicates:
+        chosen, games = games, Seen().new_of(store, games)
+        dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
+    with new_writer(output, [store], replace, conditions) as writer:
+        copy_games([writer], [(store, games)])
+        writer.close(dropped)
+    _report_games(output, len(games), dropped, as_json)
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai store merge 2007.store 2008.store -o both.store",
+        "variant-ai store merge --drop-duplicates *.store -o all.store",
+        "# give back a store that its writer did not close, without what was torn",
+        "variant-ai store merge torn.store -o whole.store",
+    )
+)
+@click.argument("paths", metavar="STORE...", type=StorePath(), nargs=-1, required=True)
+@output_option
+@duplicates_option
+@replace_option
+@json_option
+def merge(
+    paths: tuple[Path, ...], output: Path, drop_duplicates: bool, replace: bool, as_json: bool
+) -> None:
+    """Join stores of one variant.
+
+    Their games are written to another store in the order of the stores.
+    """
+    from variant_ai.core.data.store.duplicates import Seen
+
+    stores = [open_store(path) for path in paths]
+    for store in stores[1:]:
+        store.require(stores[0].spec)
+    parts: list[tuple[Store, Indices]] = []
+    seen = Seen()
+    for store in stores:
+        parts.append((store, seen.new_of(store) if drop_duplicates else range(len(store))))
+    copies = sum(len(store) - len(games) for store, games in parts)
+    dropped = {"duplicate": copies} if copies else {}
+    with new_writer(output, stores, replace) as writer:
+        copy_games([writer], parts)
+        writer.close(dropped)
+    _report_games(output, sum(len(games) for _, games in parts), dropped, as_json)
+
+
+@click.command(
+    epilog=examples(
+        "# 5 % of the games to validate on, written to parts/train.store, parts/validation.store",
+        "variant-ai store split games.store -o parts",
+        "variant-ai store split games.store --by group --validation 0.1 --test 0.1 -o parts",
+        "variant-ai store split games.store --by year --validation-on 2008 --test-on 2009 -o parts",
+    )
+)
+@store_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="FOLDER",
+    help="Folder for train.store, validation.store and test.store; made if missing.",
+)
+@click.option(
+    "--by",
+    default="game",
+    show_default=True,
+    metavar="KEY",
+    help="What is never divided: game (copies stay together), group, year or source.",
+)
+@click.option(
+    "--validation", type=float, default=0.05, show_default=True, help="Share to validate."
+)
+@click.option("--test", type=float, default=0.0, show_default=True, help="Share to test.")
+@click.option(
+    "--validation-on",
+    multiple=True,
+    metavar="KEYS",
+    help="Years (2008, 2008-2010, 2010-, none) or sources (with * and ?) to validate on.",
+)
+@click.option("--test-on", multiple=True, metavar="KEYS", help="Years or sources to test on.")
+@seed_option()
+@replace_option
+@json_option
+def split(
+    path: Path,
+    output: Path,
+    by: str,
+    validation: float,
+    test: float,
+    validation_on: tuple[str, ...],
+    test_on: tuple[str, ...],
+    seed: int,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Divide a store into training, validation and test stores.
+
+    Which side a game goes to depends on the game and the seed alone: games added later move none.
+    """
+    import contextlib
+
+    from variant_ai.core.data.sample.split import SplitPlan, split_games
+
+    plan = SplitPlan(by, validation, test, validation_on, test_on, seed)  # type: ignore[arg-type]
+    store = open_store(path)
+    sides = [(name, games) for name, games in split_games(store, plan) if len(games)]
+    _make_folder(output)
+    targets = {name: output / f"{name}.store" for name, _ in sides}
+    with contextlib.ExitStack() as stack:
+        writers = []
+        for name, _ in sides:
+            said = {"side": name, "split": str(plan)}
+            writers.append(stack.enter_context(new_writer(targets[name], [store], replace, said)))
+        copy_games(writers, [(store, games.tolist()) for _, games in sides])
+    rows = [
+        (name, targets[name], len(games), int(store.lengths[games].sum())) for name, games in sides
+    ]
+    if as_json:
+        print_json(
+            {
+                name: {"path": str(target), "games": games, "plies": plies}
+                for name, target, games, plies in rows
+            }
+        )
+        return
+    shown = [
+        (name, f"{games:,}", f"{games / len(store):.1%}", f"{plies:,}", target)
+        for name, target, games, plies in rows
+    ]
+    print_table(
+        ["side", "games", "share", "plies", "store"], shown, right=["games", "share", "plies"]
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"cannot make the folder {folder}: {error.strerror}")
+
+
+def _report_games(output: Path, games: int, dropped: dict[str, int], as_json: bool) -> None:
+    if as_json:
+        print_json({"path": str(output), "games": games, "dropped": dropped})
+        return
+    click.echo(f"{games:,} games to {output}")
+    if dropped:
+        ordered = sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
+        print_table(["dropped", "why"], [(f"{n:,}", why) for why, n in ordered], right=["dropped"])

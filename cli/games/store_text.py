@@ -1,0 +1,206 @@
+"""`variant-ai store export` and `verify`: stores as text, and whether they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    note,
+    print_json,
+    progress,
+)
+from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.store_options import (
+    Indices,
+    StorePath,
+    any_variant_option,
+    open_store,
+    parse_span,
+    rules_and_notation,
+    store_argument,
+)
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.game_record import GameRecord
+    from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.text.notation import Notation
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai store export games.store -o games.pgn",
+        "variant-ai store export games.store --notation uci --since 2008 -o games.pgn.gz",
+        "# a JSON object or a list of moves a line, to standard output",
+        "variant-ai store export games.store --format jsonl",
+        "variant-ai store export games.store --format moves --games 0-9",
+    )
+)
+@store_argument
+@click.option(
+    "-o",
+    "--output",
+    type=StorePath(),
+    metavar="FILE",
+    help="File to write, standard output without; .gz, .bz2, .xz and .zst are compressed.",
+)
+@click.option(
+    "--format",
+    "format_",
+    metavar="NAME",
+    help="pgn, jsonl or moves (a line of moves for each game); by default what FILE ends in.",
+)
+@click.option(
+    "--notation",
+    metavar="NAME",
+    help="How moves are written: uci, san, iccs, or one that the variant's plugin adds.  "
+    "[default: san in PGN, else uci]",
+)
+@click.option("--games", "span", metavar="RANGE", help="Only games 17, 0-19, 1000-. From 0.")
+@any_variant_option
+@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
+@filter_options
+def export(
+    path: Path,
+    output: Path | None,
+    format_: str | None,
+    notation: str | None,
+    span: str | None,
+    variant: str | None,
+    replace: bool,
+    **options: Any,
+) -> None:
+    """Write games as text: PGN, JSON lines or lists of moves."""
+    from variant_ai.core.data.write.text_output import text_file
+
+    conditions = game_filter(options)
+    made = _format(format_, output)
+    store = open_store(path, variant)
+    if output is not None and output.exists() and not replace:
+        fail(f"{output} exists already; --replace takes its place")
+    rules, chosen = rules_and_notation(store, notation or ("san" if made == "pgn" else "uci"))
+    write = _text_of(made)
+    kept, _ = store.select(conditions)
+    games: Indices = kept.tolist()
+    if span is not None:
+        wanted = set(parse_span(span, len(store)))
+        games = [game for game in games if game in wanted]
+    with text_file(output) as file, progress(quiet=output is None) as bar:
+        task = bar.add_task("games", total=len(games))
+        for record in store.games(games):
+            file.write(write(rules, chosen, record))
+            bar.advance(task)
+    if output is not None:
+        note(f"{len(games):,} games to {output}")
+
+
+FORMATS = {".pgn": "pgn", ".jsonl": "jsonl", ".ndjson": "jsonl", ".uci": "moves", ".txt": "moves"}
+
+
+def _format(given: str | None, output: Path | None) -> str:
+    from variant_ai.core.errors import UnknownNameError
+
+    known = sorted(set(FORMATS.values()))
+    if given is not None:
+        if given not in known:
+            raise UnknownNameError("format", given, known)
+        return given
+    for suffix in output.suffixes[::-1] if output is not None else ():
+        if suffix.lower() in FORMATS:
+            return FORMATS[suffix.lower()]
+    return "pgn"
+
+
+def _text_of(made: str) -> Callable[[Rules, Notation, GameRecord], str]:
+    from variant_ai.core.data.write import text_output
+
+    if made == "jsonl":
+        return text_output.json_line
+    if made == "moves":
+        return text_output.move_line
+    from variant_ai.core.data.write.pgn_writer import pgn_text
+
+    return pgn_text
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai store verify games.store",
+        "# replay every game too, and check that each move is legal",
+        "variant-ai store verify games.store --moves",
+    )
+)
+@click.argument("paths", metavar="STORE...", type=StorePath(), nargs=-1, required=True)
+@click.option("--moves", is_flag=True, help="Replay the games and check that each move is legal.")
+@any_variant_option
+@json_option
+def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: bool) -> None:
+    """Read every byte of stores and check it.
+
+    Exits with an error where one is damaged, or was left unfinished by a writer that was killed.
+    """
+    reports = [_verified(path, moves, variant) for path in paths]
+    problems = [report["problem"] for report in reports if report["problem"]]
+    if as_json:
+        print_json(reports)
+    else:
+        for report in reports:
+            if not report["problem"]:
+                click.echo(
+                    f"{report['path']}: whole, {report['games']:,} games, {report['plies']:,} plies"
+                )
+    if problems:
+        for problem in problems[:-1]:
+            note(f"Error: {problem}")
+        fail(problems[-1])
+
+
+def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
+    """What the store holds, and its problem in words if it has one."""
+    from variant_ai.core.errors import VariantAIError
+
+    report: dict[str, Any] = {"path": str(path), "games": None, "plies": None, "problem": None}
+    try:
+        store = open_store(path, variant, quiet=True)
+        report |= {"games": len(store), "plies": store.plies}
+        with progress() as bar:
+            task = bar.add_task(path.name, total=len(store))
+            store.verify(progress=lambda games: bar.advance(task, games))
+            if moves:
+                bar.reset(task, description="moves")
+                _check_moves(store, lambda: bar.advance(task))
+        if store.info.unfinished:
+            report["problem"] = (
+                f"{store.info.unfinished}; `variant-ai store merge` writes them to a whole one"
+            )
+    except VariantAIError as error:
+        report["problem"] = str(error)
+    return report
+
+
+def _check_moves(store: Store, count: Callable[[], None]) -> None:
+    """Raises DataError at the first move, played or searched, that is not legal."""
+    from variant_ai.core.errors import DataError
+
+    rules, notation = rules_and_notation(store, "uci")
+    for index, record in enumerate(store.games()):
+        position = rules.position(record.start_fen)
+        for ply, move in enumerate(record.moves):
+            legal = rules.legal_moves(position).tolist()
+            visited = record.visits[ply] if record.visits else ()
+            for other in (move, *(searched for searched, _ in visited)):
+                if other not in legal:
+                    raise DataError(
+                        f"{store.path}: game {index}, ply {ply}: "
+                        f"{notation.write(rules, position, other)} is not legal in "
+                        f"{rules.fen(position)}"
+                    )
+            position = rules.play(position, move)
+        count()

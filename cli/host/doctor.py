@@ -1,0 +1,363 @@
+"""`variant-ai doctor`: what is installed, what works, and what to do about what does not."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from variant_ai import __version__
+from variant_ai.cli.common.console import (
+    EXIT_ERROR,
+    FiniteRange,
+    examples,
+    json_option,
+    note,
+    print_json,
+)
+
+DISTRIBUTION = "variant-ai"
+MIN_FREE = 500 * 2**20
+"""Bytes on the disk of the cache below which the doctor speaks up."""
+IMPORTS = ("numpy", "numba", "pyffish", "torch", "onnx", "onnxruntime", "zstandard", "safetensors")
+ENGINES = ("fairy-stockfish",)
+
+Status = Literal["ok", "note", "problem"]
+_MARKS = {"ok": "✓", "note": "·", "problem": "✗"}
+_PLAIN_MARKS = {"ok": "ok", "note": "--", "problem": "!!"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding. `note`: works without, but somebody may want to know."""
+
+    name: str
+    status: Status
+    found: str
+    advice: str = ""
+    """What to do, for anything but `ok`."""
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai doctor",
+        "# for a bug report",
+        "variant-ai doctor --json",
+        "# without the games and networks of the self-test",
+        "variant-ai doctor --seconds 0",
+    )
+)
+@click.option(
+    "--seconds",
+    type=FiniteRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="Time for the self-test of all variants together; 0: none.",
+)
+@json_option
+def command(seconds: float, as_json: bool) -> None:
+    """Check this installation and say what to do.
+
+    Looks at versions, devices, plugins, the cache of compiled code and other programs, then plays
+    random games of every variant through rules, encoder and a small network. Exits with 1 if there
+    is a problem.
+    """
+    checks: list[Check] = []
+    for check in examine(seconds):
+        checks.append(check)
+        if not as_json:
+            _print(check)
+    problems = sum(check.status == "problem" for check in checks)
+    if as_json:
+        print_json({"ok": problems == 0, "checks": [asdict(check) for check in checks]})
+    elif problems:
+        note(f"{problems} problem{'s' if problems > 1 else ''}")
+    if problems:
+        sys.exit(EXIT_ERROR)
+
+
+def _print(check: Check) -> None:
+    encoding = (sys.stdout.encoding or "").lower()
+    mark = (_MARKS if encoding.startswith("utf") else _PLAIN_MARKS)[check.status]
+    click.echo(f"{mark} {check.name:<12} {check.found}")
+    if check.advice:
+        click.echo(f"    → {check.advice}" if mark in _MARKS.values() else f"    > {check.advice}")
+
+
+def examine(seconds: float) -> Iterator[Check]:
+    """All findings in order; nothing that a check meets ends the others."""
+    yield _check_python()
+    yield from _check_packages()
+    broken: set[str] = set()
+    yield from _check_imports(broken)
+    yield from _check_devices(broken)
+    yield from _check_plugins()
+    yield from _check_cache(broken)
+    yield from _check_engines()
+    yield _check_terminal()
+    if seconds > 0:
+        yield from _check_compiled(broken)
+        yield from _check_variants(seconds, broken)
+        yield from _check_nets(broken)
+
+
+# --- the checks ----------------------------------------------------------------------------------
+
+
+def _check_python() -> Check:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("python", "ok", found)
+
+
+def _check_packages() -> Iterator[Check]:
+    """Versions against the ranges of our own metadata."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    from packaging.requirements import Requirement
+
+    try:
+        needed = requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        yield Check(
+            DISTRIBUTION,
+            "problem",
+            f"{__version__}, not installed",
+            "run `pip install -e .` in its folder, or plugins and variants are not found",
+        )
+        return
+    yield Check(DISTRIBUTION, "ok", f"{version(DISTRIBUTION)} in {Path(__file__).parents[2]}")
+    versions: list[str] = []
+    for requirement in map(Requirement, needed):
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        wanted = f"`pip install '{requirement.name}{requirement.specifier}'`"
+        try:
+            found = version(requirement.name)
+        except PackageNotFoundError:
+            yield Check("package", "problem", f"{requirement.name} is missing", f"run {wanted}")
+            continue
+        if requirement.specifier.contains(found, prereleases=True):
+            versions.append(f"{requirement.name} {found}")
+        else:
+            told = f"{requirement.name} {found} is not {requirement.specifier}"
+            yield Check("package", "problem", told, f"run {wanted}")
+    yield Check("packages", "ok", ", ".join(versions))
+
+
+def _check_imports(broken: set[str]) -> Iterator[Check]:
+    """Import what is heavy; names that fail are added to `broken`."""
+    for name in IMPORTS:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            broken.add(name)
+            yield Check(
+                "import",
+                "problem",
+                f"{name} cannot be imported: {type(error).__name__}: {error}",
+                f"run `pip install --force-reinstall {name}`",
+            )
+
+
+def _check_devices(broken: set[str]) -> Iterator[Check]:
+    from variant_ai.core.system.processors import processors
+
+    usable = f"{processors()} cores usable"
+    yield Check("cpu", "ok", f"{platform.processor() or platform.machine()}, {usable}")
+    gpu_here = shutil.which("nvidia-smi") is not None
+    if "torch" not in broken:
+        import torch
+
+        from variant_ai.core.train.loop.device import choose_device, choose_precision
+
+        device = choose_device("auto")
+        precision = choose_precision("auto", device)
+        yield Check("training", "ok", f"torch {torch.__version__} on {device}, {precision}")
+        for index in range(torch.cuda.device_count()):
+            facts = torch.cuda.get_device_properties(index)
+            yield Check("gpu", "ok", f"{facts.name}, {facts.total_memory / 2**30:.0f} GiB")
+        if gpu_here and not torch.cuda.is_available():
+            yield Check(
+                "gpu",
+                "note",
+                "there is an NVIDIA driver, but torch does not see a GPU",
+                "to train on it, install a torch built for CUDA that the driver supports",
+            )
+    if "onnxruntime" not in broken:
+        import onnxruntime
+
+        providers = onnxruntime.get_available_providers()
+        yield Check("providers", "ok", f"onnxruntime: {', '.join(providers)}")
+        if "CUDAExecutionProvider" in providers and (said := _trial_on_gpu()):
+            yield Check(
+                "providers",
+                "problem" if gpu_here else "note",
+                f"onnxruntime was built for CUDA, and does not run on a GPU: {said}",
+                "install the CUDA and cuDNN that this onnxruntime-gpu asks for, or onnxruntime",
+            )
+        if gpu_here and not any("CUDA" in name for name in providers):
+            yield Check(
+                "providers",
+                "note",
+                "there is an NVIDIA driver, but onnxruntime runs on the CPU",
+                "to evaluate on the GPU, install onnxruntime-gpu instead of onnxruntime",
+            )
+
+
+def _trial_on_gpu() -> str:
+    """Why a packaged net does not run on the first GPU by onnxruntime; empty where it does."""
+    from variant_ai import variants
+    from variant_ai.core.errors import VariantAIError
+    from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+
+    net = next(path for folder in variants.__path__ for path in Path(folder).glob("*/model.onnx"))
+    try:
+        OnnxEvaluator(net, device="cuda", batch=1).close()
+    except VariantAIError as error:
+        return str(error)
+    return ""
+
+
+def _check_plugins() -> Iterator[Check]:
+    from variant_ai.cli.main import COMMANDS
+    from variant_ai.plugins import registry
+
+    registry().reserve("register_commands", COMMANDS)
+    for plugin in registry().plugins:
+        label = f"{plugin.name} {plugin.version}".strip()
+        if plugin.problem:
+            yield Check(
+                "plugin",
+                "problem",
+                f"{label}: {plugin.problem}",
+                f"update or uninstall {plugin.distribution or plugin.name}, "
+                "or leave it out of VARIANT_AI_PLUGINS",
+            )
+    good = [plugin.name for plugin in registry().plugins if not plugin.problem]
+    yield Check("plugins", "ok", ", ".join(good))
+
+
+def _check_cache(broken: set[str]) -> Iterator[Check]:
+    """Where compiled code is kept. Without it everything works, and compiles anew each time."""
+    if broken & {"numpy", "numba"}:
+        return
+    from variant_ai.core.jit import cache
+
+    folder = cache.cache_folder(Path(cache.__file__)).parent
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files) / 2**20
+    free = shutil.disk_usage(folder).free
+    found = f"{folder}, {len(files)} files, {size:.0f} MiB"
+    if free < MIN_FREE:
+        yield Check(
+            "cache",
+            "problem",
+            f"{found}; {free / 2**20:.0f} MiB free on its disk",
+            f"make room there, or name another folder in {cache.FOLDER_VARIABLE}",
+        )
+    elif not files:
+        yield Check("cache", "note", f"{found}: empty", "the first use compiles for a minute, once")
+    else:
+        yield Check("cache", "ok", found)
+
+
+def _check_engines() -> Iterator[Check]:
+    from variant_ai.core.arena.programs.uci_client import engine_command
+    from variant_ai.core.errors import EngineError
+
+    for name in ENGINES:
+        try:
+            yield Check("engine", "ok", engine_command(name)[0])
+        except EngineError:
+            yield Check(
+                "engine",
+                "note",
+                f"{name} is not installed; only `generate` needs an engine",
+                f"`apt-get install {name}`, or any other UCI engine of the variant",
+            )
+
+
+def _check_terminal() -> Check:
+    encoding = sys.stdout.encoding or "unknown"
+    if encoding.lower().replace("-", "") in ("utf8", "gb18030", "gbk"):
+        return Check("terminal", "ok", encoding)
+    return Check(
+        "terminal",
+        "note",
+        f"{encoding}: characters that it lacks are shown as ?",
+        "set PYTHONUTF8=1, or LANG to a UTF-8 locale",
+    )
+
+
+def _check_compiled(broken: set[str]) -> Iterator[Check]:
+    """Compile whatever has not been compiled on this machine yet."""
+    if broken & {"numpy", "numba"}:
+        return
+    from variant_ai.core.jit import crew
+
+    began = time.monotonic()
+    before, total = crew.progress()
+    crew.compile_all()
+    now = f", {total - before} of them now in {time.monotonic() - began:.0f} s"
+    yield Check("compiled", "ok", f"{total} functions{now if before < total else ''}")
+
+
+def _check_nets(broken: set[str]) -> Iterator[Check]:
+    """Choose what runs the packaged nets fastest: later starts find the choice made."""
+    if broken & {"numpy", "numba", "onnx", "onnxruntime"}:
+        return
+    from variant_ai.core.engine.packaged_nets import PACKAGED
+    from variant_ai.core.errors import VariantAIError
+    from variant_ai.core.search.settings import SearchParams
+    from variant_ai.plugins import registry
+
+    for name in registry().variants:
+        said: list[str] = []
+        try:
+            spec = registry().variant(name)
+            model = registry().net(spec, Path(PACKAGED))
+        except VariantAIError:
+            continue  # most variants come without a net
+        batch = SearchParams.of(spec).batch_size
+        try:
+            registry().evaluator(spec, model, batch=batch, say=said.append).close()
+        except (VariantAIError, RuntimeError) as error:
+            yield Check("net", "problem", f"{name}: {error}", "name another with --evaluator")
+        else:
+            chosen = said[0].removeprefix("Evaluator: ").rstrip(".") if said else "ready"
+            yield Check("net", "ok", f"{name}: {chosen}")
+
+
+def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
+    from variant_ai.cli.host.selftest import run_self_test
+    from variant_ai.core.errors import SpecError
+    from variant_ai.plugins import registry
+
+    if broken & {"numpy", "numba", "pyffish", "torch"}:
+        yield Check("self-test", "note", "not run", "mend the imports above first")
+        return
+    share = seconds / max(1, len(registry().variants))
+    for name, entry in registry().variants.items():
+        try:
+            done = run_self_test(registry(), registry().variant(name), share)
+        except SpecError as error:
+            yield Check(name, "problem", str(error), f"mend {entry.path}, or remove it")
+        except Exception as error:  # whatever it is, it is a finding
+            told = f"self-test failed: {type(error).__name__}: {error}"
+            yield Check(name, "problem", told, "report this with `variant-ai doctor --json`")
+        else:
+            sample = "with" if entry.sample and entry.sample.is_file() else "without"
+            yield Check(
+                name,
+                "ok",
+                f"{done.plies} plies through rules, encoder, net and search in {done.seconds:.1f} s, "
+                f"{sample} sample games",
+            )

@@ -1,0 +1,189 @@
+"""`variant-ai openings`: opening lines drawn from a network or a Polyglot book."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from variant_ai.cli.common.console import (
+    FiniteRange,
+    examples,
+    fail,
+    json_option,
+    load_variant,
+    print_facts,
+    print_json,
+    progress,
+    seed_option,
+    variant_option,
+)
+
+if TYPE_CHECKING:
+    from variant_ai.core.arena.games.openings import Opening
+    from variant_ai.core.arena.games.policy_openings import Priors
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.interface import Rules
+
+COUNT = 1000
+"""Lines of the paper."""
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai openings --from-model model.onnx -V NAME --count 1000 -o openings.txt",
+        "variant-ai openings --from-book book.bin -V NAME --depth 12 -o openings.txt",
+        "variant-ai generate --engine ENGINE -V NAME --openings openings.txt --random-plies 0 0 \\",
+        "    -o games.store",
+    )
+)
+@click.option(
+    "--from-model",
+    "model",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Network whose policy the moves are drawn from.",
+)
+@click.option(
+    "--from-book",
+    "book",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Polyglot book whose weights the moves are drawn by; of variants with the board and the "
+    "pieces of chess.",
+)
+@variant_option()
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    help="Lines to draw; fewer where a book has fewer and nothing is said.  [default: 1000]",
+)
+@click.option(
+    "--plies",
+    type=(FiniteRange(min=1), FiniteRange(min=0)),
+    default=(5.84, 2.77),
+    show_default=True,
+    metavar="MEAN DEVIATION",
+    help="Lengths of a network's lines (normal); the default is the paper's.",
+)
+@click.option(
+    "--temperature",
+    type=FiniteRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Above 1 unlikely moves of a network are drawn more often.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Most plies of a book's lines.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="A line of UCI moves for each opening.",
+)
+@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
+@seed_option()
+@json_option
+def command(
+    model: Path | None,
+    book: Path | None,
+    variant: str,
+    count: int | None,
+    plies: tuple[float, float],
+    temperature: float,
+    depth: int,
+    output: Path,
+    replace: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Draw opening lines from the policy of a network, or from a Polyglot book.
+
+    All lines differ. `match` and `generate` read the file with `--openings`.
+    """
+    if (model is None) == (book is None):
+        raise click.UsageError("give either --from-model or --from-book")
+    if output.exists() and not replace:
+        fail(f"{output} exists already; --replace takes its place")
+
+    from variant_ai.core.arena.games.policy_openings import policy_lines
+    from variant_ai.core.arena.games.polyglot import book_lines
+    from variant_ai.core.data.game_record import GameRecord
+    from variant_ai.core.data.write.text_output import move_line, text_file
+    from variant_ai.core.rules.text.notation import UciNotation
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    rules = registry().rules(spec)
+    lengths = []
+    with contextlib.ExitStack() as stack:
+        lines: Iterable[Opening]
+        if book is not None:
+            lines = book_lines(book, rules, depth, count=count, seed=seed)
+            wanted = len(lines)
+        else:
+            assert model is not None
+            wanted = count or COUNT
+            priors = stack.enter_context(_policy(model, rules))
+            lines = policy_lines(
+                rules, priors, wanted, plies=plies, seed=seed, temperature=temperature
+            )
+        out = stack.enter_context(text_file(output))
+        bar = stack.enter_context(progress())
+        task = bar.add_task("openings", total=wanted)
+        for opening in lines:
+            record = GameRecord(spec.variant, list(opening.moves))
+            out.write(move_line(rules, UciNotation(), record))
+            lengths.append(len(opening.moves))
+            bar.advance(task)
+    mean = sum(lengths) / len(lengths)
+    deviation = (sum((length - mean) ** 2 for length in lengths) / len(lengths)) ** 0.5
+    facts = {"file": output, "openings": len(lengths), "plies": mean, "deviation": deviation}
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(
+            [
+                ("file", output),
+                ("openings", len(lengths)),
+                ("plies", f"{mean:.2f} ± {deviation:.2f}"),
+            ]
+        )
+
+
+@contextlib.contextmanager
+def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
+    """What a network thinks of the moves: the priors of the root after one visit."""
+    from variant_ai.core.search.move.limits import Limits
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
+    from variant_ai.plugins import registry
+
+    spec = rules.spec
+    params = SearchParams.of(
+        spec, batch_size=1, node_temperature=1.0, noise_epsilon=0.0, enhance_checks=False
+    )
+    search = Search(spec, registry().evaluator(spec, model, batch=1), params, rules=rules)
+
+    def priors(game: Game) -> list[tuple[int, float]]:
+        search.clear()
+        search.set_game(game)
+        moves = game.legal_moves()
+        report = search.run(Limits(simulations=1), multipv=len(moves))
+        known = {line.move: line.prior for line in report.lines}
+        return [(int(move), max(known.get(int(move), 0.0), 1e-9)) for move in moves]
+
+    try:
+        yield priors
+    finally:
+        search.close()

@@ -1,0 +1,398 @@
+"""`variant-ai tune`: search settings found by matches."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    EXIT_INTERRUPTED,
+    FiniteRange,
+    examples,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    seed_option,
+    variant_option,
+)
+from variant_ai.core.system.interrupts import stop_on_signal
+
+if TYPE_CHECKING:
+    from variant_ai.core.arena.games.openings import Opening
+    from variant_ai.core.arena.match.match_settings import MatchSettings
+    from variant_ai.core.arena.match.tournament import Tournament
+    from variant_ai.core.arena.players.player_spec import PlayerSpec
+    from variant_ai.core.arena.tuning.search_tuning import Match, MatchResult, Outcome, Plan
+    from variant_ai.core.rules.interface import Rules
+
+OPENINGS = 100
+"""Made where no file of openings is given."""
+SPRT = (0.0, 20.0)
+"""Elo of the two hypotheses of the last test."""
+CANDIDATE, PRESENT = "candidate", "present"
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai tune -V NAME --model packaged --nodes 400 -o runs/tune",
+        "variant-ai tune -V NAME --model net.onnx --nodes 400 --range cpuct_init=1:4 \\",
+        "    --range virtual_style=loss,visit --trials 40 -o runs/tune",
+        "# by the clock; the same command goes on where it was stopped",
+        "variant-ai tune -V NAME --model net.onnx --clock 1+0.01 -o runs/tune-clock",
+    )
+)
+@variant_option()
+@click.option(
+    "-m",
+    "--model",
+    default="packaged",
+    show_default=True,
+    metavar="NET",
+    help="Net that both sides play with: an ONNX file, a run, or packaged.",
+)
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times. Without "
+    "it the settings that matter most.",
+)
+@click.option(
+    "--settings",
+    "search_set",
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Set of the spec's search settings in force.",
+)
+@click.option(
+    "--set",
+    "present",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting in force; may be given several times.",
+)
+@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move. [400]")
+@click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Short matches before the finals, at least 8.",
+)
+@click.option(
+    "--games",
+    type=click.IntRange(min=2),
+    default=20,
+    show_default=True,
+    help="Games of each trial, half of them with each colour; an even number.",
+)
+@click.option(
+    "--final-games",
+    type=click.IntRange(min=2),
+    default=60,
+    show_default=True,
+    help="Games of each of three finalists; an even number.",
+)
+@click.option(
+    "--sprt-games",
+    type=click.IntRange(min=0, max=600),
+    default=400,
+    show_default=True,
+    help="Most games of the test of the winner; 0: no test.",
+)
+@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
+@click.option("--openings", metavar="FILE", help="As in `match`; without it, from the sample.")
+@click.option(
+    "--evaluator",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="What runs the net, as in `match`.",
+)
+@click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time.  [one a core]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="FOLDER",
+    help="Folder of trials and results; a tuning that was stopped goes on there.",
+)
+@seed_option()
+@json_option
+def command(
+    variant: str,
+    model: str,
+    ranges: tuple[str, ...],
+    search_set: str,
+    present: tuple[str, ...],
+    nodes: int | None,
+    clock: str | None,
+    minutes: float | None,
+    openings: str | None,
+    evaluator: str,
+    concurrency: int | None,
+    output: Path,
+    as_json: bool,
+    **numbers: int,
+) -> int:
+    """Find better search settings for a net by matches against the settings in force.
+
+    Each trial is a short match; a model of all results proposes the next trial and names three
+    finalists, and the best of these plays a sequential test against the settings in force. Prints
+    the words to paste into the variant's spec. FOLDER keeps every game.
+    """
+    import threading
+
+    from variant_ai.core.arena.tuning.search_tuning import (
+        DEFAULT_RANGES,
+        Plan,
+        Range,
+        Tuner,
+        present_settings,
+    )
+    from variant_ai.core.search.settings import SearchParams, setting
+    from variant_ai.core.system.processors import processors
+    from variant_ai.plugins import registry
+
+    if nodes is not None and clock is not None:
+        raise click.UsageError("give --nodes or --clock, not both")
+    spec = load_variant(variant)
+    rules = registry().rules(spec)
+    tuned = tuple(Range.parse(text) for text in ranges or DEFAULT_RANGES)
+    if len({one.name for one in tuned}) < len(tuned):
+        raise click.UsageError("--range: a setting is named twice")
+    said = {}
+    for text in present:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
+        said[name.strip()] = setting(name.strip()).parse(value)
+    params = SearchParams.of(spec, search_set, **said)
+    limit = {"clock": clock} if clock else {"nodes": nodes or 400}
+    base: dict[str, Any] = {
+        "net": model,
+        "evaluator": evaluator,
+        "threads": 1,
+        "settings": search_set,
+        "search": said,
+    }
+    maker = _Matches(
+        rules,
+        base,
+        limit,
+        _openings(openings, rules, numbers["seed"]),
+        concurrency or processors(),
+        numbers["seed"],
+    )
+    plan = Plan(
+        variant=spec.variant,
+        ranges=tuned,
+        present=present_settings(params, tuned),
+        description={
+            **base,
+            **limit,
+            # refuses what cannot be played before the folder says that it was begun
+            **maker.digests(),
+            "games": numbers["games"],
+            "seed": numbers["seed"],
+        },
+        **numbers,
+    )
+    with stop_on_signal() as interrupt:
+        interrupt.stops.append(maker.stop)
+        tuner = Tuner(plan, output, maker.play, note)
+        timer = threading.Timer(60 * (minutes or 0), maker.stop)
+        timer.daemon = True
+        if minutes is not None:
+            timer.start()
+        outcome = tuner.run(lambda: maker.stopped)
+        timer.cancel()
+    _show(plan, outcome, output, as_json)
+    if maker.stopped:
+        note(f"{len(outcome.trials)} of {plan.trials} trials; the same command goes on")
+    return EXIT_INTERRUPTED if interrupt.asked else 0
+
+
+class _Matches:
+    """Plays what the tuner asks for."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        base: dict[str, Any],
+        limit: dict[str, Any],
+        openings: tuple[Opening, ...],
+        concurrency: int,
+        seed: int,
+    ) -> None:
+        self.rules = rules
+        self.base = base
+        self.limit = limit
+        self.openings = openings
+        self.concurrency = concurrency
+        self.seed = seed
+        self.stopped = False
+        self._tournament: Tournament | None = None
+
+    def stop(self) -> None:
+        self.stopped = True
+        if self._tournament is not None:
+            self._tournament.stop()
+
+    def digests(self) -> dict[str, str]:
+        """Digests of the net and of the openings. Raises what a match of these players would."""
+        from variant_ai.cli.common.player_options import make_player
+        from variant_ai.core.arena.tuning.search_tuning import Match
+
+        settings = self._settings(Match(Path(), {}, 2, 0))
+        player = make_player(settings.players[0], self.rules, self.seed)
+        try:
+            player.start()
+        finally:
+            player.close()
+        openings = blake2b(repr(self.openings).encode(), digest_size=8).hexdigest()
+        return {"net_digest": player.digest, "openings_digest": openings}
+
+    def play(self, match: Match) -> MatchResult:
+        from variant_ai.cli.common.notation_options import load_notation
+        from variant_ai.cli.common.player_options import make_player
+        from variant_ai.core.arena.match.match_record import tally_of
+        from variant_ai.core.arena.match.tournament import Tournament
+        from variant_ai.core.arena.tuning.search_tuning import MatchResult
+
+        settings = self._settings(match)
+        self._tournament = Tournament(
+            settings,
+            self.rules,
+            lambda index: make_player(settings.players[index], self.rules, settings.seed),
+            self.openings,
+            match.folder,
+            load_notation(self.rules.spec, "uci"),
+        )
+        if self.stopped:
+            self._tournament.stop()
+        state = self._tournament.run(lambda state, entry: None)
+        return MatchResult(
+            tally=tally_of(state.entries, CANDIDATE),
+            complete=not state.stopped,
+            sprt=state.sprt,
+        )
+
+    def _settings(self, match: Match) -> MatchSettings:
+        from variant_ai.core.arena.match.match_settings import settings_of
+
+        return settings_of(
+            {
+                "variant": self.rules.spec.variant,
+                "players": [
+                    self._player(CANDIDATE, match.settings),
+                    self._player(PRESENT, {}),
+                ],
+                "games": match.games,
+                "sprt": SPRT if match.sprt else None,
+                "concurrency": self.concurrency,
+                "openings": {"order": "random"},
+                "seed": self.seed + match.number,
+                **self.limit,
+            },
+            "tune",
+        )
+
+    def _player(self, name: str, settings: dict[str, Any]) -> PlayerSpec:
+        from variant_ai.core.arena.players.player_spec import player_of
+
+        search = {**self.base["search"], **settings}
+        return player_of({**self.base, "name": name, "search": search}, "tune")
+
+
+def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
+    """Those of a file, positions of the variant's sample, or else random lines of moves."""
+    from variant_ai.cli.common.player_options import load_openings
+    from variant_ai.core.arena.games.openings import random_lines
+    from variant_ai.core.arena.match.match_settings import OpeningSettings
+    from variant_ai.plugins import registry
+
+    if file is not None:
+        return load_openings(OpeningSettings(file=file), rules, seed)
+    entry = registry().entry_of(rules.spec)
+    if entry is not None and entry.sample is not None and entry.sample.is_file():
+        settings = OpeningSettings(store=str(entry.sample), least=4, most=16, count=OPENINGS)
+        return load_openings(settings, rules, seed)
+    return random_lines(rules, OPENINGS, (2, 8), seed)
+
+
+def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
+    """Print what was found, and write the picture and the words."""
+    from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, words
+    from variant_ai.core.arena.tuning.tuning_picture import draw, importances
+    from variant_ai.core.system.files import write_whole
+
+    facts: dict[str, Any] = {"trials": len(outcome.trials)}
+    if outcome.surrogate is not None:
+        write_whole(folder / PICTURE, draw(plan, outcome).png)
+        shares = importances(plan, outcome)
+        order = sorted(shares, key=lambda name: -shares[name])
+        facts["mattered"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
+        facts["picture"] = folder / PICTURE
+    for number, (settings, tally) in enumerate(outcome.finals, start=1):
+        facts[f"final {number}"] = f"{tally.text} with {words(settings)}"
+    test = outcome.test
+    verdict = ""
+    if test is not None and outcome.strength is not None:
+        verdict = test.sprt.verdict or "" if test.sprt is not None else ""
+        said = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
+        facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {said}"
+        if test.sprt is not None:
+            facts["SPRT"] = test.sprt.text
+    if outcome.winner is not None:
+        found = words(outcome.winner)
+        facts["winner"] = f"search: {found}"
+        if verdict == "H0":
+            facts["winner"] = f"none: {found} is no better"
+        evidence = _evidence(plan, outcome, facts.get("test", "not tested"))
+        pasted = f"{evidence}{'# no better: ' if verdict == 'H0' else ''}search: {found}\n"
+        write_whole(folder / RESULT, pasted.encode())
+    if as_json:
+        print_json(
+            {
+                "variant": plan.variant,
+                "present": plan.present,
+                "trials": [
+                    {"settings": one.settings, "tally": one.tally.text} for one in outcome.trials
+                ],
+                "finals": [
+                    {"settings": settings, "tally": tally.text}
+                    for settings, tally in outcome.finals
+                ],
+                "winner": outcome.winner,
+                "test": None if test is None else test.tally.text,
+                "sprt": None if test is None or test.sprt is None else vars(test.sprt),
+            }
+        )
+    else:
+        print_facts(list(facts.items()))
+
+
+def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
+    """Comments above the words for a spec: where they come from. `tune.json` has the rest."""
+    import time
+
+    limit = plan.description.get("nodes")
+    each = f"{limit} nodes a move" if limit else f"clock {plan.description['clock']}"
+    digest = plan.description.get("net_digest", "")
+    return (
+        f"# variant-ai tune, {time.strftime('%Y-%m-%d')}: {plan.variant}, net "
+        f"{plan.description['net']} ({digest}), {each},\n"
+        f"# {len(outcome.trials)} trials of {plan.games} games, finals of {plan.final_games}, on "
+        f"{', '.join(one.text for one in plan.ranges)}\n"
+        f"# test against the settings in force: {test}\n"
+    )

@@ -1,0 +1,256 @@
+"""Games for `variant-ai analyse`: read one by one, annotated, written and tabled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai import __version__
+from variant_ai.cli.common.console import (
+    EXIT_INTERRUPTED,
+    fail,
+    note,
+    print_json,
+    print_table,
+    progress,
+)
+from variant_ai.cli.common.notation_options import make_resolver, readers
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from variant_ai.core.analysis.annotated_game import GameAnalysis
+    from variant_ai.core.data.game_record import GameRecord
+    from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.search.move.limits import Limits
+    from variant_ai.core.search.report import Report
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.spec.schema import VariantSpec
+    from variant_ai.core.system.interrupts import Interrupt
+
+PLAYERS = ("white", "black")
+
+
+def uci_text(rules: Rules, move: int | None) -> str | None:
+    from variant_ai.core.rules.text.notation import uci
+
+    return None if move is None else uci(rules.types, rules.spec.board.files, move)
+
+
+class Games:
+    """Analyses games as a reader yields them."""
+
+    def __init__(
+        self,
+        search: Search,
+        rules: Rules,
+        notation: Notation,
+        limits: Limits,
+        evaluator: str,
+        interrupt: Interrupt,
+        number: int | None,
+    ) -> None:
+        self.search = search
+        self.rules = rules
+        self.notation = notation
+        self.limits = limits
+        self.annotator = f"variant-ai {__version__} ({evaluator})"
+        self.interrupt = interrupt
+        self.number = number
+        self.seen = 0
+        self.last = 0
+        """Number of the last game that could be read, in the file."""
+        self.done: list[GameAnalysis] = []
+        self.file: Any = None
+        self.bar: Progress | None = None
+        self.task: TaskID | None = None
+
+    def _add_all(self, store: Store) -> int:
+        """Analyse the games of a store; returns how many were skipped: none."""
+        for index in range(len(store)):
+            if self.interrupt() or self._has_all():
+                break
+            self.add(store.game(index))
+        return 0
+
+    def run(self, spec: VariantSpec, path: str, output: Path | None, as_json: bool) -> int:
+        import contextlib
+
+        from variant_ai.core.data.read.importer import Importer
+        from variant_ai.core.data.store.blocks import is_store
+        from variant_ai.core.data.store.game_store import Store
+        from variant_ai.core.data.write.text_output import text_file
+
+        importer = Importer(
+            readers=list(readers(spec).values()),
+            make_resolver=lambda: make_resolver(spec),
+            on_skip=lambda skip: note(f"not read: {skip.detail or skip.reason}"),
+            stop=lambda: self.interrupt() or self._has_all(),
+        )
+        # An older file of the name goes when all of the new one is there.
+        written = output
+        if output is not None and output.exists():
+            written = output.with_name(f"unfinished-{output.name}")
+        opened = contextlib.nullcontext() if written is None else text_file(written)
+        with opened as self.file, progress(quiet=as_json) as self.bar:
+            self.task = self.bar.add_task("positions", total=None)
+            if is_store(Path(path)):
+                skipped = self._add_all(Store(Path(path), spec))
+            else:
+                skipped = importer.run([path], self).skipped.total()
+            if not self.done:  # raised within: no file is left
+                if self.interrupt():
+                    raise click.exceptions.Exit(EXIT_INTERRUPTED)
+                which = f"game {self.number} is not among those read"
+                which = which if self.number and self.seen else "no game was read"
+                fail(f"{path}: {which} ({self.seen} games, {skipped} skipped)")
+        if output is not None and written is not None and written != output:
+            if self.interrupt():
+                note(f"{output} is as it was")
+                output = written
+            else:
+                written.replace(output)
+        if as_json:
+            print_json([self._json(analysis) for analysis in self.done])
+        else:
+            for analysis in self.done:
+                self._print(analysis, moves=output is None)
+        if output is not None:
+            first = spec.players[0]
+            note(f"{len(self.done):,} games to {output}; [%eval] as {first} sees it")
+        return EXIT_INTERRUPTED if self.interrupt() else 0
+
+    def add(self, record: GameRecord) -> None:
+        """Called for every game of the file."""
+        from variant_ai.core.analysis.annotated_game import analyse_game, annotated
+        from variant_ai.core.data.write.pgn_writer import pgn_text
+
+        self.seen += 1
+        self.last = record.number
+        if self.number not in (None, record.number) or self.interrupt():
+            return
+        assert self.bar is not None and self.task is not None
+        bar, task = self.bar, self.task
+        bar.reset(task, total=record.plies + 1, description=f"game {record.number}")
+
+        def show(count: int, report: Report | None) -> None:
+            bar.update(task, completed=count)
+
+        analysis = analyse_game(
+            self.search, self.rules, record, self.limits, on_ply=show, stopped=self.interrupt
+        )
+        if not analysis.moves:
+            return
+        self.done.append(analysis)
+        if self.file is not None:
+            positions = _Positions(self.rules, record)
+            said, remarks = annotated(
+                analysis,
+                annotator=self.annotator,
+                players=self.rules.spec.players,
+                moves_text=lambda ply, move: self.notation.write(
+                    self.rules, positions.before(ply), move
+                ),
+            )
+            self.file.write(pgn_text(self.rules, self.notation, said, remarks))
+
+    def _has_all(self) -> bool:
+        return self.number is not None and self.last >= self.number
+
+    def _print(self, analysis: GameAnalysis, *, moves: bool) -> None:
+        record = analysis.record
+        click.echo(f"{record.white or '?'} - {record.black or '?'}  {record.result}")
+        if moves:
+            click.echo("scores as the player who made the move sees them")
+            print_table(
+                ("ply", "move", "score", "", "better"),
+                self._rows(analysis),
+                right=("ply", "score"),
+            )
+        for side, player in enumerate(self.rules.spec.players):
+            accuracy = analysis.accuracy(side)
+            if accuracy is not None:
+                marks = ", ".join(f"{n} {sign}" for sign, n in analysis.marks(side).items())
+                click.echo(f"{player.lower()}: accuracy {accuracy:.1f} %, {marks}")
+        if not analysis.is_whole:
+            click.echo(f"interrupted after {len(analysis.moves)} of {record.plies} moves")
+
+    def _rows(self, analysis: GameAnalysis) -> list[list[object]]:
+        positions = _Positions(self.rules, analysis.record)
+        rows: list[list[object]] = []
+        for judged in analysis.moves:
+            before = positions.before(judged.ply)
+            text = self.notation.write(self.rules, before, judged.move)
+            better = ""
+            if judged.mark and judged.best is not None:
+                better = self.notation.write(self.rules, before, judged.best.move)
+            score = "" if judged.score is None else _score_text(judged.score)
+            rows.append([judged.ply + 1, text, score, judged.mark, better])
+        return rows
+
+    def _json(self, analysis: GameAnalysis) -> dict[str, Any]:
+        record = analysis.record
+        positions = _Positions(self.rules, record)
+        return {
+            "white": record.white,
+            "black": record.black,
+            "result": record.result,
+            "number": record.number,
+            "plies": record.plies,
+            "whole": analysis.is_whole,
+            "simulations": analysis.visits,
+            "seconds": round(analysis.seconds, 3),
+            "scores_seen_by": "the player who made the move",
+            "accuracy": {p: _rounded(analysis.accuracy(side)) for side, p in enumerate(PLAYERS)},
+            "marks": {player: analysis.marks(side) for side, player in enumerate(PLAYERS)},
+            "moves": [
+                {
+                    "ply": judged.ply + 1,
+                    "player": PLAYERS[judged.side],
+                    "move": uci_text(self.rules, judged.move),
+                    "text": self.notation.write(
+                        self.rules, positions.before(judged.ply), judged.move
+                    ),
+                    "score": judged.score,
+                    "value": round(judged.value, 4),
+                    "value_played": round(judged.value_played, 4),
+                    "lost": round(judged.lost, 4),
+                    "mark": judged.mark,
+                    "best": uci_text(self.rules, judged.best.move) if judged.best else None,
+                    "pv": [uci_text(self.rules, m) for m in judged.best.pv] if judged.best else [],
+                }
+                for judged in analysis.moves
+            ],
+        }
+
+
+class _Positions:
+    """The positions of a game, replayed as they are asked for in order."""
+
+    def __init__(self, rules: Rules, record: GameRecord) -> None:
+        self.rules = rules
+        self.record = record
+        self.known = [rules.position(record.start_fen)]
+
+    def before(self, ply: int) -> Any:
+        while len(self.known) <= ply:
+            move = self.record.moves[len(self.known) - 1]
+            self.known.append(self.rules.play(self.known[-1], move))
+        return self.known[ply]
+
+
+def _score_text(score: int) -> str:
+    from variant_ai.core.data.game_record import MATE
+
+    left = MATE - abs(score)
+    if left < 1000:
+        return f"#{'-' if score < 0 else ''}{left}"
+    return f"{score / 100:+.2f}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)

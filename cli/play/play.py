@@ -1,0 +1,384 @@
+"""`variant-ai play`: a game against the engine in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    load_variant,
+    note,
+    require_folder,
+    variant_option,
+)
+from variant_ai.cli.common.notation_options import load_notation, notation_option, notations
+from variant_ai.cli.common.search_options import (
+    NetChoice,
+    limits_option,
+    load_evaluator,
+    net_options,
+    score_text,
+    search_params,
+    wdl_text,
+)
+from variant_ai.core.errors import MoveError, VariantAIError
+from variant_ai.core.spec.catalogue import home_path
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.search.move.limits import Limits
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.spec.schema import VariantSpec
+
+PV_PLIES = 6
+EXAMPLES = 6
+"""Moves shown to who typed none."""
+HELP = """\
+  {move:<16}  play a move, in any notation of the variant
+  moves             the legal moves
+  hint              what the engine would play here
+  eval              what the engine thinks of the position, three lines of it
+  undo              take back your last move and the answer to it
+  go                let the engine play this move; you take the other side
+  flip              turn the board
+  fen               the position as FEN
+  save FILE         the game so far as PGN
+  resign, quit      end the game; Ctrl-D quits too"""
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai play -V NAME",
+        "variant-ai play -V NAME --model net.onnx --side second --movetime 2",
+        "# a weaker one, a board with the variant's signs, the game kept",
+        "variant-ai play -V NAME --elo 1200 --signs --save game.pgn",
+    )
+)
+@variant_option()
+@net_options
+@limits_option(800)
+@click.option(
+    "--side",
+    type=click.Choice(["first", "second", "random", "none"]),
+    default="first",
+    show_default=True,
+    help="Your side; none lets the engine play itself.",
+)
+@click.option("--elo", type=click.IntRange(800, 2600), help="Play about this well, not better.")
+@click.option("--fen", help="Position to start from.")
+@notation_option("san")
+@click.option("--signs", is_flag=True, help="Draw the variant's signs instead of letters.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the game as PGN in the end, added to the file's games.",
+)
+def command(
+    variant: str,
+    net: NetChoice,
+    limits: Limits,
+    side: str,
+    elo: int | None,
+    fen: str | None,
+    notation: str,
+    signs: bool,
+    save: Path | None,
+) -> None:
+    """Play against the engine in the terminal.
+
+    Type moves, or `help` for what else there is: take-back, hints, evaluation, saving as PGN.
+    """
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.search.search import Search
+    from variant_ai.plugins import registry
+
+    if save is not None:
+        require_folder(save)
+    spec = load_variant(variant)
+    rules = registry().rules(spec)
+    game = Game(rules, fen)
+    params = search_params(spec, net)
+    if elo is not None:
+        from variant_ai.core.engine.protocols.chosen_options import strength_of
+        from variant_ai.core.search.move.limits import Limits
+
+        strength = strength_of(elo)
+        params = params.replace(
+            temperature=strength.temperature, temperature_decay=1.0, temperature_moves=1000
+        )
+        limits = Limits(simulations=strength.nodes, movetime=limits.movetime)
+    chosen = {"first": 0, "second": 1, "none": -1, "random": random.randrange(2)}[side]
+    evaluator = load_evaluator(spec, net, params.batch_size)
+    with Search(spec, evaluator, params, rules=rules) as search:
+        written = load_notation(spec, notation)
+        table = _Match(spec, rules, game, search, limits, written, chosen, signs=signs)
+        try:
+            table.play()
+        finally:
+            if save is not None and game.moves:
+                try:
+                    table.save(save)
+                except VariantAIError:
+                    click.echo(table.pgn())  # the game is worth more than the file
+                    raise
+
+
+@dataclass
+class _GameLeftError(Exception):
+    """The person at the board has had enough."""
+
+    resigned: bool = False
+
+
+class _Match:
+    """One game between a person and the engine."""
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        rules: Rules,
+        game: Game,
+        search: Search,
+        limits: Limits,
+        notation: Notation,
+        side: int,
+        *,
+        signs: bool,
+    ) -> None:
+        self.spec = spec
+        self.rules = rules
+        self.game = game
+        self.search = search
+        self.limits = limits
+        self.notation = notation
+        self.side = side
+        self.signs = signs
+        self.flipped = side == 1
+        self.resigned: int | None = None
+        """Colour that gave up."""
+        self._start_fen = rules.fen(game.positions[0])
+        # after the notation chosen: UCI, then the others
+        every = notations(spec)
+        self._notations = sorted(every.values(), key=lambda one: one.name != "uci")
+        self._commands: dict[str, Callable[[str], None]] = {
+            "moves": self._moves,
+            "hint": self._hint,
+            "eval": self._evaluation,
+            "undo": self._undo,
+            "go": self._change_sides,
+            "flip": self._flip,
+            "fen": lambda _: click.echo(self.game.fen()),
+            "save": self._save_as,
+            "help": lambda _: self._help(),
+            "resign": self._give_up,
+            "quit": self._leave,
+            "exit": self._leave,
+        }
+
+    def play(self) -> None:
+        """Until the game is over or the person leaves."""
+        self._draw()
+        try:
+            while self.game.outcome() is None:
+                if self.game.side == self.side:
+                    self._ask()
+                else:
+                    self._answer()
+        except _GameLeftError as end:
+            if end.resigned:
+                self.resigned = self.side
+                click.echo(f"You resign: {self._result()}.")
+            return
+        outcome = self.game.outcome()
+        assert outcome is not None
+        detail = f" ({outcome.detail})" if outcome.detail else ""
+        click.echo(f"{outcome.result}: {outcome.reason}{detail}")
+
+    def _draw(self) -> None:
+        import sys
+
+        from variant_ai.core.draw.terminal import board_text
+
+        last = self.game.moves[-1] if self.game.moves else None
+        click.echo()
+        click.echo(
+            board_text(
+                self.spec,
+                self.game.position,
+                last_move=last,
+                signs=self.signs,
+                colour=sys.stdout.isatty(),
+                flipped=self.flipped,
+            )
+        )
+
+    # --- the person ----------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        try:
+            text = click.prompt(f"{self._number()}", prompt_suffix=" ").strip()
+        except click.Abort:  # Ctrl-D, Ctrl-C
+            click.echo()
+            raise _GameLeftError from None
+        word, _, rest = text.partition(" ")
+        handler = self._commands.get(word.lower())
+        try:
+            if handler is not None:
+                handler(rest.strip())
+            else:
+                self.game.push(self._read(text))
+                self._draw()
+        except VariantAIError as error:
+            click.echo(f"{error}")
+            click.echo("`help` tells what there is, `moves` lists the legal moves.")
+
+    def _read(self, text: str) -> int:
+        """A move in the notation chosen, in UCI, or in any other of the variant.
+
+        Raises MoveError with examples of the position's moves.
+        """
+        position = self.game.position
+        readings = [self.notation, *self._notations]
+        for notation in readings:
+            with contextlib.suppress(MoveError):
+                return notation.read(self.rules, position, text)
+        legal = self.game.legal_moves().tolist()
+        moves = sorted(legal, key=self._write)[:1]
+        texts = [n.write(self.rules, position, move) for n in readings for move in moves]
+        shown = ", ".join(list(dict.fromkeys(texts))[:EXAMPLES])
+        raise MoveError(f"{text!r} is no legal move here; moves are written like {shown}")
+
+    def _help(self) -> None:
+        legal = self.game.legal_moves().tolist()
+        shown = sorted(map(self._write, legal))[len(legal) // 2] if legal else "MOVE"
+        click.echo(HELP.format(move=shown))
+
+    def _number(self) -> str:
+        ply = int(self.game.position["ply"][0])
+        return f"{ply // 2 + 1}{'.' if ply % 2 == 0 else '...'}"
+
+    def _write(self, move: int) -> str:
+        return self.notation.write(self.rules, self.game.position, move)
+
+    def _moves(self, _: str) -> None:
+        texts = sorted(self._write(move) for move in self.game.legal_moves().tolist())
+        click.echo("  ".join(texts))
+
+    def _hint(self, _: str) -> None:
+        self.search.set_game(self.game)
+        best = self.search.run(self.limits).best
+        click.echo("no move" if best is None else f"hint: {self._write(best)}")
+
+    def _evaluation(self, _: str) -> None:
+        self.search.set_game(self.game)
+        report = self.search.run(self.limits, multipv=3)
+        for line in report.known_lines:
+            chances = wdl_text(line)
+            shown = f"  win/draw/loss {chances} %" if chances else ""
+            click.echo(f"{score_text(line):>7}  {self._line(line.pv)}{shown}")
+
+    def _line(self, moves: tuple[int, ...]) -> str:
+        """Moves from the position on, written one after the other."""
+        position, texts = self.game.position, []
+        for move in moves[:PV_PLIES]:
+            texts.append(self.notation.write(self.rules, position, move))
+            position = self.rules.play(position, move)
+        return " ".join(texts)
+
+    def _undo(self, _: str) -> None:
+        first = self.game.side ^ (self.game.ply & 1)  # who moved first from the position given
+        if self.game.ply < 1 + (first != self.side):
+            raise MoveError("there is no move of yours to take back")
+        self.game.pop()
+        if self.game.side != self.side and self.game.moves:
+            self.game.pop()
+        self._draw()
+
+    def _change_sides(self, _: str) -> None:
+        self.side = 1 - self.side
+
+    def _flip(self, _: str) -> None:
+        self.flipped = not self.flipped
+        self._draw()
+
+    def _save_as(self, name: str) -> None:
+        if not name:
+            raise VariantAIError("save needs a file: save game.pgn")
+        self.save(home_path(name))
+
+    def _give_up(self, _: str) -> None:
+        raise _GameLeftError(resigned=True)
+
+    def _leave(self, _: str) -> None:
+        raise _GameLeftError
+
+    # --- the engine ----------------------------------------------------------------------------
+
+    def _answer(self) -> None:
+        self.search.set_game(self.game)
+        report = self.search.run(self.limits)
+        move = report.best
+        if move is None:
+            raise _GameLeftError
+        line = report.lines[0] if report.lines else None
+        shown = f"  ({score_text(line)})" if line is not None else ""
+        number, text = self._number(), self._write(move)
+        self.game.push(move)
+        self._draw()
+        click.echo(f"{number} {text}{shown}")
+
+    # --- the record ----------------------------------------------------------------------------
+
+    def _result(self) -> str:
+        outcome = self.game.outcome()
+        if outcome is not None:
+            return outcome.result
+        return "*" if self.resigned is None else ("0-1", "1-0")[self.resigned]
+
+    def save(self, path: Path) -> None:
+        """Add the game to a PGN file. Raises DataError where it cannot be written."""
+        from variant_ai.core.errors import DataError
+
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(self.pgn())
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or error}; the game was not saved") from None
+        note(f"saved to {path}")
+
+    def pgn(self) -> str:
+        from variant_ai import __version__
+        from variant_ai.core.data.game_record import GameRecord
+        from variant_ai.core.data.write.pgn_writer import pgn_text
+
+        engine = f"variant-ai {__version__}"
+        person = [engine, engine]
+        if self.side >= 0:
+            person[self.side] = "Human"
+        start = self.game.positions[0]
+        is_usual = self.rules.fen(start) == self.rules.fen(self.rules.position())
+        outcome = self.game.outcome()
+        ended = outcome.reason if outcome else "resignation" if self.resigned is not None else ""
+        record = GameRecord(
+            variant=self.spec.variant,
+            moves=list(self.game.moves),
+            start_fen=None if is_usual else self._start_fen,
+            result=self._result(),  # type: ignore[arg-type]
+            white=person[0],
+            black=person[1],
+            date=date.today().strftime("%Y.%m.%d"),
+            event="Game in the terminal",
+            termination=ended,
+        )
+        return pgn_text(self.rules, self.notation, record)

@@ -1,0 +1,1 @@
+"""Commands that train, measure and export nets."""

@@ -1,0 +1,479 @@
+"""`variant-ai evaluate`: how well nets predict the moves and results of stored games."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    progress,
+    seed_option,
+    variant_option,
+)
+from variant_ai.cli.common.network_options import calm_threads, device_option
+from variant_ai.cli.common.search_options import named_net
+from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from variant_ai.core.data.game_record import Labels
+    from variant_ai.core.data.sample.sampler import Sampler
+    from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.spec.schema import VariantSpec
+    from variant_ai.core.train.measure.evaluation import Evaluation, NetEvaluation
+    from variant_ai.core.train.measure.metrics import Metrics
+    from variant_ai.core.train.measure.trained_nets import Model
+    from variant_ai.core.train.run.training_settings import TrainConfig
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai evaluate runs/mine games.store",
+        "# two nets on the same positions, of one year",
+        "variant-ai evaluate a.onnx games.store --model b.onnx --split year:2008",
+        "# the run's own validation positions",
+        "variant-ai evaluate runs/mine",
+        "# with a mate-in-one set, and pictures of calibration, plies and ratings",
+        "variant-ai evaluate a.onnx games.store --model b.onnx --mates 1000 --figures pictures",
+    )
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("store", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@click.option(
+    "--model",
+    "more",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="MODEL",
+    help="Another net to measure on the same positions; may be given again.",
+)
+@variant_option(required=False, help="Refuse nets of another variant or spec.")
+@click.option(
+    "--split",
+    metavar="BY[:SHARE[:TEST]]",
+    help="Measure on one side of a split of the store, as `train` splits with --split-seed where "
+    "--seed is given here; on all games by default.",
+)
+@click.option(
+    "--side",
+    type=click.Choice(["train", "validation", "test"]),
+    help="Which side of the split.  [default: validation]",
+)
+@click.option(
+    "--trained-on",
+    type=click.Path(path_type=Path),
+    metavar="RUN|STORE",
+    help="Whose moves the baseline counts; by default those of the net's run directory.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="At most so many positions, spread evenly."
+)
+@click.option(
+    "--labels",
+    type=click.Choice(["move", "visits"]),
+    help="Measure against the moves played, or against the visits of searches where there are some; "
+    "a run on its own positions as it was trained, else moves by default.",
+)
+@mates_option
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Also draw calibration, and accuracy by ply and by rating, as PNG.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="Positions computed at a time.",
+)
+@seed_option()
+@device_option
+@json_option
+def command(
+    model: Path,
+    store: Path | None,
+    more: tuple[Path, ...],
+    variant: str | None,
+    split: str | None,
+    side: str | None,
+    trained_on: Path | None,
+    limit: int | None,
+    labels: Labels | None,
+    mates: str | None,
+    figures: Path | None,
+    batch: int,
+    seed: int,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Measure nets on the games of a store: policy, value, by ply and rating, and the baseline.
+
+    MODEL is an ONNX file, a run directory or a checkpoint. The baseline plays, among the legal
+    moves, the one most frequent in training. Several nets are measured on the same positions, and
+    each is compared with the first: intervals are of 95 %, and take games, not positions, as
+    independent of each other.
+    """
+    calm_threads()
+    from variant_ai.core.train.loop.device import choose_device
+    from variant_ai.core.train.measure.trained_nets import open_model
+    from variant_ai.plugins import registry
+
+    if side is not None and split is None:
+        raise click.UsageError("--side is a side of --split, which is not given")
+    model, spec = named_net(model, variant)
+    more = tuple(registry().net(spec, path) for path in more)
+    where = choose_device(device)
+    builders = registry().builders()
+    paths = dict.fromkeys((model, *more))
+    models = [open_model(path, spec, where, builders=builders, say=note) for path in paths]
+    found = _evaluate(
+        models,
+        spec,
+        store,
+        split,
+        side or "validation",
+        trained_on,
+        limit,
+        labels,
+        batch,
+        seed,
+        mates,
+    )
+    drawn = _draw(models, found, figures) if figures is not None else []
+    if as_json:
+        said = _joined(models, found)
+        print_json(said | ({"pictures": drawn} if figures is not None else {}))
+        return
+    _print(models, found)
+    if figures is not None:
+        click.echo(f"\n{len(drawn)} pictures in {figures}: {', '.join(p.stem for p in drawn)}")
+
+
+def _evaluate(
+    models: list[Model],
+    spec: VariantSpec,
+    store: Path | None,
+    split: str | None,
+    side: str,
+    trained_on: Path | None,
+    limit: int | None,
+    labels: Labels | None,
+    batch: int,
+    seed: int,
+    mates: str | None,
+) -> Evaluation:
+    """Every net on the same positions, each by the actions of its own policy head."""
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.spec.plane_layout import input_planes
+    from variant_ai.core.train.measure.evaluation import evaluate
+    from variant_ai.core.train.measure.mate_set import measure_mates
+    from variant_ai.core.train.measure.positions_by_rating import places_of
+    from variant_ai.plugins import registry
+
+    shown = _spec_of_all(models)
+    rules = registry().rules(shown)
+    # Every action of the map that a move can have has a label, so the map can be translated.
+    heads = {model.head for model in models}
+    encoder = Encoder(shown, "map" if "map" in heads else "flat")
+    encoders = {str(model.path): Encoder(model.spec, model.head) for model in models}
+    tables = {
+        str(model.path): encoders[str(model.path)].action_table
+        for model in models
+        if model.head != encoder.head
+    }
+    sights = {
+        str(model.path): encoders[str(model.path)]
+        for model in models
+        if input_planes(model.spec) != input_planes(shown)
+    }
+    source, seen, stores, games = _source(
+        models[0], spec, encoder, rules, store, split, side, labels, batch, seed
+    )
+    _tell_trained(models, stores, games)
+    if source.labels == "visits" and not source.searched:
+        fail("none of these positions has visits of a search; --labels move measures on the moves")
+    total = source.positions if limit is None else min(limit, source.positions)
+    counts = _counts(models, spec, encoder, rules, trained_on)
+    with progress() as bar:
+        found = evaluate(
+            {str(model.path): model.predictor for model in models},
+            source,
+            encoder,
+            actions=tables,
+            sights=sights,
+            rules=rules,
+            counts=counts,
+            seen=None if limit is not None else seen,
+            places=places_of(source, stores, limit=limit),
+            limit=limit,
+            value_weight=_value_weight(models, spec),
+            advance=partial(bar.advance, bar.add_task("positions", total=total)),
+        )
+    if mates is not None:
+        chosen = read_or_find_mates(mates, rules, source)
+        for model in models:
+            found.nets[str(model.path)].mates = measure_mates(
+                model.predictor, chosen, rules, encoders[str(model.path)], batch=batch
+            )
+    return found
+
+
+def _spec_of_all(models: list[Model]) -> VariantSpec:
+    """The spec of a net whose positions have all that the others are shown."""
+    from variant_ai.core.spec.plane_layout import input_planes, moves_seen, policy_planes
+
+    def demands(spec: VariantSpec) -> tuple[int, int]:
+        repetitions = any(plane.item == "repetitions" for plane in input_planes(spec))
+        return moves_seen(spec), int(repetitions)
+
+    specs = [model.spec for model in models]
+    shown = max(specs, key=demands)
+    for model in models:
+        if policy_planes(model.spec) != policy_planes(shown):  # in which the order counts
+            fail(f"{model.path} has another policy than the others; measure it by itself")
+        if any(own > there for own, there in zip(demands(model.spec), demands(shown), strict=True)):
+            fail(f"{model.path} sees what the others do not, and they what it does not; measure it "
+                 "by itself")  # fmt: skip
+    return shown
+
+
+def _source(
+    first: Model,
+    spec: VariantSpec,
+    encoder: Any,
+    rules: Any,
+    store: Path | None,
+    split: str | None,
+    side: str,
+    labels: Labels | None,
+    batch: int,
+    seed: int,
+) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store], Sequence[NDArray[np.int64]]]:
+    """The positions to measure on, which of them were seen in the training, where known, and the
+    stores and games they come from."""
+    import numpy as np
+
+    from variant_ai.core.data.sample.sampler import Sampler
+    from variant_ai.core.data.sample.split import split_games
+    from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.train.run.plan import parse_split, seen_positions
+    from variant_ai.core.train.run.training_run import open_run
+
+    if store is None:
+        if first.run is None:
+            raise click.UsageError("name a store of games to measure on")
+        if split is not None:
+            raise click.UsageError("--split needs a store; the run's own split is used without one")
+        prepared = open_run(first.run, first.spec, rules)
+        if prepared.validation is None:
+            fail(f"{first.run} held no games back; name a store to measure on")
+        stores = prepared.validation_stores()
+        held = prepared.validation_games
+        own = labels or prepared.config.data.labels
+        sampler = Sampler(
+            stores, encoder, batch=batch, games=held, seed=seed, rules=rules, labels=own
+        )
+        return sampler, prepared.seen, stores, held
+    labels = labels or "move"
+    opened = Store(store, spec)
+    plan = None if split is None else parse_split(split, seed)
+    if plan is None:
+        sampler = Sampler(opened, encoder, batch=batch, seed=seed, rules=rules, labels=labels)
+        return sampler, None, [opened], [np.arange(len(opened))]
+    sides = split_games(opened, plan)
+    games = getattr(sides, side)
+    if not len(games):
+        fail(f"the split {split} of {store} puts no game on the side {side}")
+    seen = None if side == "train" else seen_positions(opened, sides.train, games)
+    sampler = Sampler(
+        opened, encoder, batch=batch, games=games, seed=seed, rules=rules, labels=labels
+    )
+    return sampler, seen, [opened], [games]
+
+
+def _value_weight(models: list[Model], spec: VariantSpec) -> float:
+    """α of the combined loss: that of the first net whose training is known, or the spec's."""
+    known = (config for model in models if (config := _training_of(model)) is not None)
+    return next((config.value_weight for config in known), spec.training.value_weight)
+
+
+def _training_of(model: Model) -> TrainConfig | None:
+    """How a net was trained, where the folder it lies in says so."""
+    from variant_ai.core.errors import DataError
+    from variant_ai.core.train.run.training_run import run_config
+
+    try:
+        return None if model.run is None else run_config(model.run)
+    except DataError:  # another program's config.json
+        return None
+
+
+def _tell_trained(
+    models: list[Model], stores: list[Store], games: Sequence[NDArray[np.int64]]
+) -> None:
+    """A note for each net that knows these games: its numbers are no measure of others."""
+    from variant_ai.core.train.run.training_data import count_trained
+
+    total = sum(map(len, games))
+    for model in models:
+        config = _training_of(model)
+        count = 0 if config is None else count_trained(config.data, stores, games)
+        if count:
+            note(f"{model.path} was trained on {count:,} of these {total:,} games.")
+
+
+def _counts(
+    models: list[Model], spec: VariantSpec, encoder: Any, rules: Any, trained_on: Path | None
+) -> Any:
+    """How often each action was trained, or None where nobody knows."""
+    from variant_ai.core.data.sample.sampler import Sampler
+    from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.train.measure.frequency_baseline import action_counts, load_counts
+
+    if trained_on is not None and trained_on.is_file():
+        return action_counts(
+            Sampler(Store(trained_on, spec), encoder, batch=1024, rules=rules), encoder.actions
+        )
+    folders = (
+        [trained_on]
+        if trained_on is not None
+        else [model.run for model in models if model.head == encoder.head]
+    )
+    for folder in folders:
+        if folder is not None:
+            counts = load_counts(folder, encoder.actions)
+            if counts is not None:
+                return counts
+    if trained_on is not None:
+        fail(f"{trained_on} is neither a store nor a run directory with counted moves")
+    note("No baseline: the training's moves are not known (--trained-on RUN|STORE).")
+    return None
+
+
+def _joined(models: list[Model], found: Evaluation) -> dict[str, Any]:
+    said = found.as_dict()
+    for model in models:
+        said["nets"][str(model.path)]["title"] = model.title
+    return said
+
+
+def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
+    from variant_ai.core.system.files import short_names
+    from variant_ai.core.train.pictures import write_pictures
+    from variant_ai.core.train.pictures.quality_pictures import quality_pictures
+
+    heads = short_names([model.path for model in models])
+    nets = {
+        head: found.nets[str(model.path)].as_dict()
+        for head, model in zip(heads, models, strict=True)
+    }
+    return write_pictures(quality_pictures(nets), folder)
+
+
+def _print(models: list[Model], found: Evaluation) -> None:
+    from variant_ai.core.system.files import short_names
+    from variant_ai.core.train.measure.metric_titles import BASELINE, CALIBRATION, UNSEEN, WDL
+    from variant_ai.core.train.report.model_card import metric_rows, percent
+
+    nets = [found.nets[str(model.path)] for model in models]
+    games = "" if found.games is None else f" of {found.games:,} games"
+    click.echo(f"{found.positions:,} positions{games}")
+    for model in models:
+        click.echo(f"{model.path}: {model.title}")
+    click.echo()
+    columns = [dict(metric_rows(net.as_dict())) for net in nets]
+    rows: list[list[object]] = [
+        [title, *(column.get(title, "-") for column in columns)] for title in columns[0]
+    ]
+    if found.unseen_share is not None:
+        title = f"{UNSEEN} ({percent(found.unseen_share)})"
+        rows.append(
+            [title, *(percent(n.unseen.policy_accuracy) if n.unseen else "-" for n in nets)]
+        )
+    errors = [net.calibration.expected_error if net.calibration else None for net in nets]
+    rows.append([CALIBRATION, *("-" if e is None else f"{e:.4f}" for e in errors)])
+    if any(net.wdl for net in nets):
+        rows += [
+            [WDL[name], *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
+            for name in ("log_loss", "brier")
+        ]
+        rows.append(
+            [WDL["accuracy"], *("-" if n.wdl is None else percent(n.wdl.accuracy) for n in nets)]
+        )
+    heads = short_names([model.path for model in models])
+    print_table(["metric", *heads], rows, right=heads)
+    if found.baseline_accuracy is not None:
+        click.echo(f"\n{BASELINE}: {percent(found.baseline_accuracy)}")
+    if found.legal_moves is not None:
+        click.echo(f"legal moves a position: {found.legal_moves:.1f}")
+    _print_mates(nets, heads)
+    _print_differences(nets, heads)
+    _print_classes("policy accuracy at plies", [net.by_ply for net in nets], heads)
+    if len(nets[0].by_rating) > 1:
+        _print_classes("policy accuracy by rating", [net.by_rating for net in nets], heads)
+
+
+def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
+    from variant_ai.core.train.report.run_report import mate_rows
+
+    columns = [mate_rows(net.mates.as_dict()) for net in nets if net.mates]
+    if columns:
+        click.echo()
+        rows = [[row[0][0], *(cell for _, cell in row)] for row in zip(*columns, strict=True)]
+        print_table(["mate in one", *heads], rows, right=heads)
+
+
+def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
+    """Each net less the first, with intervals; `*` marks those that leave out zero."""
+    from variant_ai.core.train.measure.metric_titles import TITLES
+    from variant_ai.core.train.report.model_card import difference
+
+    if len(nets) < 2:
+        return
+    click.echo()
+    rows = [
+        [
+            TITLES[name],
+            *(
+                difference(name, net.differences[name]) + (" *" if found.certain else "  ")
+                for net in nets[1:]
+                for found in [net.differences[name]]
+            ),
+        ]
+        for name in nets[1].differences
+    ]
+    print_table([f"less {heads[0]}", *heads[1:]], rows, right=heads[1:])
+    click.echo("95 % intervals over games; * where zero lies outside.")
+
+
+def _print_classes(title: str, classes: list[dict[str, Metrics]], heads: list[str]) -> None:
+    from variant_ai.core.train.report.model_card import percent
+
+    click.echo()
+    print_table(
+        [title, "positions", *heads],
+        [
+            [
+                name,
+                f"{metrics.positions:,}",
+                *(percent(of_net[name].policy_accuracy) for of_net in classes),
+            ]
+            for name, metrics in classes[0].items()
+        ],
+        right=["positions", *heads],
+    )

@@ -1,0 +1,150 @@
+"""`variant-ai store mates`, and the `--mates` option of commands that measure nets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    note,
+    print_facts,
+    print_json,
+    progress,
+    seed_option,
+)
+from variant_ai.cli.common.store_options import (
+    any_variant_option,
+    open_store,
+    replace_option,
+    store_argument,
+)
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.train.measure.mate_set import MateSet
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def mates_option(command: F) -> F:
+    """`--mates FILE|N`, given to the command as `mates: str | None`; see `read_or_find_mates`."""
+    return click.option(
+        "--mates",
+        metavar="FILE|N",
+        help="Also measure on positions with a mate in one: those of a file (`variant-ai store "
+        "mates`), or so many found among the games measured on; 1000 is the published number.",
+    )(command)
+
+
+def read_or_find_mates(given: str, rules: Rules, source: Any) -> MateSet:
+    """The set of a file, or as many as the number says out of a sampler (None: there is none)."""
+    from variant_ai.core.train.measure.mate_set import find_mates, load_mates
+
+    if not given.isdigit() or Path(given).is_file():
+        return load_mates(given, rules)
+    count = int(given)
+    if count < 1:
+        raise click.UsageError("--mates: name a file, or how many positions to find")
+    if source is None:
+        fail(
+            "there are no games here to find mates in; name a file made by `variant-ai store mates`"
+        )
+    with progress() as bar:
+        found = find_mates(
+            _sampler(source, rules), rules, count,
+            advance=partial(bar.advance, bar.add_task("mates in one", total=count)),
+        )  # fmt: skip
+    if len(found) < count:
+        note(
+            f"Only {len(found):,} of {found.scanned:,} positions have a mate in one; "
+            f"{count:,} were asked for."
+        )
+    return found
+
+
+def _sampler(source: Any, rules: Rules) -> Any:
+    """The source itself if it can be gone through position by position."""
+    from variant_ai.core.data.sample.sampler import Sampler
+
+    if not isinstance(source, Sampler):
+        fail("mates in one are not looked for in a mixture of stores; name a file")
+    return source
+
+
+@click.command(
+    "mates",
+    epilog=examples(
+        "variant-ai store mates games.store -o mates.jsonl",
+        "variant-ai evaluate a.onnx games.store --model b.onnx --mates mates.jsonl",
+    ),
+)
+@store_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="File to write: a line of JSON for each position.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Positions wanted; all there are where the games have fewer.",
+)
+@seed_option()
+@any_variant_option
+@replace_option
+@json_option
+def mates(
+    path: Path,
+    output: Path,
+    count: int,
+    seed: int,
+    variant: str | None,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Write down positions of the games in which a move wins at once.
+
+    They are distinct, chosen by the seed among all positions, and have a move that mates (or wins
+    by a rule of the variant). Nets are measured on them by `evaluate --mates`.
+    """
+    from variant_ai.core.data.sample.sampler import Sampler
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.train.measure.mate_set import save_mates
+    from variant_ai.plugins import registry
+
+    if output.exists() and not replace:
+        fail(f"{output} exists already; --replace takes its place")
+    store = open_store(path, variant)
+    rules = registry().rules(store.spec)
+    source = Sampler(store, Encoder(store.spec), batch=1024, seed=seed, rules=rules)
+    found = read_or_find_mates(str(count), rules, source)
+    save_mates(output, found, rules)
+    facts: dict[str, Any] = {
+        "positions": len(found),
+        "scanned": found.scanned,
+        "legal_moves": round(found.legal_moves, 3),
+        "mating_moves": round(found.mating_moves, 3),
+    }
+    if as_json:
+        print_json({"path": output, "variant": store.info.variant, "seed": seed, **facts})
+        return
+    print_facts(
+        [
+            ("positions", f"{len(found):,} of {found.scanned:,} looked at"),
+            ("legal moves", f"{found.legal_moves:.2f} a position"),
+            ("mating moves", f"{found.mating_moves:.2f} a position"),
+        ],
+        title=str(output),
+    )

@@ -1,0 +1,284 @@
+"""`variant-ai nets`: the networks that can be trained, and what they cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    json_option,
+    load_variant,
+    print_facts,
+    print_json,
+    print_table,
+)
+from variant_ai.cli.common.network_options import net_size, size_options
+
+if TYPE_CHECKING:
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.nets import NetworkBuilder
+    from variant_ai.core.nets.description import NetReport
+    from variant_ai.core.spec.schema import VariantSpec
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai nets",
+        "variant-ai nets -V NAME",
+        "variant-ai nets -V NAME --blocks 5 --channels 64",
+        "# the options of one net, and its layers",
+        "variant-ai nets risev2-mobile -V NAME",
+        "# how long they take",
+        "variant-ai nets -V NAME --time --measurements 50",
+        "variant-ai nets risev2-mobile -V NAME --time --evaluator onnx --evaluator openvino@bf16",
+        "variant-ai nets -V NAME --time --device cuda --evaluator torch@bf16",
+    )
+)
+@click.argument("net", required=False)
+@click.option(
+    "-V",
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME",
+    help="Count parameters and operations for this variant; may be given again.",
+)
+@click.option("--head", metavar="map|flat", help="Only with this policy head.")
+@size_options
+@click.option("--time", "timed", is_flag=True, help="Measure how long an evaluation takes.")
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="--time: positions of an evaluation.",
+)
+@click.option(
+    "--warm-up",
+    type=click.IntRange(min=0),
+    default=30,
+    show_default=True,
+    help="--time: evaluations that are not measured.",
+)
+@click.option(
+    "--measurements",
+    type=click.IntRange(min=1),
+    default=300,
+    show_default=True,
+    help="--time: evaluations that are.",
+)
+@click.option(
+    "--evaluator",
+    "evaluators",
+    multiple=True,
+    default=("onnx",),
+    show_default=True,
+    metavar="NAME[@PRECISION]",
+    help="--time: what runs the nets (onnx, openvino, torch, auto); may be given again.",
+)
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="NAME",
+    help="--time: cpu, cuda, cuda:N, tensorrt.",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="--time: threads of an evaluation.")
+@json_option
+def command(
+    net: str | None,
+    variants: tuple[str, ...],
+    head: str | None,
+    blocks: int | None,
+    channels: int | None,
+    sizes: tuple[str, ...],
+    timed: bool,
+    batch: int,
+    warm_up: int,
+    measurements: int,
+    evaluators: tuple[str, ...],
+    device: str,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """List the networks that can be trained; with -V their parameters and operations.
+
+    With the name of a net: its options and, for the variants named, its layers.
+    """
+    from variant_ai.core.errors import UnknownNameError
+    from variant_ai.core.nets import HEADS, find_builder
+    from variant_ai.plugins import registry
+
+    if head is not None and head not in HEADS:
+        raise UnknownNameError("head", head, HEADS)
+
+    builders = registry().builders()
+    size = net_size(blocks, channels, sizes)
+    specs = [load_variant(name) for name in variants]
+    if timed:
+        from variant_ai.cli.train.nets_time import time_nets
+
+        time_nets(
+            [find_builder(net, builders)] if net is not None else list(builders.values()),
+            specs,
+            head,
+            size,
+            evaluators=evaluators,
+            batch=batch,
+            warm_up=warm_up,
+            measurements=measurements,
+            device=device,
+            threads=threads,
+            as_json=as_json,
+        )
+        return
+    known = {name for b in builders.values() for name in b.size_type.model_fields}
+    for name in size:
+        if name not in known:
+            raise UnknownNameError("option of a net", name, known)
+    if net is not None:
+        _one(find_builder(net, builders), specs, head, size, as_json)
+        return
+    rows: list[dict[str, Any]] = [
+        {
+            "net": builder.name,
+            "head": offered,
+            "summary": builder.summary,
+            "source": builder.source,
+            "variants": {},
+        }
+        for builder in builders.values()
+        for offered in builder.heads
+        if head in (None, offered)
+    ]
+    for spec in specs:
+        encoders = {h: _encoder(spec, h) for h in HEADS if head in (None, h)}
+        for row in rows:
+            builder = builders[row["net"]]
+            fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
+            report = _report(builder, encoders[row["head"]], row["head"], fitting)
+            row["variants"][spec.variant] = {
+                "parameters": report.parameters,
+                "flops": report.flops,
+            }
+    if as_json:
+        print_json(rows)
+        return
+    _table(rows, [spec.variant for spec in specs])
+
+
+def _table(rows: list[dict[str, Any]], variants: list[str]) -> None:
+    columns = ["net", "head"]
+    for name in variants:
+        columns += [f"{name}: parameters", "MFLOP"]
+    if not variants:
+        columns.append("is")
+    lines = []
+    for row in rows:
+        line = [row["net"], row["head"]]
+        for name in variants:
+            counts = row["variants"][name]
+            line += [f"{counts['parameters']:,}", f"{counts['flops'] / 1e6:,.1f}"]
+        lines.append(line if variants else [*line, row["summary"]])
+    print_table(columns, lines, right=columns[2:] if variants else ())
+    if not variants:
+        click.echo("\nParameters and operations: variant-ai nets -V NAME")
+
+
+def _one(
+    builder: NetworkBuilder,
+    specs: list[VariantSpec],
+    head: str | None,
+    size: dict[str, Any],
+    as_json: bool,
+) -> None:
+    said: dict[str, Any] = {
+        "net": builder.name,
+        "summary": builder.summary,
+        "source": builder.source,
+        "heads": builder.heads,
+        "size": builder.size(**size).model_dump(),
+        "variants": {},
+    }
+    for spec in specs:
+        chosen = head or builder.heads[0]
+        report = _report(builder, _encoder(spec, chosen), chosen, size)
+        said["variants"][spec.variant] = {
+            "head": chosen,
+            "parameters": report.parameters,
+            "flops": report.flops,
+            "layers": report.layers,
+        }
+    if as_json:
+        print_json(said)
+        return
+    print_facts(
+        [
+            ("net", builder.name),
+            ("is", builder.summary),
+            ("from", builder.source),
+            ("heads", ", ".join(builder.heads)),
+        ]
+    )
+    click.echo()
+    fields = builder.size_type.model_fields
+    print_table(
+        ["option", "value", "is"],
+        [(name, said["size"][name], fields[name].description or "") for name in fields],
+    )
+    for name, counts in said["variants"].items():
+        click.echo()
+        print_table(
+            ["layer", "is", "output", "parameters", "operations"],
+            [
+                *(
+                    (
+                        layer.name,
+                        layer.kind,
+                        " x ".join(map(str, layer.output)),
+                        f"{layer.parameters:,}" if layer.parameters else "",
+                        f"{layer.flops:,}" if layer.flops else "",
+                    )
+                    for layer in counts["layers"]
+                ),
+                ("all", "", "", f"{counts['parameters']:,}", f"{counts['flops']:,}"),
+            ],
+            title=f"{name}, {counts['head']} head",
+            right=["parameters", "operations"],
+        )
+    if not specs:
+        click.echo("\nLayers, parameters and operations: variant-ai nets NET -V NAME")
+
+
+def _encoder(spec: VariantSpec, head: str) -> Encoder:
+    from variant_ai.core.encoding import Encoder
+
+    return Encoder(spec, "flat" if head == "flat" else "map")
+
+
+def _report(
+    builder: NetworkBuilder, encoder: Encoder, head: str, size: dict[str, Any]
+) -> NetReport:
+    """Counts of a net whose weights are never drawn: only its shapes matter."""
+    import torch
+
+    from variant_ai.core.nets import configure_net
+    from variant_ai.core.nets.description import describe
+
+    torch.set_num_threads(1)  # waking a second one for a single position costs more than it gives
+    planes, height, width = encoder.shape
+    config = configure_net(
+        builder.name,
+        planes=planes,
+        board=(height, width),
+        policy_planes=encoder.policy_shape[0],
+        actions=encoder.actions,
+        head=head,
+        builders={builder.name: builder},
+        **size,
+    )
+    with torch.device("meta"):
+        net = config.build({builder.name: builder})
+    return describe(net.to_empty(device="cpu"), config.shape)

@@ -1,0 +1,151 @@
+"""`variant-ai nets --time`: how long networks take, as table 9 of paper 000 has it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import note, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from variant_ai.core.inference import Evaluator
+    from variant_ai.core.nets import NetworkBuilder
+    from variant_ai.core.spec.schema import VariantSpec
+
+
+def time_nets(
+    builders: list[NetworkBuilder],
+    specs: list[VariantSpec],
+    head: str | None,
+    size: dict[str, Any],
+    *,
+    evaluators: tuple[str, ...],
+    batch: int,
+    warm_up: int,
+    measurements: int,
+    device: str,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Exports each net with random weights, and times all of them in turns, so that what else the
+    machine does falls on all alike."""
+    if not specs:
+        raise click.UsageError("--time needs a variant: -V NAME")
+    from variant_ai.core.inference.choosing.timing import interleaved
+    from variant_ai.plugins import registry
+
+    with tempfile.TemporaryDirectory() as folder:
+        made: dict[str, Evaluator] = {}
+        for spec in specs:
+            for builder in builders:
+                chosen = head or builder.heads[0]
+                if chosen not in builder.heads:
+                    continue
+                run = Path(folder) / f"{spec.variant}-{builder.name}"
+                title = write_net(builder, spec, chosen, size, run)
+                for name in evaluators:
+                    evaluator = registry().evaluator(
+                        spec, run, evaluator=name, batch=batch, threads=threads, device=device,
+                        say=note,
+                    )  # fmt: skip
+                    made[f"{spec.variant}\t{title}\t{evaluator.describe()}"] = evaluator
+        with progress() as bar:
+            total = len(made) * measurements
+            task = bar.add_task("evaluations", total=total)
+            timings = interleaved(
+                made,
+                batch,
+                warm_up=warm_up,
+                rounds=measurements,
+                advance=lambda n: bar.advance(task, n),
+            )
+        for evaluator in made.values():
+            evaluator.close()
+    rows: list[dict[str, Any]] = [
+        {
+            "variant": (parts := key.split("\t"))[0],
+            "net": parts[1],
+            "evaluator": parts[2],
+            "batch": batch,
+            "milliseconds": timing.mean * 1000,
+            "median_milliseconds": timing.median * 1000,
+            "best_milliseconds": timing.best * 1000,
+            "processor_milliseconds": timing.processor * 1000,
+            "positions_per_second": timing.rate,
+        }
+        for key, timing in timings.items()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    # Others may use the processor, and a GPU leaves it idle.
+    decides = "processor_milliseconds" if device == "cpu" else "median_milliseconds"
+    slowest = max(row[decides] for row in rows)
+    columns = ["variant", "net", "evaluator", "ms", "median", "best", "CPU ms", "positions/s", "×"]
+    print_table(
+        columns,
+        [
+            (
+                row["variant"],
+                row["net"],
+                row["evaluator"],
+                *(f"{row[f'{kind}milliseconds']:.1f}" for kind in ("", "median_", "best_")),
+                f"{row['processor_milliseconds']:.1f}",
+                f"{row['positions_per_second']:,.0f}",
+                f"{slowest / row[decides]:.2f}",
+            )
+            for row in rows
+        ],
+        title=f"{measurements} evaluations of {batch} positions after {warm_up} to warm up",
+        right=columns[3:],
+    )
+    by = "processor time" if device == "cpu" else "the median"
+    note(f"ms: mean time of a batch. ×: how often faster than the slowest, by {by}.")
+
+
+def write_net(
+    builder: NetworkBuilder, spec: VariantSpec, head: str, size: dict[str, Any], run: Path
+) -> str:
+    """Writes the net with random weights as a run directory, which every evaluator takes; returns
+    its title."""
+    import torch
+    from safetensors.torch import save_model
+
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.model_file import RUN_MODEL
+    from variant_ai.core.nets import configure_net
+    from variant_ai.core.nets.onnx_export import export_onnx
+    from variant_ai.core.spec import encoding_hash
+
+    encoder = Encoder(spec, "flat" if head == "flat" else "map")
+    planes, height, width = encoder.shape
+    fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
+    config = configure_net(
+        builder.name,
+        planes=planes,
+        board=(height, width),
+        policy_planes=encoder.policy_shape[0],
+        actions=encoder.actions,
+        head=head,
+        builders={builder.name: builder},
+        **fitting,
+    )
+    torch.manual_seed(0)
+    metadata = {
+        "variant": spec.variant,
+        "encoding_hash": encoding_hash(spec),
+        "net": config.title,
+        "head": head,
+    }
+    net = config.build({builder.name: builder})
+    checkpoint = run / "checkpoints" / "step-00000000"
+    checkpoint.mkdir(parents=True)
+    export_onnx(net, run / RUN_MODEL, metadata, shape=config.shape)
+    said = {**metadata, "net": config.model_dump(mode="json")}
+    (checkpoint / "config.json").write_text(json.dumps(said), encoding="utf-8")
+    save_model(net, str(checkpoint / "model.safetensors"))
+    return config.title

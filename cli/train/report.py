@@ -1,0 +1,202 @@
+"""`variant-ai report`: the pictures and numbers of a run in one HTML file."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    note,
+    print_json,
+    progress,
+)
+from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.train.run.training_data import Prepared
+    from variant_ai.core.train.run.training_settings import TrainConfig
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai report runs/mine",
+        "# another run's learning curves beside it, and the mate-in-one set of its held-back games",
+        "variant-ai report runs/mine --beside runs/other --mates 1000",
+        "variant-ai report runs/mine -o mine.html",
+    )
+)
+@click.argument("run", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--beside",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="RUN",
+    help="Draw another run's learning curves beside this one's; may be given again.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Page to write; report.html in the run directory by default.",
+)
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Measure the newest checkpoint anew, even where the run was measured at its end.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Held-back positions measured, where any are.",
+)
+@mates_option
+@json_option
+def command(
+    run: Path,
+    beside: tuple[Path, ...],
+    output: Path | None,
+    measure: bool,
+    limit: int,
+    mates: str | None,
+    as_json: bool,
+) -> None:
+    """Draw a run's pictures and write its report, a file that opens without a network.
+
+    A run that goes on, or was stopped, is reported as far as it came. Where its stores are gone,
+    what needs them is left out. The pictures lie in `pictures/` of the run directory too.
+    """
+    calm_threads()
+    from variant_ai.core.train.report.run_report import PICTURES, write_report
+    from variant_ai.core.train.run.checkpoint import find_checkpoint, read_config
+    from variant_ai.core.train.run.training_run import CONFIG, run_spec
+    from variant_ai.plugins import registry
+
+    for folder in (run, *beside):
+        if not (folder / CONFIG).is_file():
+            fail(f"{folder} is no run directory: it has no {CONFIG}")
+    config = read_config(run / CONFIG)
+    spec = run_spec(config)
+    rules = registry().rules(spec)
+    checkpoint = find_checkpoint(run)
+    net = checkpoint.build(config, registry().builders())
+    prepared = _open(run, rules)
+    results = _results(run, config, net, checkpoint.state().step)
+    _measure(results, net, prepared, rules, limit, measure, mates)
+    page = write_report(
+        run,
+        config,
+        results,
+        rules,
+        prepared=prepared,
+        net=net,
+        beside=_names(beside),
+        out=output,
+        say=note,
+    )
+    pictures = sorted((run / PICTURES).glob("*.png"))
+    if as_json:
+        print_json({"report": page, "pictures": pictures})
+        return
+    click.echo(f"{page}, {page.stat().st_size / 1e6:.1f} MB; pictures in {run / PICTURES}")
+
+
+def _open(run: Path, rules: Rules) -> Prepared | None:
+    from variant_ai.core.errors import DataError
+    from variant_ai.core.train.run.training_run import open_run
+
+    try:
+        return open_run(run, rules=rules)
+    except DataError as error:
+        note(f"Without the games: {error}.")
+        return None
+
+
+def _results(run: Path, config: TrainConfig, net: nn.Module, step: int) -> dict[str, Any]:
+    """What the run wrote at its end; of one that did not end, what can be said."""
+    from variant_ai.core.nets.description import describe
+    from variant_ai.core.train.run.training_run import RESULTS
+
+    path = run / RESULTS
+    if path.is_file():
+        found: dict[str, Any] = json.loads(path.read_text())
+        if found.get("steps") == step:  # not of a run that was stopped there and went on
+            return found
+    known = describe(net, config.net.shape)
+    return {"parameters": known.parameters, "flops": known.flops, "steps": step}
+
+
+def _measure(
+    results: dict[str, Any],
+    net: nn.Module,
+    prepared: Prepared | None,
+    rules: Rules,
+    limit: int,
+    again: bool,
+    mates: str | None,
+) -> None:
+    """Adds to `results` what was not measured at the end of the run."""
+    import torch
+
+    from variant_ai.core.train.measure.evaluation import TorchPredictor, evaluate
+    from variant_ai.core.train.measure.mate_set import measure_mates
+    from variant_ai.core.train.measure.positions_by_rating import places_of
+
+    predictor = TorchPredictor(net, torch.device("cpu"))
+    measured = dict(results.get("validation") or {})
+    if prepared is not None and prepared.validation is not None:
+        source = prepared.validation
+        if again or not measured.get("calibration"):
+            whole = source.positions <= limit
+            total = min(limit, source.positions)
+            with progress() as bar:
+                evaluation = evaluate(
+                    {"net": predictor},
+                    source,
+                    prepared.encoder,
+                    seen=prepared.seen if whole else None,
+                    places=places_of(source, prepared.validation_stores(), limit=limit),
+                    limit=None if whole else limit,
+                    value_weight=prepared.config.value_weight,
+                    advance=partial(bar.advance, bar.add_task("positions", total=total)),
+                )
+            found = evaluation.nets["net"].as_dict()
+            kept = {} if again else {k: v for k, v in measured.items() if v is not None}
+            measured = {**found, **kept}
+    if mates is not None:
+        encoder = _encoder(prepared, rules, net)
+        games = None if prepared is None else prepared.validation or prepared.train
+        chosen = read_or_find_mates(mates, rules, games)
+        measured["mates"] = measure_mates(predictor, chosen, rules, encoder).as_dict()
+    results["validation"] = measured or None
+
+
+def _encoder(prepared: Prepared | None, rules: Rules, net: Any) -> Any:
+    from variant_ai.core.encoding import Encoder
+
+    return prepared.encoder if prepared else Encoder(rules.spec, net.shape.head)
+
+
+def _names(runs: tuple[Path, ...]) -> dict[str, Path]:
+    """Runs by their nets and as much of their folders' paths as tells them apart."""
+    from variant_ai.core.system.files import short_names
+    from variant_ai.core.train.run.checkpoint import read_config
+
+    folders = list(dict.fromkeys(path.resolve() for path in runs))
+    return {
+        f"{read_config(path / 'config.json').net.title} ({name})": path
+        for path, name in zip(folders, short_names(folders), strict=True)
+    }

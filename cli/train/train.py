@@ -1,0 +1,362 @@
+"""`variant-ai train`: from stored games to a network."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from variant_ai.cli.common.console import (
+    EXIT_INTERRUPTED,
+    FiniteRange,
+    examples,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    program,
+    progress,
+)
+from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.common.training_options import (
+    make_request,
+    recipe_options,
+    tell_sample,
+    weighted_stores,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from variant_ai.core.train.loop.distributed import Workers
+    from variant_ai.core.train.run.plan import Prepared
+    from variant_ai.core.train.run.training_run import RunReport
+    from variant_ai.core.train.run.training_settings import TrainConfig
+
+SAMPLE_MINUTES = 3.0
+SAMPLE_EPOCHS = 8.0
+KEPT_ON_RESUME = (
+    *("resume", "variant", "report", "as_json"),
+    *("stores", "validation_stores", "device", "threads"),
+)
+"""Options that go with --resume; the rest is the run's own."""
+
+
+@click.command(
+    epilog=examples(
+        "# a first net from the games that come with the variant, in a few minutes",
+        "variant-ai train -V NAME",
+        "variant-ai train -V NAME --data games.store --minutes 30 --blocks 5 --channels 64",
+        "variant-ai train -V NAME --data games.store --split year:2008:2009- --net risev2-mobile",
+        "# two stores, seven positions of one to three of the other",
+        "variant-ai train -V NAME --data a.store:0.7 --data b.store:0.3",
+        "# go on with the net that comes with the variant, on other games; or with one of your own,",
+        "# its stem and first four blocks as they are",
+        "variant-ai train -V NAME --data games.store --from packaged",
+        "variant-ai train -V NAME --data games.store --from runs/mine --freeze 5",
+        "# learn from the visits of a net's self-play, beside the moves of other games",
+        "variant-ai train -V NAME --data self.store --data games.store --labels visits",
+        "# two processes (or GPUs) together",
+        "torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME --data games.store",
+        "# go on with a training that was stopped or killed",
+        "variant-ai train --resume runs/mine",
+    )
+)
+@recipe_options
+@click.option("--epochs", type=FiniteRange(0, min_open=True), help="Passes over the data.")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of the optimiser.")
+@click.option(
+    "--minutes",
+    type=FiniteRange(0, min_open=True),
+    help="Plan as many steps as this time allows for the whole command, by measuring this machine. "
+    "Together with --epochs or --steps, the least counts.",
+)
+@click.option(
+    "--lr",
+    "lr_max",
+    type=FiniteRange(0, min_open=True),
+    help="Greatest learning rate; by default of SGD the spec's, scaled to the batch.",
+)
+@click.option("--lr-min", type=FiniteRange(0), help="Least learning rate.")
+@click.option(
+    "--warmup",
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
+    help="Share of the steps in which the learning rate climbs.",
+)
+@click.option(
+    "--spike",
+    type=FiniteRange(0),
+    help="A loss above this multiple of the usual one (plus 1) sends the training back to its last "
+    "checkpoint; 2 by default, 0 never.",
+)
+@click.option(
+    "--ema",
+    type=FiniteRange(0, 1, max_open=True),
+    default=0.0,
+    metavar="DECAY",
+    help="Validate and keep the running mean of the weights, e.g. 0.999.",
+)
+@click.option(
+    "--run",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Run directory to make; runs/VARIANT-NET-TIME by default.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Go on with the training of this run directory, as it was configured; with --data and "
+    "--validation where its stores lie now, if they were moved, with --device and --threads where "
+    "it is to run now.",
+)
+@click.option(
+    "--report/--no-report",
+    default=True,
+    show_default=True,
+    help="End with an HTML report and its pictures (`variant-ai report` makes them later).",
+)
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    resume: Path | None,
+    folder: Path | None,
+    report: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train a network on stored games, and end with an ONNX file, metrics and a picture.
+
+    Everything is kept in the run directory. Ctrl-C saves a checkpoint; a run that was stopped or
+    killed goes on with --resume and ends with the same net.
+    """
+    started = time.perf_counter()
+    calm_threads()
+    from variant_ai.core.train.loop.distributed import open_workers
+    from variant_ai.core.train.run.plan import prepare
+    from variant_ai.core.train.run.training_run import (
+        open_run,
+        require_empty,
+        run_config,
+        run_spec,
+        run_training,
+    )
+    from variant_ai.plugins import registry
+
+    builders = registry().builders()
+    with open_workers() as workers:
+        if resume is not None:
+            _refuse_options(context)
+            variant = options["variant"]
+            spec = load_variant(variant) if variant else None
+            target = resume
+            rules = registry().rules(run_spec(run_config(resume)))
+            moved, weights = weighted_stores(options["stores"])
+            device = context.get_parameter_source("device") == ParameterSource.COMMANDLINE
+            prepared = open_run(
+                resume, spec, rules, workers, moved, options["validation_stores"],
+                device=options["device"] if device else None, threads=options["threads"],
+            )  # fmt: skip
+            if weights and weights != prepared.config.data.weights:
+                raise click.UsageError("a training that goes on keeps the weights of its stores")
+        else:
+            if folder is not None:
+                require_empty(folder)
+            sample = {"minutes": SAMPLE_MINUTES, "epochs": SAMPLE_EPOCHS}
+            if workers.world > 1 or any(
+                options[name] is not None for name in ("steps", "minutes", "epochs")
+            ):
+                sample = {}
+            request, rules = make_request({**options, "started": started}, sample=sample)
+            prepared = prepare(request, rules=rules, builders=builders, workers=workers, say=note)
+            if workers.first:
+                tell_sample(options, prepared.config.variant)
+            target = workers.share(folder or _default_folder(prepared.config))
+        if workers.first:
+            _announce(prepared, target, workers)
+        with _Progress(prepared.config, quiet=not workers.first).shown() as watching:
+            done = run_training(
+                prepared,
+                target,
+                rules,
+                resume=resume is not None,
+                observer=watching,
+                builders=builders,
+                say=watching.say,
+                workers=workers,
+                report=report,
+            )
+    if workers.first and as_json:
+        print_json({"run": str(done.folder), **done.results})
+    elif workers.first:
+        _print(done)
+        if not done.stopped:
+            _print_next(options["variant"] or prepared.config.variant, done.folder)
+    if done.stopped:
+        steps = done.results["steps"]
+        if workers.first:
+            note(f"Stopped after {steps:,} steps. Go on with: variant-ai train --resume {target}")
+        context.exit(EXIT_INTERRUPTED)
+
+
+def _refuse_options(context: click.Context) -> None:
+    """With --resume nothing else is to be decided."""
+    for name in context.params:
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if given and name not in KEPT_ON_RESUME:
+            option = next(p.opts[0] for p in context.command.params if p.name == name)
+            raise click.UsageError(
+                f"{option} cannot be given with --resume: a training goes on as it was configured"
+            )
+
+
+def _default_folder(config: TrainConfig) -> Path:
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{config.variant}-{config.net.title.replace(' ', '-')}-{stamp}"
+
+
+def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
+    config = prepared.config
+    data = config.data
+    epochs = config.steps * config.batch / prepared.train.samples_per_epoch
+    held = f"{data.validation_games:,} games held back" if data.validation_games else "all of them"
+    note(
+        f"{config.variant}: {data.train_games:,} games, {data.train_positions:,} positions; {held}"
+    )
+    if data.labels == "visits":
+        note(f"Labels: visits of a search in {data.searched_positions:,} of the positions")
+    rate = f" ({config.planned_rate:,.0f} positions/s measured)" if config.planned_rate else ""
+    note(
+        f"{config.net.title}: {config.steps:,} steps of {config.batch} on {config.device} in "
+        f"{config.precision}, {epochs:.2f} epochs{rate}"
+    )
+    if workers.world > 1 or config.micro_batches > 1:
+        note(
+            f"Each step in {config.micro_batches} parts of {config.batch // config.micro_batches} "
+            f"positions, by {workers.world} process{'es' if workers.world > 1 else ''}"
+        )
+    if config.start_from:
+        frozen = f", its first {config.freeze} layers as they are" if config.freeze else ""
+        note(f"Starting from {config.start_from}{frozen}")
+    note(f"Run directory: {folder}")
+
+
+class _Progress:
+    """Shows a training: a bar on a terminal, a line per validation anywhere."""
+
+    def __init__(self, config: TrainConfig, *, quiet: bool = False) -> None:
+        self.config = config
+        self.quiet = quiet
+        self._train: dict[str, Any] = {}
+        self._bar: Any = None
+
+    @contextmanager
+    def shown(self) -> Iterator[_Progress]:
+        with progress(quiet=self.quiet) as bar:
+            self._bar = bar
+            self._task = bar.add_task("steps", total=self.config.steps)
+            yield self
+
+    def stepped(self, step: int) -> None:
+        self._bar.update(self._task, completed=step)
+
+    def validating(self, step: int) -> None:
+        self._bar.update(self._task, note="validating")
+
+    def recorded(self, kind: str, step: int, numbers: dict[str, Any]) -> None:
+        if kind == "train":
+            self._train = numbers
+            self._bar.update(
+                self._task,
+                note=f"{_shown(numbers, 'policy_loss', 'policy_accuracy')}, "
+                f"{numbers['rate']:,.0f} positions/s",
+            )
+            return
+        if kind == "recovery":
+            text = (
+                f"step {numbers['failed_step']:,}: the loss cannot be right; back to step "
+                f"{step:,} with {numbers['lr_scale']:g} of the learning rate"
+            )
+        else:
+            text = f"step {step:,} of {self.config.steps:,}"
+            if self._train:
+                text += f"; training: {_shown(self._train, 'policy_loss', 'policy_accuracy')}"
+            names = ("policy_loss", "policy_accuracy", "value_accuracy_sign")
+            text += f"; validation: {_shown(numbers, *names)}"
+            if self._train:
+                text += f"; {self._train['rate']:,.0f} positions/s"
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        if sys.stderr.isatty():
+            self._bar.console.print(text, markup=False)
+        else:
+            note(text)
+
+
+def _shown(numbers: dict[str, Any], *names: str) -> str:
+    """The metrics named with their titles, in a row."""
+    from variant_ai.core.train.measure.metric_titles import SHARES, TITLES
+
+    said = []
+    for name in names:
+        value = numbers.get(name)
+        if value is None:
+            text = "-"
+        else:
+            text = f"{100 * value:.1f} %" if name in SHARES else f"{value:.3f}"
+        said.append(f"{TITLES[name]} {text}")
+    return ", ".join(said)
+
+
+def _print(report: RunReport) -> None:
+    from variant_ai.core.train.report.model_card import result_rows
+    from variant_ai.core.train.run.training_run import CARD, CURVES, MODEL, REPORT
+
+    rows = result_rows(report.results)
+    if rows:
+        print_table(["metric", "training", "validation"], rows, right=["training", "validation"])
+    facts: list[tuple[str, object]] = [
+        ("steps", f"{report.results['steps']:,}"),
+        ("minutes", f"{report.results['seconds'] / 60:.1f}"),
+    ]
+    for title, name in (("net", MODEL), ("curves", CURVES), ("card", CARD), ("report", REPORT)):
+        if (report.folder / name).is_file():
+            facts.append((title, report.folder / name))
+    click.echo()
+    print_facts(facts)
+
+
+def _print_next(variant: str, folder: Path) -> None:
+    """Commands to try with the net of a finished run."""
+    from variant_ai.core.engine.packaged_nets import PACKAGED
+    from variant_ai.core.errors import VariantAIError
+    from variant_ai.core.train.run.training_run import MODEL
+    from variant_ai.plugins import registry
+
+    if not (folder / MODEL).is_file():
+        return
+    call, of, run = program(), f"-V {shlex.quote(variant)}", f"-m {shlex.quote(str(folder))}"
+    next_steps = [
+        ("play against it", f"{call} play {of} {run}"),
+        ("see what it thinks", f"{call} analyse startpos {of} {run}"),
+    ]
+    try:
+        registry().net(load_variant(variant), Path(PACKAGED))
+    except VariantAIError:
+        pass
+    else:
+        next_steps.append((f"play the net that comes with {variant}", f"{call} play {of}"))
+    click.echo()
+    print_facts(next_steps, title="Next:")

@@ -1,0 +1,1 @@
+"""Commands about variants and their specs."""

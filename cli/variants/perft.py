@@ -1,0 +1,152 @@
+"""`variant-ai perft`: count the leaves of the move tree, by one rules engine or by both."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    load_variant,
+    print_json,
+    print_table,
+    variant_option,
+)
+
+if TYPE_CHECKING:
+    from variant_ai.core.spec.schema import VariantSpec
+
+
+@dataclass
+class _Count:
+    engine: str
+    nodes: int
+    seconds: float
+    divide: dict[str, int] | None
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai perft --variant crazyhouse --depth 4",
+        "variant-ai perft --variant xiangqi --depth 3 --divide",
+        "# the kernel against Fairy-Stockfish, move by move",
+        "variant-ai perft --variant crazyhouse --fen '2k5/8/8/8/8/8/8/4K3[Qn] w - - 0 1'"
+        " --depth 2 --engine both",
+    )
+)
+@variant_option()
+@click.option("--fen", help="Position to start from; the variant's start position if not given.")
+@click.option(
+    "--depth", type=click.IntRange(0, 20), required=True, help="Length of the sequences, in plies."
+)
+@click.option("--divide", "divided", is_flag=True, help="Show the count of each first move.")
+@click.option(
+    "--engine",
+    metavar="kernel|fairy|both|NAME",
+    help="Rules engine, or one that a plugin adds; `both` compares kernel and fairy and fails at a "
+    "difference.  [default: the spec's]",
+)
+@json_option
+def command(
+    variant: str, fen: str | None, depth: int, divided: bool, engine: str | None, as_json: bool
+) -> None:
+    """Count the sequences of legal moves of a given length.
+
+    The number is known for many positions, so it tests move rules, and its speed is theirs. The
+    kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
+    """
+    from variant_ai.core.errors import UnknownNameError
+    from variant_ai.core.rules import OWN_ENGINES
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    engine = engine or spec.rules.engine
+    known = [*OWN_ENGINES, "both", *registry().rules_engines]
+    if engine not in known:
+        raise UnknownNameError("rules engine", engine, known)
+    engines = ["kernel", "fairy"] if engine == "both" else [engine]
+    counts = [_count(spec, name, fen, depth, divided or engine == "both") for name in engines]
+    difference = _difference(counts)
+    if as_json:
+        print_json(_as_json(variant, fen or spec.rules.start, depth, counts, divided, difference))
+    else:
+        _print(counts, divided)
+    if difference:
+        fail(difference)
+
+
+def _count(spec: VariantSpec, engine: str, fen: str | None, depth: int, divided: bool) -> _Count:
+    from variant_ai.core.rules.kernel.perft import divide, perft
+    from variant_ai.plugins import registry
+
+    rules = registry().rules(spec, engine)
+    position = rules.position(fen)
+    perft(rules, position, min(depth, 1))  # compilation is not counted
+    start = time.perf_counter()
+    parts = divide(rules, position, depth) if divided and depth > 0 else None
+    nodes = perft(rules, position, depth) if parts is None else sum(parts.values())
+    return _Count(engine, nodes, time.perf_counter() - start, parts)
+
+
+def _difference(counts: list[_Count]) -> str | None:
+    """The first move on which two engines disagree, in words."""
+    if len(counts) < 2 or counts[0].divide is None or counts[1].divide is None:
+        return None
+    first, second = counts[0].divide, counts[1].divide
+    for move in sorted(first.keys() | second.keys()):
+        if first.get(move) != second.get(move):
+            return (
+                f"the engines differ after {move}: kernel {first.get(move, 'has no such move')}, "
+                f"fairy {second.get(move, 'has no such move')}"
+            )
+    return None
+
+
+def _as_json(
+    variant: str,
+    fen: str,
+    depth: int,
+    counts: list[_Count],
+    divided: bool,
+    difference: str | None,
+) -> dict[str, Any]:
+    """nodes, seconds and divide of the (first) engine; with two, each under its name."""
+    rows = {
+        c.engine: {"nodes": c.nodes, "seconds": c.seconds}
+        | ({"divide": c.divide} if divided and c.divide is not None else {})
+        for c in counts
+    }
+    head: dict[str, Any] = {"variant": variant, "fen": fen, "depth": depth}
+    if len(counts) == 1:
+        return head | {"engine": counts[0].engine} | rows[counts[0].engine]
+    return head | {"engines": rows, "agree": difference is None, "difference": difference}
+
+
+def _print(counts: list[_Count], divided: bool) -> None:
+    parts = [c.divide for c in counts if c.divide is not None]
+    if divided and parts:
+        moves = sorted({move for part in parts for move in part})
+        print_table(
+            ["move", *(c.engine for c in counts)],
+            [[move, *(part.get(move) for part in parts)] for move in moves],
+            right=[c.engine for c in counts],
+        )
+        click.echo()
+    print_table(
+        ["engine", "nodes", "seconds", "nodes/s"],
+        [
+            (
+                c.engine,
+                f"{c.nodes:,}",
+                f"{c.seconds:.3f}",
+                f"{c.nodes / c.seconds:,.0f}" if c.seconds > 0 else "",
+            )
+            for c in counts
+        ],
+        right=["nodes", "seconds", "nodes/s"],
+    )

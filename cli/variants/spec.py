@@ -1,0 +1,476 @@
+"""`variant-ai spec`: show what a spec means, check that it means what it should, its schema."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    EXIT_ERROR,
+    examples,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    seed_option,
+)
+from variant_ai.core.errors import VariantAIError
+
+if TYPE_CHECKING:
+    from variant_ai.core.spec.schema import VariantSpec
+
+
+@click.group(
+    "spec",
+    epilog=examples(
+        "variant-ai spec show crazyhouse",
+        "variant-ai spec check my-variant.yaml",
+        "variant-ai spec schema -o schema.json",
+    ),
+)
+def command() -> None:
+    """Show, check or compare specs of variants, or write the schema of specs."""
+
+
+# --- show --------------------------------------------------------------------------------------
+
+
+@command.command(
+    epilog=examples(
+        "variant-ai spec show xiangqi",
+        "variant-ai spec show my-variant.yaml",
+        "variant-ai spec show crazyhouse --json | jq .policy",
+        "# the YAML of a spec that extends another, written out",
+        "variant-ai spec show my-variant.yaml --resolved",
+    )
+)
+@click.argument("variant", metavar="NAME|FILE")
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="Print the whole spec as YAML, with the words of those it extends.",
+)
+@json_option
+def show(variant: str, resolved: bool, as_json: bool) -> None:
+    """Show what a spec means: pieces, rules, planes and actions with their indices.
+
+    Planes and actions are numbered as networks see them: index = plane * ranks * files +
+    row * files + file, and row 0 is the mover's own first rank. Directions are compass points
+    seen from the mover.
+    """
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    if resolved:
+        from variant_ai.cli.variants.spec_yaml import as_yaml, written_out
+
+        tree = written_out(spec, registry().path(variant))
+        if as_json:
+            print_json(tree)
+        else:
+            click.echo(as_yaml(tree), nl=False)
+        return
+    if spec.rules.engine == "fairy":  # what its start position needs only Fairy-Stockfish knows
+        registry().rules(spec)
+    shown = _describe(spec, variant)
+    if as_json:
+        print_json(shown)
+        return
+    _print_described(spec, shown)
+
+
+def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
+    """All that `show` prints, as JSON sees it."""
+    from variant_ai.cli.variants.spec_words import moves_in_words, piece_notes, rules_in_words
+    from variant_ai.core.encoding import FlatLabels, PolicyMap
+    from variant_ai.core.rules.pieces import PieceTypes
+    from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
+    from variant_ai.core.spec.plane_layout import input_planes
+    from variant_ai.plugins import registry
+
+    board = spec.board
+    squares = board.files * board.ranks
+    policy = PolicyMap(spec)
+    return {
+        "variant": spec.variant,
+        "title": spec.title,
+        "file": str(registry().path(given)),
+        "fairy": spec.fairy,
+        "engine": spec.rules.engine,
+        "board": {"files": board.files, "ranks": board.ranks, "sides": board.sides},
+        "zones": dict(board.zones),
+        "start": spec.rules.start,
+        "symmetry": list(spec.symmetry),
+        "protocols": list(spec.protocols),
+        "spec_hash": spec_hash(spec),
+        "rules_hash": rules_hash(spec),
+        "encoding_hash": encoding_hash(spec),
+        "pieces": [
+            {
+                "type": kind.index,
+                "symbol": kind.symbol,
+                "name": ("promoted " if kind.twin else "") + kind.piece.name,
+                "moves": kind.piece.moves,
+                "in_words": moves_in_words(kind.piece.moves),
+                "notes": [] if kind.twin else list(piece_notes(spec, kind.piece)),
+            }
+            for kind in PieceTypes(spec).all
+        ],
+        "rules": rules_in_words(spec),
+        "input": {
+            "shape": [len(input_planes(spec)), board.ranks, board.files],
+            "planes": [asdict(plane) for plane in input_planes(spec)],
+        },
+        "policy": {
+            "layout": "derived" if spec.policy == "derived" else "written",
+            "shape": list(policy.shape),
+            "actions": policy.size,
+            "flat_labels": FlatLabels(spec, policy).size,
+            "planes": [
+                {**asdict(plane), "first_action": plane.index * squares} for plane in policy.planes
+            ],
+        },
+    }
+
+
+def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
+    from variant_ai.cli.variants.spec_words import board_drawing, zone_in_words
+
+    board, policy, planes = spec.board, shown["policy"], shown["input"]
+    print_facts(
+        [
+            ("variant", f"{spec.variant}: {spec.title}"),
+            ("file", shown["file"]),
+            ("judge", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
+            ("rules engine", spec.rules.engine),
+            ("board", f"{board.files} files, {board.ranks} ranks, sides: {board.sides}"),
+            (
+                "zones",
+                ", ".join(f"{n}: {zone_in_words(z)}" for n, z in board.zones.items()) or "none",
+            ),
+            ("start", spec.rules.start),
+            ("mirroring", "left-right" if spec.symmetry else "none"),
+            ("protocols", ", ".join(spec.protocols)),
+            ("spec hash", shown["spec_hash"]),
+            ("rules hash", shown["rules_hash"]),
+            ("encoding hash", shown["encoding_hash"]),
+        ]
+    )
+    click.echo()
+    print_table(
+        ["type", "symbol", "name", "Betza", "moves", "notes"],
+        [
+            (p["type"], p["symbol"], p["name"], p["moves"], p["in_words"], "; ".join(p["notes"]))
+            for p in shown["pieces"]
+        ],
+        title="Pieces",
+        right=["type"],
+    )
+    click.echo()
+    click.echo("\n".join(["Rules", *(f"  {line}" for line in shown["rules"])]))
+    click.echo()
+    print_table(
+        ["plane", "item", "what", "divided by"],
+        [
+            (p["index"], p["item"], p["name"], f"{p['max']:g}" if p["max"] != 1 else None)
+            for p in planes["planes"]
+        ],
+        title=f"Input: {_by(planes['shape'])}",
+        right=["plane", "divided by"],
+    )
+    click.echo()
+    print_table(
+        ["plane", "actions", "kind", "what", "dx", "dy", "square"],
+        [_policy_row(p, board.files * board.ranks) for p in policy["planes"]],
+        title=f"Policy ({policy['layout']}): {_by(policy['shape'])} = {policy['actions']} actions, "
+        f"or {policy['flat_labels']} flat labels",
+        right=["plane", "dx", "dy"],
+    )
+    click.echo()
+    click.echo("Squares, row * files + file, as the first player sees them:")
+    click.echo(board_drawing(spec, 0))
+    click.echo("and as the second player does:")
+    click.echo(board_drawing(spec, 1))
+
+
+def _by(shape: list[int]) -> str:
+    return " × ".join(map(str, shape))
+
+
+def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
+    first = plane["first_action"]
+    stepping = plane["kind"] in ("move", "promotion")
+    return (
+        plane["index"],
+        f"{first}-{first + squares - 1}",
+        plane["kind"],
+        plane["name"],
+        plane["dx"] if stepping else None,
+        plane["dy"] if stepping else None,
+        "origin" if stepping else "target" if plane["kind"] == "drop" else None,
+    )
+
+
+# --- check -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Stage:
+    """One part of the conformance kit and what came of it."""
+
+    name: str
+    compared: dict[str, int] = field(default_factory=dict)
+    difference: str = ""
+    """The first one; empty if there was none."""
+    left_out: str = ""
+    """What of it was not compared, and why."""
+    skipped: str = ""
+    """Why it was not run."""
+    seconds: float = 0
+
+    @property
+    def verdict(self) -> str:
+        return "skipped" if self.skipped else "differs" if self.difference else "agrees"
+
+
+@command.command(
+    epilog=examples(
+        "variant-ai spec check crazyhouse",
+        "variant-ai spec check my-variant.yaml --positions 20000 --seed 7",
+        "variant-ai spec check xiangqi --json > report.json",
+    )
+)
+@click.argument("variant", metavar="NAME|FILE")
+@click.option(
+    "--positions",
+    type=click.IntRange(min=1),
+    default=300,
+    show_default=True,
+    help="Positions of random games to compare.",
+)
+@seed_option()
+@json_option
+def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
+    """Run the conformance kit of a spec, and name the first difference by its FEN and move.
+
+    Compared over random games: legal moves, checks and game ends with Fairy-Stockfish; FENs,
+    moves, actions and codes with themselves written and read back; positions with their
+    mirror images and with colours exchanged; and a small net's ONNX file with the spec's planes
+    and actions. Exit status 1 if anything differs.
+    """
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    registry().rules(spec)  # a start position that is none has its place; no stage would say more
+    stages: list[Stage] = []
+    for name, run in (
+        ("rules", _check_rules),
+        ("game ends", _check_ends),
+        ("encoding", _check_encoding),
+        ("net", _check_net),
+    ):
+        stage = Stage(name)
+        stages.append(stage)
+        if name == "game ends" and stages[0].difference:
+            stage.skipped = "the rules differ already, so the judge could not follow the games"
+            continue
+        note(f"{name} ...")
+        with _timed(stage):
+            run(spec, positions, seed, stage)
+    differs = any(stage.difference for stage in stages)
+    if as_json:
+        print_json(
+            {
+                "variant": spec.variant,
+                "seed": seed,
+                "positions": positions,
+                "agrees": not differs,
+                "stages": [{**asdict(s), "verdict": s.verdict} for s in stages],
+            }
+        )
+    else:
+        _print_stages(spec, stages)
+    if differs:
+        raise SystemExit(EXIT_ERROR)
+
+
+def _print_stages(spec: VariantSpec, stages: list[Stage]) -> None:
+    rows = []
+    for stage in stages:
+        counted = ", ".join(f"{count:,} {name}" for name, count in stage.compared.items())
+        rows.append((stage.name, stage.verdict, stage.skipped or counted, f"{stage.seconds:.1f} s"))
+    print_table(["part", "verdict", "compared", "time"], rows, right=["time"])
+    for stage in stages:
+        if stage.left_out:
+            click.echo(f"\nLeft out in {stage.name}: {stage.left_out}")
+        if stage.difference:
+            click.echo(f"\nFirst difference in {stage.name}:\n{stage.difference}")
+
+
+@contextlib.contextmanager
+def _timed(stage: Stage) -> Iterator[None]:
+    """Take the time; an error that names a mistake of the spec is a difference."""
+    started = time.monotonic()
+    try:
+        yield
+    except VariantAIError as error:
+        stage.difference = str(error)
+    finally:
+        stage.seconds = round(time.monotonic() - started, 2)
+
+
+def _check_rules(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
+    if spec.fairy is None:
+        stage.skipped = "no `fairy:` name, so there is no judge"
+        return
+    from variant_ai.core.testing.rules_conformance import check_rules
+
+    report = check_rules(spec, positions, seed)
+    stage.compared = {"positions": report.positions, "moves": report.moves, **report.kinds}
+    stage.difference = report.first_difference
+
+
+def _check_ends(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
+    if spec.fairy is None:
+        stage.skipped = "no `fairy:` name, so there is no judge"
+        return
+    from variant_ai.core.errors import SpecError
+    from variant_ai.core.testing.game_conformance import STYLES, check_game_ends
+
+    games = max(len(STYLES), positions // 100)
+    plies = max(20, min(400, 2 * positions // games))
+    try:
+        report = check_game_ends(spec, games, seed, max_plies=plies)
+    except SpecError as error:
+        stage.skipped = str(error)
+        return
+    stage.compared = {"games": report.games, "positions": report.positions, **report.ends}
+    stage.difference = report.first_difference
+
+
+def _check_encoding(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
+    from variant_ai.core.testing.encoding_conformance import check_encoding
+
+    fewer = positions if spec.rules.engine == "kernel" else max(1, positions // 20)
+    report = check_encoding(spec, fewer, seed)
+    stage.compared = {"positions": report.positions, **report.checks}
+    stage.left_out = report.left_out
+    stage.difference = report.first_difference
+
+
+def _check_net(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
+    """A small net of each head, written as ONNX and run: are its shapes those of the spec?"""
+    import tempfile
+
+    import numpy as np
+    import onnxruntime
+
+    from variant_ai.core.encoding import Encoder, Head
+    from variant_ai.core.nets import build_net
+    from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, export_onnx
+    from variant_ai.core.rules import make_rules
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    heads: tuple[Head, ...] = ("map", "flat")
+    for head in heads:
+        encoder = Encoder(spec, head)
+        planes, ranks, files = encoder.shape
+        net = build_net(
+            "risev2-mobile",
+            planes=planes,
+            board=(ranks, files),
+            policy_planes=encoder.policy_shape[0],
+            actions=encoder.actions,
+            head=head,
+            blocks=1,
+            channels=16,
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "net.onnx"
+            export_onnx(net, path, {"variant": spec.variant, "head": head})
+            session = onnxruntime.InferenceSession(
+                path.read_bytes(), options, providers=["CPUExecutionProvider"]
+            )
+        start = encoder.planes(make_rules(spec).position())
+        value, policy = session.run(list(OUTPUTS), {INPUT: np.repeat(start, 2, axis=0)})
+        stage.compared[f"{head} head outputs"] = int(policy.shape[1])
+        if value.shape != (2, 1) or policy.shape != (2, encoder.actions):
+            stage.difference = (
+                f"{head} head: value {value.shape} and policy {policy.shape} of two positions; "
+                f"expected (2, 1) and (2, {encoder.actions})"
+            )
+            return
+
+
+# --- diff ----------------------------------------------------------------------------------------
+
+
+@command.command(
+    epilog=examples(
+        "variant-ai spec diff chess crazyhouse",
+        "variant-ai spec diff crazyhouse my-crazyhouse.yaml",
+    )
+)
+@click.argument("one", metavar="NAME|FILE")
+@click.argument("other", metavar="NAME|FILE")
+@json_option
+def diff(one: str, other: str, as_json: bool) -> None:
+    """Show the words in which two specs differ, inherited ones included.
+
+    Exit status 0 if their rules, planes and policy are the same, so that nets and stores of one are
+    accepted by the other, else 1.
+    """
+    from variant_ai.cli.variants.spec_yaml import difference_lines
+    from variant_ai.core.spec import encoding_hash
+    from variant_ai.core.spec.difference import spec_differences
+
+    specs = [load_variant(name) for name in (one, other)]
+    first, second = (s.model_dump(mode="json", by_alias=True, exclude_defaults=True) for s in specs)
+    found = list(spec_differences(first, second))
+    same = encoding_hash(specs[0]) == encoding_hash(specs[1])
+    if as_json:
+        words = [{"word": path, "one": a, "other": b} for path, a, b in found]
+        print_json({"differences": words, "same_encoding": same})
+    else:
+        click.echo("\n".join(difference_lines(found)) or "no difference")
+        verb = "accepted" if same else "refused"
+        click.echo(f"\nNets of one are {verb} by the other.")
+    if not same:
+        raise SystemExit(EXIT_ERROR)
+
+
+# --- schema ------------------------------------------------------------------------------------
+
+
+@command.command(
+    epilog=examples(
+        "variant-ai spec schema",
+        "variant-ai spec schema -o schema.json",
+        "# then, as the first line of a spec, for editors that know the YAML language server",
+        "# yaml-language-server: $schema=schema.json",
+    )
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write instead of stdout.",
+)
+def schema(output: Path | None) -> None:
+    """Print the JSON schema of specs, with which editors complete and check them."""
+    from variant_ai.core.spec.json_schema import schema_text
+
+    if output is None:
+        click.echo(schema_text(), nl=False)
+        return
+    output.write_text(schema_text(), encoding="utf-8")
+    note(f"wrote {output}")

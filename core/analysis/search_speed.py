@@ -1,0 +1,348 @@
+"""Where the time of a search goes.
+
+The evaluator's own rate and the search are timed in turns, so that whatever else the machine does
+falls on both. The search knows how long it gathered leaves, how long it waited for the evaluator
+and how long it took in the answers; the first of these is split by what its parts cost alone, on
+positions like those it visits:
+
+    select     what is left of gathering leaves
+    rules      legal moves and end of the game of every new node, a move played for every edge of
+               every path
+    encode     planes of every position evaluated; with rules that are not compiled, selection and
+               encoding are counted with the rules
+    back-up    priors of new nodes, and values carried up
+    network    waiting for the evaluator
+    other      bookkeeping in between
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.encoding.encoding_kernels import encode_into
+from variant_ai.core.encoding.encoding_tables import InputTables
+from variant_ai.core.inference.choosing.timing import random_planes
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.game import Game, load_judge
+from variant_ai.core.rules.kernel.attacks import MoveWork
+from variant_ai.core.rules.kernel.game_ends import end_of
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules, is_compiled
+from variant_ai.core.rules.kernel.make_move import play_into
+from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.search.move.limits import Limits
+from variant_ai.core.search.report import Phases, Report
+from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.nodes import bytes_used
+
+SAMPLES = 512
+PROFILED = 20_000
+"""Simulations of the profile of a search whose evaluator is free."""
+
+
+class Instant(Evaluator):
+    """Every move alike, every position even, at no cost; a search cannot tell it from a net."""
+
+    name = "instant"
+
+    def __init__(self, like: Evaluator) -> None:
+        self.info = like.info
+        self.planes_shape, self.actions = like.planes_shape, like.actions
+        self._logits = np.zeros((0, like.actions), np.float32)
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        count = len(planes)
+        if len(self._logits) < count:
+            self._logits = np.zeros((count, self.actions), np.float32)
+        return Evaluation(np.zeros(count, np.float32), self._logits[:count].copy())
+
+
+@dataclass(frozen=True)
+class PartCosts:
+    """Seconds of one call of each part."""
+
+    moves: float
+    """Legal moves and end of the game of a position."""
+    play: float
+    encode: float
+
+
+def part_costs(game: Game, seed: int = 0) -> PartCosts:
+    """Measured on positions of random play from the game's last one; processor time. Nothing but
+    zeros where the rules are not compiled."""
+    rules, encoder = game.rules, Encoder(game.rules.spec)
+    if not is_compiled(rules):
+        return PartCosts(0.0, 0.0, 0.0)
+    positions, played = _sample(rules, game, seed)
+    lists, work, after = new_moves(2), new_work(), np.zeros(1, POSITION)
+    planes = np.zeros((1, int(np.prod(encoder.shape))), np.float32)
+    tables, program = rules.tables, encoder.input_record
+    return PartCosts(
+        _cost(lambda: _moves_loop(tables, positions, lists, work), len(positions)),
+        _cost(lambda: _play_loop(tables, positions, played, after), len(positions)),
+        _cost(lambda: _encode_loop(program, positions, planes), len(positions)),
+    )
+
+
+def _cost(call: Callable[[], object], count: int) -> float:
+    """Seconds of processor time of one item, the best of several rounds."""
+    call()
+    best = np.inf
+    for _ in range(7):
+        begun = time.thread_time()
+        call()
+        best = min(best, time.thread_time() - begun)
+    return float(best) / count
+
+
+def _sample(rules: KernelRules, game: Game, seed: int) -> tuple[Position, NDArray[np.int64]]:
+    """Positions of games of a few random moves, shape (SAMPLES,), and a legal move of each."""
+    rng = np.random.default_rng(seed)
+    positions = np.zeros(SAMPLES, POSITION)
+    played = np.zeros(SAMPLES, np.int64)
+    position = game.position.copy()
+    count = 0
+    steps = 0
+    while count < SAMPLES:
+        moves = rules.legal_moves(position)
+        if not len(moves) or steps >= 12:
+            if steps == 0:
+                break
+            position, steps = game.position.copy(), 0
+            continue
+        move = int(rng.choice(moves))
+        positions[count], played[count] = position[0], move
+        position = rules.play(position, move)
+        count, steps = count + 1, steps + 1
+    return positions[:count], played[:count]
+
+
+@njit
+def _moves_loop(t: Tables, p: Position, out: MoveLists, work: MoveWork) -> Number:
+    total = np.int64(0)
+    for i in range(p.shape[0]):
+        n = np.int64(legal_moves_into(t, p, i, out, work))
+        total += n + end_of(t, p, i, n, np.int64(work[0]["check"]))
+    return total
+
+
+@njit
+def _play_loop(t: Tables, p: Position, moves: NDArray[np.int64], after: Position) -> Number:
+    total = np.int64(0)
+    for i in range(p.shape[0]):
+        play_into(t, p, i, after, np.int64(0), moves[i])
+        total += np.int64(after[0]["side"])
+    return total
+
+
+@njit
+def _encode_loop(e: InputTables, p: Position, planes: Floats2D) -> Number:
+    for i in range(p.shape[0]):
+        encode_into(e, p, i, planes, np.int64(0), np.int64(0), np.int64(0))
+    return np.int64(p.shape[0])
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Speed:
+    """What a bench measured. Rates are by the wall's clock unless they say otherwise."""
+
+    simulations: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0
+    """Of the search."""
+    simulations_per_second: float = 0.0
+    simulations_per_processor_second: float = 0.0
+    """Per second of processor time of all threads of the process."""
+    evaluations_per_second: float = 0.0
+    """New positions that the network saw inside the search."""
+    evaluator_rate: float | None = None
+    """Positions a second of the evaluator alone at the same batch size; None where it is free."""
+    evaluator_processor_rate: float | None = None
+    batch_fill: float | None = None
+    """Positions of a mean batch over the batch size."""
+    time_split: dict[str, float] = field(default_factory=dict)
+    """Shares of the search's time: select, rules, encode, back-up, network (waiting for it)."""
+    terminals: int = 0
+    collisions: int = 0
+    waste: float = 0.0
+    """Share of all descents that met a leaf which was at the network already."""
+    merges: int = 0
+    tree_nodes: int = 0
+    bytes_per_node: float | None = None
+    path_edges: int = 0
+    """Edges of all paths."""
+    mean_depth: float = 0.0
+    """Edges of a mean path."""
+
+    @property
+    def ratio(self) -> float | None:
+        """New evaluations inside the search over the evaluator's own rate."""
+        if not self.evaluator_rate:
+            return None
+        return self.evaluations_per_second / self.evaluator_rate
+
+
+def measure(
+    game: Game,
+    evaluator: Evaluator,
+    params: SearchParams,
+    *,
+    simulations: int | None = None,
+    seconds: float = 10.0,
+    rounds: int = 5,
+    on_round: Callable[[], None] = lambda: None,
+    stops: list[Callable[[], None]] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Speed:
+    """Time evaluator and search in turns, `rounds` of each.
+
+    simulations: of the search in all; None: as many as take `seconds`. stops: is given what ends
+    the search at once. stopped: asked between turns; what is measured by then is returned.
+    """
+    rules = game.rules
+    # the first batches of a search are smaller; what is asked is how fast whole ones are
+    params = params.replace(batch_growth=0.0)
+    load_judge(rules)  # engines and matches do so on nobody's clock
+    search = Search(rules.spec, evaluator, params, rules=rules)
+    speed, phases = Speed(), Phases()
+    alone, alone_processor, asked = 0.0, 0.0, 0
+    processor = tree = 0.0
+    if stops is not None:
+        stops.append(search.stop)
+    with search:
+        search.set_game(game)
+        search.run(Limits(simulations=4 * params.batch_size))
+        for number in range(rounds):
+            if stopped():
+                break
+            if not evaluator.is_uniform:
+                search.settle()
+                wall, used, count = _alone(evaluator, params.batch_size, seconds / rounds / 3)
+                alone, alone_processor, asked = alone + wall, alone_processor + used, asked + count
+            limits = Limits(movetime=seconds / rounds)
+            if asked:
+                # By number and not by time, which would leave batches behind that nobody counts.
+                batches = round(asked / alone * seconds / rounds / params.batch_size)
+                enough = max(batches, 1) * params.batch_size  # no smaller one at the end of a turn
+                limits = Limits(evaluations=enough, movetime=4 * seconds / rounds)
+            if simulations is not None:
+                share = simulations * (number + 1) // rounds - simulations * number // rounds
+                limits = Limits(simulations=share)
+            before, own = time.process_time(), time.thread_time()
+            report = search.run(limits)
+            processor += time.process_time() - before
+            tree += time.thread_time() - own
+            _count(speed, report, search)
+            _add(phases, search.phases)
+            on_round()
+            if report.visits == 0:  # solved, or full
+                break
+        speed.bytes_per_node = bytes_per_node(search)
+    _rates(speed, processor)
+    if asked:
+        speed.evaluator_rate = asked / alone
+        speed.evaluator_processor_rate = asked / max(alone_processor, 1e-9)
+        speed.batch_fill = phases.rows / max(phases.batches * search.batch_rows, 1)
+    if not stopped():
+        if evaluator.is_uniform:
+            phases, seen, tree = _profile(game, evaluator, params)
+        else:
+            seen = speed
+        speed.time_split = _split(phases, seen, tree, part_costs(game), evaluator.is_uniform)
+    return speed
+
+
+def bytes_per_node(search: Search) -> float:
+    """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
+    full tree has its share of it."""
+    arrays = search.tree.arrays
+    table = 4 * len(arrays.heads)
+    used = (bytes_used(arrays) - table) / max(int(arrays.state[0]["node_count"]), 1)
+    return used / (1.0 - table / (search.params.memory_mb << 20))
+
+
+def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Phases, Speed, float]:
+    """A short search whose evaluator is asked but costs nothing: with the uniform evaluator all
+    runs in compiled code, where nobody looks at a clock."""
+    seen = Speed()
+    with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
+        search.set_game(game)
+        search.run(Limits(simulations=4 * params.batch_size))
+        before = time.thread_time()
+        report = search.run(Limits(simulations=PROFILED))
+        tree = time.thread_time() - before
+        _count(seen, report, search)
+        return search.phases, seen, tree
+
+
+def _alone(evaluator: Evaluator, batch: int, seconds: float) -> tuple[float, float, int]:
+    """(wall seconds, processor seconds, positions) of the evaluator by itself."""
+    planes = random_planes(evaluator, batch)
+    evaluator.evaluate(planes)
+    begun, used, count = time.perf_counter(), time.process_time(), 0
+    while count == 0 or time.perf_counter() - begun < seconds:
+        evaluator.evaluate(planes)
+        count += batch
+    return time.perf_counter() - begun, time.process_time() - used, count
+
+
+def _count(speed: Speed, report: Report, search: Search) -> None:
+    speed.simulations += report.visits
+    speed.evaluations += report.evaluations
+    speed.seconds += report.seconds
+    speed.terminals += report.terminals
+    speed.collisions += report.collisions
+    speed.merges += report.merges
+    speed.tree_nodes = report.tree_nodes
+    speed.path_edges += search.tree.counter("depths")
+
+
+def _add(total: Phases, one: Phases) -> None:
+    for name in Phases.__dataclass_fields__:
+        setattr(total, name, getattr(total, name) + getattr(one, name))
+
+
+def _rates(speed: Speed, processor: float) -> None:
+    seconds = max(speed.seconds, 1e-9)
+    speed.simulations_per_second = speed.simulations / seconds
+    speed.simulations_per_processor_second = speed.simulations / max(processor, 1e-9)
+    speed.evaluations_per_second = speed.evaluations / seconds
+    speed.waste = speed.collisions / max(speed.collisions + speed.simulations, 1)
+    speed.mean_depth = speed.path_edges / max(speed.simulations, 1)
+
+
+def _split(
+    phases: Phases, seen: Speed, tree: float, parts: PartCosts, is_free: bool
+) -> dict[str, float]:
+    """Shares of the time of a search, which sum to 1. Where the evaluator is free, its planes and
+    its wait are left out. `tree`: processor seconds of the tree's thread, which on a busy machine
+    are fewer than those it took by the clock."""
+    new = seen.evaluations + seen.terminals
+    seconds = seen.seconds
+    slowed = max((seconds - phases.wait) / max(tree, 1e-9), 1.0)
+    rules = min(slowed * (parts.moves * new + parts.play * seen.path_edges), phases.fill)
+    encode = min(slowed * parts.encode * phases.rows, phases.fill - rules)
+    took = {"select": phases.fill - rules - encode, "rules": rules, "encode": encode}
+    if not parts.moves:  # rules that are not compiled: nobody knows their share, most of it
+        took = {"rules": phases.fill}
+    took["back-up"] = phases.complete
+    if is_free:
+        took.pop("encode", None)
+    else:
+        took["network"] = phases.wait
+        took["other"] = max(seconds - phases.fill - phases.complete - phases.wait, 0.0)
+    total = max(sum(took.values()), 1e-12)
+    return {name: part / total for name, part in took.items()}

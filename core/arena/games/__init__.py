@@ -1,0 +1,1 @@
+"""Games generated for training, and the openings they start from."""

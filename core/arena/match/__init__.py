@@ -1,0 +1,1 @@
+"""Matches: settings, pairings, one game under a referee, the tournament, its record."""

@@ -1,0 +1,153 @@
+"""Finished games as others read them: PGN with scores, depths and times, and the table's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from variant_ai.core.arena.match.journal import GameEntry
+from variant_ai.core.arena.match.referee import PlayedGame
+from variant_ai.core.arena.tables.crosstable import Standings, standings
+from variant_ai.core.arena.tables.elo import Tally
+from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.write.pgn_writer import pgn_text
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.text.notation import Notation
+
+MATES = 1000
+"""Scores this close to MATE are mates."""
+
+
+def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str) -> GameRecord:
+    """The game as every room knows it; remarks of moves are as match runners write them."""
+    game = Game.from_uci(rules, entry.start_fen, entry.moves)
+    record = GameRecord(
+        variant=rules.spec.variant,
+        moves=list(game.moves),
+        start_fen=entry.start_fen,
+        result=entry.result,
+        white=entry.first,
+        black=entry.second,
+        date=entry.date,
+        event=event,
+        round=f"{entry.round + 1}.{entry.number + 1}",
+        time_control=time_control,
+        termination=entry.reason,
+        comments={ply: remark for ply in range(game.ply) if (remark := move_remark(entry, ply))},
+    )
+    record.tags = {"PlyCount": str(game.ply), "OpeningPlies": str(entry.opening_plies)}
+    if entry.detail:
+        record.tags["TerminationDetails"] = entry.detail
+    return record
+
+
+def game_pgn(
+    rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
+) -> str:
+    """A game as PGN, with `{+0.49/28 118s}` behind each move: the mover's own score in pawns or
+    moves to mate (`+M4`), depth, time."""
+    record = game_record(rules, entry, event=event, time_control=time_control)
+    return pgn_text(rules, notation, record)
+
+
+def move_remark(entry: GameEntry, ply: int) -> str:
+    """What is said behind a move; nothing in the opening."""
+    milliseconds = entry.times[ply]
+    if milliseconds is None:
+        return "book" if ply < entry.opening_plies else ""
+    time = f"{milliseconds / 1000:.2f}s" if milliseconds < 99_995 else f"{milliseconds // 1000}s"
+    score = entry.scores[ply]
+    return time if score is None else f"{score_text(score)}/{entry.depths[ply] or 0} {time}"
+
+
+def score_text(score: int) -> str:
+    """`+0.49`, or `+M4` for mate in four of one's own moves."""
+    if abs(score) > MATE - MATES:
+        return f"{'+' if score > 0 else '-'}M{MATE - abs(score)}"
+    return f"{score / 100:+.2f}"
+
+
+def entry_of(
+    number: int, round_: int, names: tuple[str, str], opening: int, played: PlayedGame, date: str
+) -> GameEntry:
+    """A journal's entry of a game that was played."""
+    game = played.game
+    start = game.rules.fen(game.positions[0])
+    return GameEntry(
+        number=number,
+        round=round_,
+        first=names[0],
+        second=names[1],
+        opening=opening,
+        start_fen=None if start == game.rules.fen(game.rules.position()) else start,
+        moves=game.uci_moves(),
+        opening_plies=played.opening_plies,
+        result=played.result,
+        reason=played.reason,
+        detail=played.detail,
+        date=date,
+        scores=played.scores,
+        depths=played.depths,
+        nodes=played.nodes,
+        times=played.times,
+    )
+
+
+def match_standings(
+    names: Sequence[str], entries: Iterable[GameEntry], title: str = ""
+) -> Standings:
+    """The table of the games, with nodes a second and the mean plies of wins and losses."""
+    index = {name: i for i, name in enumerate(names)}
+    results = [[Tally()] * len(names) for _ in names]
+    numbers = {name: _Numbers() for name in names}
+    for entry in entries:
+        i, j = index[entry.first], index[entry.second]
+        results[i][j] += Tally(entry.points == 1, entry.points == 0.5, entry.points == 0)
+        for side, name in enumerate((entry.first, entry.second)):
+            numbers[name].add(entry, side)
+    return standings(
+        names, results, title=title, extra={name: n.columns() for name, n in numbers.items()}
+    )
+
+
+def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
+    """Results of a player's games, from its view."""
+    total = Tally()
+    for entry in entries:
+        if name in (entry.first, entry.second):
+            tally = Tally(entry.points == 1, entry.points == 0.5, entry.points == 0)
+            total += tally if name == entry.first else tally.turned
+    return total
+
+
+def first_ply(entry: GameEntry, side: int) -> int:
+    """Index of a side's first ply: the side to move of an opening decides whose ply is whose."""
+    second_begins = entry.start_fen is not None and entry.start_fen.split()[1] != "w"
+    return (side + second_begins) % 2
+
+
+class _Numbers:
+    """What is summed up of one player's games."""
+
+    def __init__(self) -> None:
+        self.nodes = self.milliseconds = 0
+        self.won: list[int] = []
+        self.lost: list[int] = []
+
+    def add(self, entry: GameEntry, side: int) -> None:
+        first = first_ply(entry, side)
+        for nodes, time in zip(entry.nodes[first::2], entry.times[first::2], strict=True):
+            if nodes and time is not None:
+                self.nodes += nodes
+                self.milliseconds += time
+        points = entry.points if side == 0 else 1 - entry.points
+        if points != 0.5:
+            (self.won if points else self.lost).append(len(entry.moves))
+
+    def columns(self) -> dict[str, str]:
+        rate = f"{1000 * self.nodes / self.milliseconds:,.0f}" if self.milliseconds else ""
+        return {"NPS": rate, "plies won": _mean(self.won), "plies lost": _mean(self.lost)}
+
+
+def _mean(plies: Sequence[int]) -> str:
+    return f"{sum(plies) / len(plies):.1f}" if plies else ""

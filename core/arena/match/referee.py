@@ -1,0 +1,246 @@
+"""One game between two players, judged by our rules from its opening to its end.
+
+The spec's rules end a game (`Game.outcome`); whoever crashes, hangs, plays an illegal move, claims
+what is not so or oversteps its time has lost it, with the reason kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
+from variant_ai.core.arena.players.player import Fault, Player, Reply
+from variant_ai.core.data.game_record import MATE, Result
+from variant_ai.core.errors import EngineError
+from variant_ai.core.rules.game import Game
+
+MOVE_LIMIT = "adjudicated: move limit"
+RESIGN_RULE = "adjudicated: resign rule"
+DRAW_RULE = "adjudicated: draw rule"
+
+
+@dataclass(frozen=True)
+class ResignRule:
+    """A player whose last `moves` own scores were all at or below −`score` has lost."""
+
+    moves: int
+    score: int
+    """Centipawns."""
+    both: bool = False
+    """Only where the other player's scores say the same."""
+
+
+@dataclass(frozen=True)
+class DrawRule:
+    """From full move `first_move` on, a game in which the last `moves` scores of both were within
+    ±`score` is drawn."""
+
+    moves: int
+    score: int
+    """Centipawns."""
+    first_move: int = 1
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How games are played, whoever plays."""
+
+    margin: int = 50
+    """Milliseconds by which a move may be over its time."""
+    think: float = 60.0
+    """Seconds for a move without a time limit, after which a player counts as hung."""
+    grace: float = 3.0
+    """Seconds for the answer to the word stop."""
+    max_plies: int = 600
+    """A game as long as this is a draw."""
+    resign: ResignRule | None = None
+    draw: DrawRule | None = None
+    check_mates: bool = True
+    """Whether a player loses that announces a mate in one and plays a move that does not win the
+    game at once. Longer mates are not judged: a shallow search may find another way."""
+
+
+@dataclass
+class PlayedGame:
+    """A game and how it ended. Lists have an entry for each ply, None in the opening."""
+
+    game: Game
+    opening_plies: int
+    result: Result = "*"
+    reason: str = ""
+    """A reason of `Outcome`, a `player.Reason`, one of the rules above, or `stopped`."""
+    detail: str = ""
+    """The same in words: which rule of the spec, what the engine did."""
+    scores: list[int | None] = field(default_factory=list)
+    """Centipawns from the mover's view, as `GameRecord.scores`."""
+    depths: list[int | None] = field(default_factory=list)
+    nodes: list[int | None] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)
+    """Milliseconds that the move took."""
+
+    def add(self, reply: Reply) -> None:
+        self.scores.append(reply.score)
+        self.depths.append(reply.depth)
+        self.nodes.append(reply.nodes)
+        self.times.append(round(1000 * reply.seconds))
+
+
+class Referee:
+    """Has games played. Knows nothing of a game that has ended, so one serves any number."""
+
+    def __init__(self, conduct: Conduct, stopped: Callable[[], bool] = lambda: False) -> None:
+        """stopped: asked before every move; a game under way then ends without a result."""
+        self.conduct = conduct
+        self._stopped = stopped
+
+    def play(
+        self,
+        game: Game,
+        players: tuple[Player, Player],
+        allowances: tuple[Allowance, Allowance],
+        number: int = 0,
+    ) -> PlayedGame:
+        """Play on from `game` (an opening; it is changed). `players[0]` moves first in the variant
+        whoever moves first in the opening. Faults of players are results, not exceptions. `number`:
+        see `Player.new_game`."""
+        empty: list[int | None] = [None] * game.ply
+        played = PlayedGame(
+            game, game.ply, "*", "", "", list(empty), list(empty), list(empty), list(empty)
+        )
+        clocks = (PlayerClock(allowances[0]), PlayerClock(allowances[1]))
+        try:
+            self._play(played, players, clocks, number)
+        except Fault as fault:
+            side = game.side if fault.side is None else fault.side
+            played.result = _lost_by(side)
+            played.reason, played.detail = fault.reason, str(fault)
+        except EngineError as error:
+            # Not a fault in the game: a player that cannot be started or cannot play this at all.
+            if self._stopped():
+                played.reason = "stopped"
+            else:
+                for player in players:
+                    player.kill()
+                raise error
+        if self._stopped() and played.reason in ("crash", "hang"):
+            played.result, played.reason, played.detail = "*", "stopped", ""
+        for player in players:
+            player.game_over(played.result, played.reason)
+        return played
+
+    def _play(
+        self,
+        played: PlayedGame,
+        players: tuple[Player, Player],
+        clocks: tuple[PlayerClock, PlayerClock],
+        number: int,
+    ) -> None:
+        game = played.game
+        for side in (0, 1):
+            try:
+                players[side].new_game(game, number)
+            except Fault as fault:
+                fault.side = side
+                raise
+        while not self._over(played):
+            if self._stopped():
+                played.reason = "stopped"
+                return
+            side = game.side
+            if game.ply > played.opening_plies:
+                self._ponder(game, players, clocks, 1 - side)
+            reply = players[side].play(game, self._turn(clocks, side))
+            if not clocks[side].spend(round(1000 * reply.seconds), self.conduct.margin):
+                raise Fault(
+                    "time forfeit",
+                    f"{players[side].name} took {reply.seconds:.3f} s, "
+                    f"{-clocks[side].left / 1000:.3f} s more than it had"
+                    if clocks[side].allowance.base is not None
+                    else f"{players[side].name} took {reply.seconds:.3f} s for a move",
+                )
+            game.push(reply.move)
+            played.add(reply)
+            if self.conduct.check_mates and reply.score == MATE - 1:
+                _check_mate(game, side, players[side].name)
+
+    def _ponder(
+        self,
+        game: Game,
+        players: tuple[Player, Player],
+        clocks: tuple[PlayerClock, PlayerClock],
+        side: int,
+    ) -> None:
+        """Let the player who has moved think on, if it does."""
+        try:
+            players[side].ponder(game, self._turn(clocks, side))
+        except Fault as fault:
+            fault.side = side
+            raise
+
+    def _turn(self, clocks: tuple[PlayerClock, PlayerClock], side: int) -> Turn:
+        allowance = clocks[side].allowance
+        waits = [self.conduct.think]
+        if allowance.timed:
+            waits = []
+            if allowance.base is not None:
+                waits.append((clocks[side].left + self.conduct.margin) / 1000)
+            if allowance.movetime is not None:
+                waits.append((allowance.movetime + self.conduct.margin) / 1000)
+        return Turn(clocks, side, min(waits), self.conduct.grace)
+
+    def _over(self, played: PlayedGame) -> bool:
+        """Whether the game has ended; then its result is filled in."""
+        outcome = played.game.outcome()
+        if outcome is not None:
+            played.result = _result(outcome.winner)
+            played.reason, played.detail = outcome.reason, outcome.detail
+            return True
+        conduct = self.conduct
+        if conduct.resign and resigned(played.scores, conduct.resign):
+            played.result, played.reason = _lost_by(1 - played.game.side), RESIGN_RULE
+        elif conduct.draw and drawn(played, conduct.draw):
+            played.result, played.reason = "1/2-1/2", DRAW_RULE
+        elif played.game.ply >= conduct.max_plies:
+            played.result, played.reason = "1/2-1/2", MOVE_LIMIT
+        return played.result != "*"
+
+
+def _check_mate(game: Game, side: int, name: str) -> None:
+    outcome = game.outcome()
+    if outcome is None or outcome.winner != side:
+        fault = Fault(
+            "false claim",
+            f"{name} announces a mate in one and plays {game.uci_moves()[-1]}, which is none "
+            f"(FEN {game.fen()})",
+        )
+        fault.side = side
+        raise fault
+
+
+def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:
+    """Whether who made the last move has lost by the rule. `scores`: per ply, centipawns of the
+    mover, None where it told none."""
+    own, other = scores[::-2][: rule.moves], scores[-2::-2][: rule.moves]
+    if len(own) < rule.moves or not all(s is not None and s <= -rule.score for s in own):
+        return False
+    return not rule.both or (
+        len(other) == rule.moves and all(s is not None and s >= rule.score for s in other)
+    )
+
+
+def drawn(played: PlayedGame, rule: DrawRule) -> bool:
+    """Whether the game is drawn by the rule."""
+    plies = int(played.game.position["ply"][0])
+    if plies // 2 + 1 < rule.first_move:
+        return False
+    last = played.scores[-2 * rule.moves :]
+    return len(last) == 2 * rule.moves and all(s is not None and abs(s) <= rule.score for s in last)
+
+
+def _result(winner: int | None) -> Result:
+    return "1/2-1/2" if winner is None else "0-1" if winner else "1-0"
+
+
+def _lost_by(side: int) -> Result:
+    return "1-0" if side else "0-1"

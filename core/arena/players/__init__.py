@@ -1,0 +1,1 @@
+"""Players of matches: the interface, descriptions of players, nets as players."""

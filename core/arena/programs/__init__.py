@@ -1,0 +1,1 @@
+"""Other programs as players: processes and the protocols they speak."""

@@ -1,0 +1,224 @@
+"""An engine that speaks XBoard's protocol (CECP), version 2, or version 1 without a word of it.
+
+The engine keeps the game itself: moves are played on its board in `force` mode, then `go` asks for
+one. What differs between engines is what their `feature` line says: `usermove`, `setboard`, `ping`;
+one that says nothing within `SILENCE` is taken to be of version 1.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from variant_ai.core.arena.match.time_control import Turn
+from variant_ai.core.arena.programs.engine_process import Answer, EngineHungError, EngineProcess
+from variant_ai.core.errors import EngineError
+
+SILENCE = 3.0
+"""Seconds an engine has for its features; the protocol's own number is 2, on idle machines."""
+MATE_SCORE = 100_000
+"""Mate in n is `MATE_SCORE + n`."""
+
+_FEATURE = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+_THINKING = re.compile(r"(\d+)[^\s\d]?\s+([+-]?\d+)\s+(\d+)\s+(\d+)(?:\s+(.*))?")
+_OLD_MOVE = re.compile(r"\d+\.\s*\.\.\.\s+(\S+)")
+_RESULT = re.compile(r"(1-0|0-1|1/2-1/2)\b")
+
+
+class XboardClient(EngineProcess):
+    """One engine process that speaks XBoard's protocol."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        options: Mapping[str, str] | None = None,
+        lines: Sequence[str] = (),
+        ponder: bool = False,
+        timeout: float = 20.0,
+        cwd: Path | None = None,
+    ) -> None:
+        """`options` are sent as `option NAME=VALUE`, `memory` and `cores` as commands of their
+        own; `lines` as they are, at every start. ponder: the engine thinks while the other side
+        does (`hard`); else it is told not to (`easy`)."""
+        super().__init__(command, timeout=timeout, cwd=cwd)
+        self.options_wanted = dict(options or {})
+        self.lines = tuple(lines)
+        self.ponders = ponder
+        self.features: dict[str, str] = {}
+        self._pings = 0
+        self._fed = 0
+        """Moves that the engine knows of the game."""
+
+    # --- handshake -----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._launch()
+        self.features = {}
+        self._send("xboard")
+        self._send("protover 2")
+        deadline = time.monotonic() + min(SILENCE, self.timeout)
+        while (line := self._next(deadline)) is not None:
+            if "feature " not in line.text:
+                continue
+            said = dict(_features(line.text))
+            self.features.update(said)
+            for name in said:
+                self._send(f"{'rejected' if name == 'san' else 'accepted'} {name}")
+            if said.get("done") == "0":
+                deadline = time.monotonic() + self.timeout
+            elif said.get("done") == "1":
+                break
+        self.name = self.features.get("myname") or self.name
+        for name, value in self.options_wanted.items():
+            word = name.lower()
+            known = word in ("memory", "cores")
+            self._send(f"{word} {value}" if known else f"option {name}={value}")
+        for text in ("post", "hard" if self.ponders else "easy", *self.lines):
+            self._send(text)
+        self._sync()
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Variants the engine lists; empty where it lists none."""
+        listed = self.features.get("variants", "")
+        return tuple(word.strip() for word in listed.split(",") if word.strip())
+
+    @property
+    def takes_positions(self) -> bool:
+        return self.features.get("setboard") == "1"
+
+    def _sync(self) -> str:
+        """Wait until the engine has done what it was told, where it answers pings; what it claimed
+        of the game meanwhile, nothing where it did not."""
+        if self.features.get("ping") != "1":
+            return ""
+        self._pings += 1
+        self._send(f"ping {self._pings}")
+        deadline = time.monotonic() + self.timeout
+        claim = ""
+        while (line := self._line("pong", deadline)) != f"pong {self._pings}":
+            claim = claim or _claim(line)
+        return claim
+
+    # --- a game --------------------------------------------------------------------------------
+
+    def new_game(self, variant: str, fen: str | None, level: Sequence[str]) -> None:
+        """A new game in `force` mode; `fen` None: the variant's start. `level`: commands that set
+        the clock (`level_lines`). Raises EngineError where the engine cannot play it."""
+        if self.variants and variant not in self.variants:
+            raise EngineError(
+                f"engine {self.name} has no variant {variant!r}; it has {', '.join(self.variants)}"
+            )
+        if fen is not None and not self.takes_positions:
+            raise EngineError(
+                f"engine {self.name} cannot start from a position (no setboard); give openings as "
+                "lines of moves"
+            )
+        for text in ("force", "new", f"variant {variant}", *level, "force"):
+            self._send(text)
+        if fen is not None:
+            self._send(f"setboard {fen}")
+        self._fed = 0
+        self._sync()
+
+    def search(self, moves: Sequence[str], turn: Turn) -> Answer:
+        """Play the moves of the game that the engine does not know yet, then ask for one.
+
+        An engine that ponders is told the one move, and answers it of itself: `force` would end
+        its thinking. What an engine claims of the game while it is told moves is its answer.
+        """
+        new = moves[self._fed :]
+        usermove = "usermove " if self.features.get("usermove") == "1" else ""
+        pondering = self.ponders and self._fed > 0 and len(new) == 1
+        if not pondering:
+            self._send("force")
+            for text in new:
+                self._send(usermove + text)
+        if turn.allowance.base is not None and self.features.get("time") != "0":
+            self._send(f"time {max(0, turn.clock.left) // 10}")
+            self._send(f"otim {max(0, turn.clocks[1 - turn.side].left) // 10}")
+        self._fed = len(moves) + 1
+        if pondering:
+            self._send(usermove + new[0])
+        elif claim := self._sync():
+            return Answer(None, claim=claim)
+        else:
+            self._send("go")
+        return self._answer(turn)
+
+    def game_over(self, result: str, reason: str) -> None:
+        self._send("force")
+        self._send(f"result {result} {{{reason}}}")
+
+    def _answer(self, turn: Turn) -> Answer:
+        started = time.monotonic()
+        deadline, late = started + turn.wait, False
+        thought: re.Match[str] | None = None
+        while True:
+            line = self._next(deadline)
+            if line is None:
+                if late or turn.grace <= 0:
+                    self.kill()
+                    raise EngineHungError(f"engine {self.name} hangs: no 'move' in the time agreed")
+                late, deadline = True, deadline + turn.grace
+                self._send("?")
+                continue
+            text = line.text
+            if text.startswith("feature "):  # told late
+                self.features.update(_features(text))
+            move, claim = _move(text), _claim(text)
+            if move or claim:
+                answer = Answer(move or None, seconds=line.at - started, late=late, claim=claim)
+                return answer if thought is None else _with_thought(answer, thought)
+            thought = _THINKING.fullmatch(text) or thought
+
+
+def level_lines(turn: Turn) -> list[str]:
+    """Commands for the limits of a game. Raises EngineError where the protocol has no words."""
+    allowance = turn.allowance
+    lines = []
+    if allowance.base is not None:
+        seconds, rest = divmod(allowance.base, 1000)
+        minutes, seconds = divmod(seconds + (rest > 0 and not seconds), 60)
+        base = f"{minutes}:{seconds:02}" if seconds else str(minutes)
+        lines.append(f"level {allowance.moves or 0} {base} {allowance.increment / 1000:g}")
+    if allowance.movetime is not None:
+        lines.append(f"st {allowance.movetime // 1000}")
+    if allowance.depth is not None:
+        lines.append(f"sd {allowance.depth}")
+    return lines
+
+
+def _features(text: str) -> list[tuple[str, str]]:
+    words = text[text.index("feature ") :]
+    return [(m[1], m[2] if m[2] is not None else m[3]) for m in _FEATURE.finditer(words)]
+
+
+def _move(text: str) -> str:
+    """The move of a line that plays one, else nothing."""
+    if text.startswith("move "):
+        return text[5:].strip()
+    old = _OLD_MOVE.fullmatch(text)
+    return old[1] if old else ""
+
+
+def _claim(text: str) -> str:
+    """What a line claims of the game, else nothing."""
+    if text == "resign" or text.startswith("tellics resign"):
+        return "resign"
+    if _RESULT.match(text) or text.startswith("Illegal move"):
+        return text
+    return ""
+
+
+def _with_thought(answer: Answer, thinking: re.Match[str]) -> Answer:
+    """The answer with the facts of the last thinking line."""
+    depth, score, _, nodes = (int(thinking[i]) for i in range(1, 5))
+    if abs(score) >= MATE_SCORE:
+        mate = score - MATE_SCORE if score > 0 else score + MATE_SCORE
+        return replace(answer, depth=depth, nodes=nodes, mate=mate)
+    return replace(answer, depth=depth, nodes=nodes, score=score)

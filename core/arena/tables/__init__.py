@@ -1,0 +1,1 @@
+"""Results of matches in numbers: Elo, SPRT, crosstables, ratings."""

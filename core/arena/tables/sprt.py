@@ -1,0 +1,142 @@
+"""When a match has shown enough: the sequential probability ratio test.
+
+H0: the first player is `elo0` better; H1: `elo1` better. After every pair of games the
+log-likelihood ratio of H1 to H0 is taken; the match ends when it leaves (lower, upper), with
+
+    lower = ln(β / (1 − α))      H0 accepted; wrong with probability β where H1 is true
+    upper = ln((1 − β) / α)      H1 accepted; wrong with probability α where H0 is true
+
+The outcome distribution is not known, only its mean under each hypothesis, so the generalised
+ratio is taken: each hypothesis gets the distribution that explains the results best among those
+with its mean score s. That is p_i = p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ
+such that Σ p_i (x_i − s) = 0 (empirical likelihood; Owen 2001, section 2.9).
+
+Outcomes are those of pairs (five: pentanomial) where colours are exchanged, else of single games
+(three: trinomial). All functions take a leading axis of matches, so simulations are one call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from variant_ai.core.arena.tables.elo import PAIR_POINTS, Tally, expected_score
+from variant_ai.core.errors import SettingError
+
+Floats = NDArray[np.float64]
+
+POINTS = {3: np.array((0.0, 0.5, 1.0)), 5: np.array(PAIR_POINTS)}
+"""Mean score a game by number of outcomes: losses, draws, wins; or the pairs."""
+UNSEEN = 1e-3
+"""Count that an outcome never seen is given, so that no hypothesis is impossible."""
+STEPS = 100
+PRECISION = 1e-10
+
+Verdict = Literal["H0", "H1"]
+
+
+@dataclass(frozen=True)
+class SprtStatus:
+    """Where a test stands."""
+
+    llr: float
+    lower: float
+    upper: float
+    verdict: Verdict | None
+    """Which hypothesis is accepted; None: go on."""
+
+    @property
+    def text(self) -> str:
+        said = f", {self.verdict} accepted" if self.verdict else ""
+        return f"LLR {self.llr:+.2f} ({self.lower:.2f}, {self.upper:.2f}){said}"
+
+
+@dataclass(frozen=True)
+class Sprt:
+    """A test. Raises SettingError where it could not end or its errors make no sense."""
+
+    elo0: float
+    elo1: float
+    alpha: float = 0.05
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (self.elo0, self.elo1))):
+            raise SettingError(f"sprt: {self.elo0:g} and {self.elo1:g} are not both finite")
+        if not self.elo0 < self.elo1:
+            raise SettingError(f"sprt: elo0 {self.elo0:g} must be less than elo1 {self.elo1:g}")
+        if not (self.alpha > 0 and self.beta > 0 and self.alpha + self.beta < 1):
+            raise SettingError(
+                f"sprt: alpha {self.alpha:g} and beta {self.beta:g} must be above 0, their sum "
+                "below 1"
+            )
+
+    @property
+    def lower(self) -> float:
+        return math.log(self.beta / (1 - self.alpha))
+
+    @property
+    def upper(self) -> float:
+        return math.log((1 - self.beta) / self.alpha)
+
+    def llr(self, counts: ArrayLike) -> Floats:
+        """Log-likelihood ratio of outcome counts [..., 3] (losses, draws, wins) or [..., 5]
+        (pairs of 0, 1/2, 1, 3/2, 2 points); shape [...]."""
+        seen = np.asarray(counts, dtype=np.float64)
+        points = POINTS[seen.shape[-1]]
+        share = np.maximum(seen, UNSEEN)
+        total = share.sum(axis=-1, keepdims=True)
+        share /= total
+        logs = [
+            np.log1p(_tilt(share, points - expected_score(elo)) * (points - expected_score(elo)))
+            for elo in (self.elo0, self.elo1)
+        ]
+        ratio: Floats = (total * share * (logs[0] - logs[1])).sum(axis=-1)
+        return np.where(seen.sum(axis=-1) > 0, ratio, 0.0)
+
+    def status(self, results: Tally | Sequence[int]) -> SprtStatus:
+        """Of single games, or of the pairs' counts."""
+        if isinstance(results, Tally):
+            results = (results.losses, results.draws, results.wins)
+        llr = float(self.llr(results))
+        verdict: Verdict | None = None
+        if llr >= self.upper:
+            verdict = "H1"
+        elif llr <= self.lower:
+            verdict = "H0"
+        return SprtStatus(llr, self.lower, self.upper, verdict)
+
+
+def _tilt(share: Floats, distance: Floats) -> Floats:
+    """θ [..., 1] with Σ p̂_i d_i / (1 + θ d_i) = 0. The sum falls in θ between the poles −1/max d
+    and −1/min d, where some p_i would be infinite; Newton's steps, halving where one leaves."""
+    shape = (*share.shape[:-1], 1)
+    low = np.full(shape, -1.0 / distance.max())
+    high = np.full(shape, -1.0 / distance.min())
+    theta = np.zeros(shape)
+    for _ in range(STEPS):
+        ratio = distance / (1.0 + theta * distance)
+        value = (share * ratio).sum(axis=-1, keepdims=True)
+        slope = (share * ratio * ratio).sum(axis=-1, keepdims=True)
+        low = np.where(value > 0, theta, low)
+        high = np.where(value > 0, high, theta)
+        step = theta + value / slope
+        step = np.where((step > low) & (step < high), step, (low + high) / 2)
+        moved = float(np.abs(step - theta).max(initial=0.0))
+        theta = step
+        if moved < PRECISION:
+            break
+    return theta
+
+
+def pair_counts(points: Sequence[float]) -> tuple[int, ...]:
+    """Counts of pairs that brought 0, 1/2, 1, 3/2, 2 points, out of the points of each pair."""
+    counts = [0] * 5
+    for brought in points:
+        counts[round(2 * brought)] += 1
+    return tuple(counts)

@@ -1,0 +1,1 @@
+"""Search settings tuned by matches."""

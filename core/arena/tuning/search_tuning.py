@@ -1,0 +1,456 @@
+"""Search settings found by matches: trials, finals, and a test of the winner.
+
+A trial is a short match of a candidate against the settings in force, every opening with both
+colours, so its result is a score in [0, 1] with the noise of a few games. Which candidate is next is
+decided by Optuna's Gaussian process sampler, which expects noisy results. The best trial is mostly a
+lucky one, so nothing is decided by single trials: a surrogate fitted to all of them (`surrogate.py`)
+names finalists by their expected score, finalists play more games, and the best of them meets the
+settings in force in a sequential test, where "undecided" is a result.
+
+    folder/tune.json       what was asked
+           trials.db       Optuna's storage
+           trials/0007/    the match of a trial, resumable like every match
+           finals/0007/    matches after the trials, of the settings of that trial
+           sprt/0007/      the test of the winner
+           trials.png      what mattered
+           result.yaml     words for a spec
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
+from variant_ai.core.arena.tables.sprt import SprtStatus
+from variant_ai.core.arena.tuning.surrogate import Surrogate
+from variant_ai.core.errors import DataError, SettingError, VariantAIError
+from variant_ai.core.search.settings import FieldRow, SearchParams, setting
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+SETTINGS, STORAGE, RESULT, PICTURE = "tune.json", "trials.db", "result.yaml", "trials.png"
+FINALISTS = 3
+STARTUP = 10
+"""Random trials before the sampler's model is asked."""
+FEWEST = 8
+"""Trials from which on a surrogate is fitted."""
+
+Value = float | int | bool | str
+Settings = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values of one search setting that are tried: numbers from `low` to `high`, or choices."""
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    choices: tuple[Value, ...] = ()
+    whole: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Range:
+        """`q_weight=0:1`, `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not values:
+            raise SettingError(f"range {text!r}: it is NAME=LOW:HIGH or NAME=VALUE,VALUE")
+        row = setting(name)
+        if ":" in values:
+            return cls._numbers(row, text, values)
+        choices = tuple(dict.fromkeys(row.parse(word) for word in values.split(",")))
+        if len(choices) < 2:
+            raise SettingError(f"range {text!r}: there is nothing to choose between")
+        return cls(name, choices=choices)
+
+    @classmethod
+    def _numbers(cls, row: FieldRow, text: str, values: str) -> Range:
+        words = values.split(":")
+        if len(words) != 2 or row.kind in ("bool", "choice"):
+            raise SettingError(f"range {text!r}: {row.name} takes {row.accepted}")
+        low, high = (row.parse(word) for word in words)
+        if isinstance(low, str) or isinstance(high, str) or not low < high:
+            raise SettingError(f"range {text!r}: a lower and a higher number are expected")
+        return cls(row.name, float(low), float(high), whole=row.kind == "int")
+
+    @property
+    def text(self) -> str:
+        if self.choices:
+            return f"{self.name}={','.join(map(_word, self.choices))}"
+        return f"{self.name}={_word(self.low)}:{_word(self.high)}"
+
+    @property
+    def width(self) -> int:
+        """Dimensions that it takes in the unit cube: choices have one each."""
+        return len(self.choices) or 1
+
+    def rounded(self, value: Value) -> Value:
+        """The value as it is played, printed and pasted: three decimal places, more in a narrow
+        range."""
+        if self.choices or not isinstance(value, float):
+            return value
+        places = max(3, 2 - math.floor(math.log10(self.high - self.low)))
+        return min(max(round(value, places), self.low), self.high)
+
+    def holds(self, value: Value) -> bool:
+        if self.choices:
+            return value in self.choices
+        return not isinstance(value, str) and self.low <= value <= self.high
+
+    def coordinates(self, value: Value) -> list[float]:
+        """The value in the unit cube."""
+        if self.choices:
+            return [float(value == choice) for choice in self.choices]
+        return [(float(value) - self.low) / (self.high - self.low)]
+
+    def distribution(self) -> BaseDistribution:
+        from optuna.distributions import (
+            CategoricalDistribution,
+            FloatDistribution,
+            IntDistribution,
+        )
+
+        if self.choices:
+            return CategoricalDistribution(self.choices)
+        if self.whole:
+            return IntDistribution(int(self.low), int(self.high))
+        return FloatDistribution(self.low, self.high)
+
+
+DEFAULT_RANGES = (
+    "node_temperature=1:2.5",
+    "cpuct_init=1.5:4",
+    "q_weight=0:1",
+    "u_divisor=0.4:1",
+    "virtual_style=loss,visit",
+    "q_unvisited=loss,parent",
+    "enhance_checks=false,true",
+)
+"""Tried where the user names none."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings to tune, and how long. Raises SettingError for numbers that make no tuning."""
+
+    variant: str
+    ranges: tuple[Range, ...]
+    present: Settings
+    """Values in force of the settings that are tuned."""
+    description: dict[str, Any]
+    """Everything else that decides the results: net, limit, games a trial, seed. Kept in the folder."""
+    trials: int = 60
+    games: int = 20
+    """Of a trial."""
+    final_games: int = 60
+    """Of each finalist."""
+    sprt_games: int = 400
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.trials < FEWEST:
+            raise SettingError(f"{self.trials} trials: at least {FEWEST} are needed for a model")
+        for what, games in (("a trial", self.games), ("a finalist", self.final_games)):
+            if games % 2:
+                raise SettingError(f"{games} games of {what}: an even number gives both colours")
+
+    @property
+    def present_is_inside(self) -> bool:
+        return all(one.holds(self.present[one.name]) for one in self.ranges)
+
+    def point(self, settings: Mapping[str, Value]) -> list[float]:
+        return [c for one in self.ranges for c in one.coordinates(settings[one.name])]
+
+
+@dataclass(frozen=True)
+class Match:
+    """One match that the tuner asks for."""
+
+    folder: Path
+    settings: Settings
+    """Of the candidate, which overrides the settings in force."""
+    games: int
+    number: int
+    """Decides the order of the openings."""
+    sprt: bool = False
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    tally: Tally
+    """From the candidate's view."""
+    complete: bool
+    sprt: SprtStatus | None = None
+
+
+PlayMatch = Callable[[Match], MatchResult]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A finished trial."""
+
+    number: int
+    settings: Settings
+    tally: Tally
+
+
+@dataclass
+class Outcome:
+    """Results of a tuning so far."""
+
+    trials: list[Trial] = field(default_factory=list)
+    surrogate: Surrogate | None = None
+    finals: list[tuple[Settings, Tally]] = field(default_factory=list)
+    winner: Settings | None = None
+    """None: the settings in force are expected to be as good as any."""
+    test: MatchResult | None = None
+
+    @property
+    def strength(self) -> Estimate | None:
+        """Of the winner over the settings in force, by the test's games alone."""
+        return None if self.test is None else estimate(self.test.tally)
+
+
+class Tuner:
+    """Tunes in one folder; goes on with what is in it."""
+
+    def __init__(self, plan: Plan, folder: Path, play: PlayMatch, say: Callable[[str], None]):
+        """play: plays a match of the candidate against the settings in force, or goes on with it.
+
+        Raises SettingError where the folder holds the trials of something else.
+        """
+        self.plan = plan
+        self.folder = folder
+        self._play = play
+        self._say = say
+        folder.mkdir(parents=True, exist_ok=True)
+        self._check_folder()
+        self.study = self._open()
+
+    def run(self, stopped: Callable[[], bool]) -> Outcome:
+        """Play trials, finals and the test, until done or stopped."""
+        outcome = Outcome(self.trials())
+        while len(outcome.trials) < self.plan.trials and not stopped():
+            trial = self._next()
+            if trial is None:
+                break
+            outcome.trials.append(trial)
+            self._report(outcome)
+        outcome.surrogate = self.surrogate(outcome.trials)
+        if outcome.surrogate is None or stopped() or len(outcome.trials) < self.plan.trials:
+            return outcome
+        self._finish(outcome, stopped)
+        return outcome
+
+    def trials(self) -> list[Trial]:
+        """Those that are finished, in their order."""
+        from optuna.trial import TrialState
+
+        done = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return [
+            Trial(one.number, self._settings(one), Tally.parse(one.user_attrs["tally"]))
+            for one in done
+            if "tally" in one.user_attrs
+        ]
+
+    def surrogate(self, trials: Sequence[Trial]) -> Surrogate | None:
+        """Fitted to the trials and to what is known without games: the settings in force score one
+        half against themselves. None with too few trials."""
+        if len(trials) < FEWEST:
+            return None
+        tallies = [trial.tally for trial in trials]
+        points = [self.plan.point(trial.settings) for trial in trials]
+        scores = [tally.score for tally in tallies]
+        variances = [_variance(tally) for tally in tallies]
+        if self.plan.present_is_inside:
+            points.append(self.plan.point(self.plan.present))
+            scores.append(0.5)
+            variances.append(1e-6)
+        return Surrogate.fit(np.array(points), np.array(scores), np.array(variances))
+
+    # --- trials --------------------------------------------------------------------------------
+
+    def _next(self) -> Trial | None:
+        """Play the next trial, or the one that a kill left unfinished; None if stopped."""
+        import optuna
+        from optuna.trial import TrialState
+
+        open_ = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        whole = [one for one in open_ if len(one.params) == len(self.plan.ranges)]
+        for one in open_:
+            if one not in whole:  # killed between two of its parameters
+                self.study.tell(one.number, state=TrialState.FAIL)
+        if whole:
+            number, settings = whole[0].number, self._settings(whole[0])
+        else:
+            asked = self.study.ask({r.name: r.distribution() for r in self.plan.ranges})
+            number, settings = asked.number, self._rounded(asked.params)
+        folder = self.folder / "trials" / f"{number:04}"
+        result = self._play(Match(folder, settings, self.plan.games, number))
+        if not result.complete:
+            return None
+        # the tally first: a kill between the two plays the trial's match again, from its journal
+        stored = self.study.get_trials(deepcopy=False)[number]
+        optuna.trial.Trial(self.study, stored._trial_id).set_user_attr("tally", result.tally.text)
+        self.study.tell(number, result.tally.score)
+        return Trial(number, settings, result.tally)
+
+    def _settings(self, trial: FrozenTrial) -> Settings:
+        return self._rounded(trial.params)
+
+    def _rounded(self, params: Mapping[str, Any]) -> Settings:
+        return {one.name: one.rounded(params[one.name]) for one in self.plan.ranges}
+
+    def _report(self, outcome: Outcome) -> None:
+        trial = outcome.trials[-1]
+        best = max(outcome.trials, key=lambda one: one.tally.score)
+        self._say(
+            f"trial {len(outcome.trials)}/{self.plan.trials}: {trial.tally.text} "
+            f"({100 * trial.tally.score:.1f} %) with {words(trial.settings)}; "
+            f"best so far {100 * best.tally.score:.1f} %"
+        )
+
+    # --- after the trials ----------------------------------------------------------------------
+
+    def _finish(self, outcome: Outcome, stopped: Callable[[], bool]) -> None:
+        assert outcome.surrogate is not None
+        best: tuple[float, Trial] | None = None
+        for trial in self._finalists(outcome):
+            folder, settings = f"{trial.number:04}", trial.settings
+            match = Match(
+                self.folder / "finals" / folder,
+                settings,
+                self.plan.final_games,
+                10_000 + trial.number,
+            )
+            result = self._play(match)
+            if not result.complete or stopped():
+                return
+            outcome.finals.append((settings, result.tally))
+            score = result.tally.score
+            self._say(
+                f"final {len(outcome.finals)}: {result.tally.text} ({100 * score:.1f} %) with "
+                f"{words(settings)}"
+            )
+            if best is None or score > best[0]:
+                best = score, trial
+        if best is None or best[0] <= 0.5:
+            self._say("No finalist beat the settings in force: they stay.")
+            return
+        winner = best[1]
+        outcome.winner = winner.settings
+        if self.plan.sprt_games:
+            place = self.folder / "sprt" / f"{winner.number:04}"
+            outcome.test = self._play(
+                Match(place, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
+            )
+
+    def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
+        """Trials with the greatest expected score; of equal settings the first one."""
+        assert outcome.surrogate is not None
+        points = np.array([self.plan.point(trial.settings) for trial in outcome.trials])
+        expected, _ = outcome.surrogate.predict(points)
+        found: list[Settings] = []
+        for index in np.argsort(-expected, kind="stable"):
+            trial = outcome.trials[int(index)]
+            if trial.settings not in found and trial.settings != self.plan.present:
+                found.append(trial.settings)
+                yield trial
+            if len(found) == FINALISTS:
+                return
+
+    # --- the folder ----------------------------------------------------------------------------
+
+    def _check_folder(self) -> None:
+        said = {
+            "variant": self.plan.variant,
+            "ranges": [one.text for one in self.plan.ranges],
+            "present": self.plan.present,
+            **self.plan.description,
+        }
+        path = self.folder / SETTINGS
+        if not path.exists():
+            partial = path.with_suffix(".partial")
+            partial.write_text(json.dumps(said, indent=2) + "\n", "utf-8")
+            os.replace(partial, path)
+            return
+        try:
+            before = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from error
+        if not isinstance(before, dict):
+            raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
+        differs = [key for key in before if before[key] != said.get(key)]
+        if differs:
+            key = differs[0]
+            raise SettingError(
+                f"{self.folder} holds trials of something else ({key}: {before.get(key)!r} there, "
+                f"{said.get(key)!r} now); give another folder, or the settings it was begun with"
+            )
+
+    def _open(self) -> Study:
+        try:
+            import optuna
+        except ImportError as error:
+            raise VariantAIError(
+                "tuning needs optuna and scipy: pip install 'variant-ai[tune]'"
+            ) from error
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        study = optuna.create_study(
+            storage=f"sqlite:///{(self.folder / STORAGE).resolve()}",
+            direction="maximize",
+            study_name="tune",
+            load_if_exists=True,
+        )
+        begun = len(study.get_trials(deepcopy=False))
+        # a sampler with the seed of the run before would propose its first trials once more
+        study.sampler = optuna.samplers.GPSampler(
+            seed=self.plan.seed + begun, n_startup_trials=STARTUP, deterministic_objective=False
+        )
+        if not begun and self.plan.present_is_inside:
+            known = optuna.trial.create_trial(
+                params=self.plan.present,
+                distributions={one.name: one.distribution() for one in self.plan.ranges},
+                value=0.5,
+            )
+            study.add_trial(known)
+        return study
+
+
+def words(settings: Mapping[str, Value]) -> str:
+    """`{q_weight: 0.7, virtual_style: visit}`, as a spec's `search:` takes it."""
+    return "{" + ", ".join(f"{name}: {_word(value)}" for name, value in settings.items()) + "}"
+
+
+def _word(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    # bare words that YAML would read as truth values are quoted
+    return f"'{value}'" if value in ("on", "off") else f"{value}"
+
+
+def _variance(tally: Tally) -> float:
+    """Of the mean score, with one game of each result added: a trial of twenty wins is not sure."""
+    more = tally + Tally(1, 1, 1)
+    second = (more.wins + more.draws / 4) / more.games
+    return (second - more.score**2) / max(tally.games, 1)
+
+
+def present_settings(params: SearchParams, ranges: Sequence[Range]) -> Settings:
+    """Values of the tuned settings that are in force. `u_divisor: adaptive` lies outside ranges of
+    numbers, which only means that it is not among the trials."""
+    return {one.name: getattr(params, one.name) for one in ranges}

@@ -1,0 +1,1 @@
+"""Fetching published archives of games."""

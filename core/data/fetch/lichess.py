@@ -1,0 +1,133 @@
+"""The monthly files of database.lichess.org: rated games of a variant, PGN packed with zstd.
+
+    BASE/NAME/lichess_db_NAME_rated_2016-01.pgn.zst
+    BASE/NAME/sha256sums.txt        `<64 hex digits>  <file>`, a line for each month there is
+
+The files are published under CC0. NAME is what the site calls the variant; the variant's plugin
+knows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from variant_ai.core.data.fetch.remote_file import FIRST_PAUSE, RemoteError, fetch_text
+from variant_ai.core.errors import DataError
+
+SITE = "lichess"
+"""The site's name in `VariantEntry.names`."""
+BASE = "https://database.lichess.org"
+SUMS = "sha256sums.txt"
+_MONTH = re.compile(r"(\d{4})-(\d\d)\Z")
+
+
+@dataclass(frozen=True, order=True)
+class Month:
+    """A month of a year; months are in the order of time."""
+
+    year: int
+    month: int
+
+    @staticmethod
+    def parse(text: str) -> Month:
+        """`2016-01`. Raises DataError."""
+        match = _MONTH.fullmatch(text.strip())
+        if match is None or not 1 <= int(match[2]) <= 12:
+            raise DataError(f"{text!r} is no month; accepted are months like 2016-01")
+        return Month(int(match[1]), int(match[2]))
+
+    @property
+    def next(self) -> Month:
+        return Month(self.year + self.month // 12, self.month % 12 + 1)
+
+    def __str__(self) -> str:
+        return f"{self.year:04}-{self.month:02}"
+
+
+@dataclass(frozen=True)
+class MonthlyFile:
+    """The games of one month."""
+
+    month: Month
+    name: str
+    """File name: what a store remembers a finished month by, whatever server it came from."""
+    url: str
+    sha256: str = ""
+    """In hex digits; empty where nobody says."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The files of one variant on one server."""
+
+    variant: str
+    """As the site calls it."""
+    base: str = BASE
+
+    @property
+    def folder(self) -> str:
+        return f"{self.base.rstrip('/')}/{self.variant}"
+
+    def files(
+        self,
+        first: Month | None,
+        last: Month | None,
+        *,
+        first_pause: float = FIRST_PAUSE,
+        on_wait: Callable[[str], None] = lambda text: None,
+    ) -> list[MonthlyFile]:
+        """The files from one month to another, both included; None: from the first, to the last
+        there is. Reads the list of checksums; `on_wait` hears why it takes another try.
+
+        Raises DataError if a month of the range is not there, RemoteError.
+        """
+        try:
+            text = fetch_text(f"{self.folder}/{SUMS}", first_pause=first_pause, on_wait=on_wait)
+        except RemoteError as error:
+            if error.status != 404:
+                raise
+            raise DataError(
+                f"{self.folder} has no {SUMS}: the site has no variant {self.variant!r}, or this "
+                "is no mirror of it"
+            ) from error
+        known = self._parse(text)
+        if not known:
+            raise DataError(f"{self.folder}/{SUMS} lists no month of {self.variant!r}")
+        asked = _range(first or min(known), last or max(known))
+        missing = [month for month in asked if month not in known]
+        if missing:
+            raise DataError(
+                f"there are no games of {missing[0]}"
+                + (f" and {len(missing) - 1} other months" if missing[1:] else "")
+                + f" at {self.folder}; it has {min(known)} to {max(known)}"
+            )
+        return [known[month] for month in asked]
+
+    def unlisted(self, first: Month, last: Month) -> list[MonthlyFile]:
+        """The same without asking the server, and without checksums."""
+        names = {m: f"lichess_db_{self.variant}_rated_{m}.pgn.zst" for m in _range(first, last)}
+        return [MonthlyFile(m, name, f"{self.folder}/{name}") for m, name in names.items()]
+
+    def _parse(self, text: str) -> dict[Month, MonthlyFile]:
+        form = re.compile(
+            rf"([0-9a-fA-F]{{64}})\s+\*?(lichess_db_{re.escape(self.variant)}_rated_"
+            r"(\d{4}-\d\d)\.pgn\.\w+)\s*"
+        )
+        found = (form.fullmatch(line) for line in text.splitlines())
+        files = (
+            MonthlyFile(Month.parse(m[3]), m[2], f"{self.folder}/{m[2]}", m[1].lower())
+            for m in found
+            if m
+        )
+        return {file.month: file for file in files}
+
+
+def _range(first: Month, last: Month) -> list[Month]:
+    if last < first:
+        raise DataError(f"the months end ({last}) before they begin ({first})")
+    months = [first]
+    while months[-1] < last:
+        months.append(months[-1].next)
+    return months

@@ -1,0 +1,315 @@
+"""A file on a web server as a stream: hashed on its way, and never kept on disk.
+
+A transfer that breaks goes on from the byte it broke at (RFC 9110, section 14: `Range` with
+`If-Range`, so that a file that changed meanwhile is not glued together); a server without ranges
+is asked for the whole file again, and what was read before is skipped.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import hashlib
+import http.client
+import io
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from variant_ai import __version__
+from variant_ai.core.errors import DataError
+
+ATTEMPTS = 6
+"""Tries in a row without any progress before giving up."""
+TIMEOUT = 30.0
+"""Seconds without a byte after which a connection counts as broken."""
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""Seconds between tries: they double from the first to the longest."""
+MAX_TEXT = 16 << 20
+"""Bytes of a file that `fetch_text` reads."""
+TEXT_ATTEMPTS, TEXT_TIMEOUT, TEXT_SECONDS = 4, 15.0, 120.0
+"""The same for a small text, which somebody waits for, and the seconds it may take in all."""
+_AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504))
+"""Answers that may be others a moment later."""
+_STEP = 1 << 16
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+class RemoteError(OSError):
+    """A file that cannot be read from its server; the message is one sentence for the user."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status, where the server's answer is the reason."""
+
+
+class RemoteFile(io.RawIOBase):
+    """The bytes of a URL, from the first to the last.
+
+    Reading raises RemoteError once nothing more can be had; `failure` keeps it for those who read
+    through layers that swallow errors, as `open_sources` does.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        attempts: int = ATTEMPTS,
+        timeout: float = TIMEOUT,
+        first_pause: float = FIRST_PAUSE,
+        on_bytes: Callable[[int], None] = lambda size: None,
+        on_size: Callable[[int], None] = lambda size: None,
+        on_wait: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`on_bytes` hears how many bytes came, `on_size` the size of the file once it is known,
+        `on_wait` why another try is needed, in a sentence.
+
+        Raises DataError if the URL is not of http or https.
+        """
+        _require_web(url)
+        self.url = url
+        self.received = 0
+        """Bytes read so far."""
+        self.size: int | None = None
+        """Bytes of the whole file, None while the server has not said."""
+        self.failure: RemoteError | None = None
+        self.finished = False
+        """Whether the last byte has been read."""
+        self.resumed = 0
+        """How often the transfer broke and went on."""
+        self._sha256 = hashlib.sha256()
+        self._attempts, self._timeout, self._first_pause = attempts, timeout, first_pause
+        self._on_bytes, self._on_size, self._on_wait = on_bytes, on_size, on_wait
+        self._response: Any = None
+        self._validator = ""
+        self._failed = 0
+        """Tries in a row that gave nothing."""
+        self._since = time.monotonic()
+        """When the last byte came, or the first was asked for."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)[:_STEP]
+        if not self._failed:
+            self._since = time.monotonic()  # the reader may have been busy for long
+        while not self.finished:
+            if self.failure is not None:
+                raise self.failure
+            try:
+                if self._response is None and not self._connect():
+                    break
+                got = self._read(view)
+                if got == 0 and self.size is not None and self.received < self.size:
+                    raise http.client.IncompleteRead(b"", self.size - self.received)
+            except (OSError, http.client.HTTPException) as error:
+                self._give_up_or_wait(error)
+                continue
+            if got == 0:
+                self.finished = True
+                self._close()
+                break
+            self._failed = 0
+            self.received += got
+            self._sha256.update(view[:got])
+            self._on_bytes(got)
+            return got
+        return 0
+
+    def drain(self) -> None:
+        """Read what is left, for the checksum. Raises RemoteError."""
+        buffer = bytearray(_STEP)
+        while self.readinto(buffer):
+            pass
+
+    def sha256(self) -> str:
+        """Of the bytes read so far, in hex digits."""
+        return self._sha256.hexdigest()
+
+    def close(self) -> None:
+        self._close()
+        super().close()
+
+    # --- connections ---------------------------------------------------------------------------
+
+    def _connect(self) -> bool:
+        """Ask for the file, or for what is missing of it; False where that is nothing."""
+        headers = {}
+        if self.received:
+            headers["Range"] = f"bytes={self.received}-"
+            if self._validator:
+                headers["If-Range"] = self._validator
+        try:
+            self._response = _request(self.url, headers, self._timeout)
+        except urllib.error.HTTPError as error:
+            if error.code == 416 and self._is_all(error.headers.get("Content-Range", "")):
+                self.finished = True
+                error.close()
+                return False
+            raise
+        begins = self._check_part() if self._response.status == 206 else 0
+        if begins == 0:
+            length = self._response.headers.get("Content-Length", "")
+            self._learn_size(int(length) if length.isdigit() else None)
+            self._validator = _validator(self._response.headers)
+            self._skip(self.received)
+        return True
+
+    def _check_part(self) -> int:
+        """Where the part that the server sends begins; it must be where we stopped."""
+        match = _RANGE.match(self._response.headers.get("Content-Range", ""))
+        if match is None or int(match[1]) != self.received:
+            raise http.client.HTTPException("the server sent another part than asked for")
+        if match[2] != "*":
+            self._learn_size(int(match[2]))
+        return self.received
+
+    def _learn_size(self, size: int | None) -> None:
+        if size is None:
+            return
+        if self.size is not None and size != self.size:
+            raise self._fail(f"{self.url} changed while it was read: {self.size:,} bytes became "
+                             f"{size:,}; start again")  # fmt: skip
+        if self.size is None:
+            self.size = size
+            self._on_size(size)
+
+    def _skip(self, size: int) -> None:
+        """Read past what came before: this server cannot begin in the middle."""
+        buffer = bytearray(_STEP)
+        while size:
+            got = self._read(memoryview(buffer)[: min(size, _STEP)])
+            if not got:
+                raise http.client.IncompleteRead(b"", size)
+            size -= got
+
+    def _read(self, view: memoryview) -> int:
+        """What has come, at least a byte unless it is the end: `readinto` would wait for all."""
+        part = self._response.read1(len(view))
+        view[: len(part)] = part
+        return len(part)
+
+    def _is_all(self, content_range: str) -> bool:
+        return content_range.rpartition("/")[2] == str(self.received)
+
+    def _give_up_or_wait(self, error: OSError | http.client.HTTPException) -> None:
+        """Raises RemoteError where another try makes no sense; else waits until the next."""
+        self._close()
+        if isinstance(error, RemoteError):
+            raise error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
+        status = error.code if isinstance(error, urllib.error.HTTPError) else None
+        if status is not None and status not in _AGAIN:
+            raise self._fail(_refused(self.url, status), status) from error
+        self._failed += 1
+        what = f"status {status}" if status else _in_words(error, self._timeout)
+        if self._failed >= self._attempts:
+            where = f" after {self.received:,} bytes" if self.received else ""
+            waited = time.monotonic() - self._since
+            raise self._fail(
+                f"{self.url} could not be read{where}: {what}, {self._attempts} times in a row "
+                f"in {waited:.0f} s",
+                status,
+            ) from error
+        if self.received:
+            self.resumed += 1
+        pause = min(LONGEST_PAUSE, self._first_pause * 2 ** (self._failed - 1))
+        if isinstance(error, urllib.error.HTTPError):
+            pause = max(pause, min(LONGEST_PAUSE, _retry_after(error.headers)))
+        self._on_wait(
+            f"{self.url}: {what}; trying again in {pause:.0f} s ({self._failed} of "
+            f"{self._attempts} tries)"
+        )
+        time.sleep(pause)
+
+    def _fail(self, message: str, status: int | None = None) -> RemoteError:
+        self.failure = RemoteError(message, status)
+        return self.failure
+
+    def _close(self) -> None:
+        if self._response is not None:
+            self._response.close()
+            self._response = None
+
+
+def fetch_text(
+    url: str,
+    *,
+    attempts: int = TEXT_ATTEMPTS,
+    timeout: float = TEXT_TIMEOUT,
+    seconds: float = TEXT_SECONDS,
+    first_pause: float = FIRST_PAUSE,
+    on_wait: Callable[[str], None] = lambda text: None,
+) -> str:
+    """A small text from a web server, `seconds` at most for all of it.
+
+    Raises RemoteError, DataError for an impossible URL.
+    """
+    begun = time.monotonic()
+    with RemoteFile(
+        url, attempts=attempts, timeout=timeout, first_pause=first_pause, on_wait=on_wait
+    ) as file:
+        parts = bytearray()
+        buffer = bytearray(_STEP)
+        while got := file.readinto(buffer):
+            parts += buffer[:got]
+            if len(parts) > MAX_TEXT:
+                raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes: not the text expected")
+            if time.monotonic() - begun > seconds:
+                raise RemoteError(
+                    f"{url} could not be read in {seconds:g} s: only {len(parts):,} bytes came"
+                )
+        return parts.decode("utf-8", "replace")
+
+
+def _request(url: str, headers: dict[str, str], timeout: float) -> Any:
+    agent = {"User-Agent": f"variant-ai/{__version__}", "Accept-Encoding": "identity"}
+    return urllib.request.urlopen(
+        urllib.request.Request(url, headers={**agent, **headers}), timeout=timeout
+    )
+
+
+def _require_web(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise DataError(f"{url!r} is no web address; accepted are http:// and https:// ones")
+
+
+def _validator(headers: Any) -> str:
+    """A strong ETag or the date of the last change, for `If-Range`; weak tags may not be used."""
+    tag = str(headers.get("ETag", ""))
+    return tag if tag and not tag.startswith("W/") else str(headers.get("Last-Modified", ""))
+
+
+def _retry_after(headers: Any) -> float:
+    """Seconds that the server asks to wait; 0 where it does not say."""
+    said = str(headers.get("Retry-After", "")).strip()
+    if said.isdigit():
+        return float(said)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(said).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _refused(url: str, status: int) -> str:
+    words = http.client.responses.get(status, "")
+    return f"{url} cannot be read: the server says {status}{' ' if words else ''}{words}"
+
+
+def _in_words(error: Exception, timeout: float) -> str:
+    if isinstance(error, http.client.IncompleteRead):
+        return "the connection was closed before the end"
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, TimeoutError):
+        return f"no answer for {timeout:g} s"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return " ".join(str(reason).split()) or type(error).__name__

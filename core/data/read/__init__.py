@@ -1,0 +1,1 @@
+"""Reading games: files of every format, headers, legality, import."""

@@ -1,0 +1,391 @@
+"""Game files as they come: plain, compressed or in archives, read as streams, member by member.
+
+What a file is, its first bytes say, not its name. Archives are never unpacked to disk and never
+held in memory; a damaged one gives what lies before the damage, and a `Skip`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from variant_ai.core.data.read.decoding import decode_name
+from variant_ai.core.data.read.skipped_games import OnSkip, Skip
+from variant_ai.core.errors import DataError
+
+BUFFER = 1 << 16
+MAX_DEPTH = 4
+"""Archives inside archives are opened to this depth."""
+XZ_MEMORY = 256 << 20
+"""Bytes an .xz file may ask for (`xz -9` needs 65 MiB)."""
+ZSTD_WINDOW = 128 << 20
+"""Bytes of history a .zst file may ask for (`zstd --long=27`)."""
+_SPOOL = 32 << 20
+_ZSTD_STEP = 1 << 12
+"""Bytes decompressed at once: 4 KiB can grow to 128 MiB, and no more."""
+
+_MAGIC = (
+    (b"\x1f\x8b", "gz"),
+    (b"BZh", "bz2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zst"),
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"Rar!\x1a\x07", "rar"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+)
+UNREAD = ("7z", "rar", "lz4")
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+"""Suffixes of files that hold one packed file."""
+READABLE = "plain, .gz, .bz2, .xz, .zst, .zip and .tar"
+
+
+class _Guard(io.RawIOBase):
+    """A stream that ends where reading it fails, and keeps what went wrong."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        # read1 gives what is there; read goes on to the damage and loses what came before it
+        self._read: Callable[[int], bytes] = getattr(inner, "read1", inner.read)
+        self.problem = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self.problem:
+            return 0
+        try:
+            data = self._read(len(buffer))
+        except READ_ERRORS as error:
+            self.problem = _in_words(error)
+            return 0
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream of bytes that may hold games."""
+
+    name: str
+    """`games.pgn.gz`, or `archive.tar.xz!folder/game.pgn`."""
+    stream: io.BufferedReader
+    """Ends early where the file is damaged."""
+    guard: _Guard
+
+    @property
+    def damaged(self) -> bool:
+        """Whether reading has come to a place that cannot be read."""
+        return bool(self.guard.problem)
+
+
+@dataclass(frozen=True)
+class NamedStream:
+    """Bytes that come from elsewhere than a file, with a name for them."""
+
+    name: str
+    stream: IO[bytes] | io.RawIOBase
+
+
+class _Counted(io.RawIOBase):
+    """A file that tells how many of its bytes have been read, for the progress bar."""
+
+    def __init__(self, inner: io.RawIOBase, on_bytes: Callable[[int], None]) -> None:
+        self.inner = inner
+        self.on_bytes = on_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self.inner.seekable()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.inner.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.inner.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        size = self.inner.readinto(buffer) or 0
+        self.on_bytes(size)
+        return size
+
+
+class _Xz(io.RawIOBase):
+    """Decompressed .xz with a limit on memory, which `lzma.open` does not offer."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self.inner = inner
+        self.decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+        self.started = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self.decoder.eof:
+                # Several streams may follow each other, with zeros between and after them.
+                rest = (self.decoder.unused_data or self.inner.read(BUFFER)).lstrip(b"\x00")
+                if not rest and not (rest := self.inner.read(BUFFER).lstrip(b"\x00")):
+                    return 0
+                self.decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+                self.started = False
+            else:
+                rest = self.inner.read(BUFFER) if self.decoder.needs_input else b""
+                if not rest and self.decoder.needs_input:
+                    raise EOFError("compressed file ended before its end marker")
+            data = self.decoder.decompress(rest, len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+
+
+class _Zstd(io.RawIOBase):
+    """Decompressed .zst that says when the file ends inside a frame, as zstandard's reader does not."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        import zstandard
+
+        self.inner = inner
+        self.maker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        self.decoder = self.maker.decompressobj()
+        self.pending = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.pending:
+            if self.decoder.eof:
+                rest = self.decoder.unused_data or self.inner.read(_ZSTD_STEP)
+                if not rest:
+                    return 0
+                self.decoder = self.maker.decompressobj()
+            elif not (rest := self.inner.read(_ZSTD_STEP)):
+                raise EOFError("compressed file ended before its end marker")
+            self.pending = memoryview(self.decoder.decompress(rest))
+        size = min(len(buffer), len(self.pending))
+        buffer[:size] = self.pending[:size]
+        self.pending = self.pending[size:]
+        return size
+
+
+def _read_errors() -> tuple[type[Exception], ...]:
+    errors: list[type[Exception]] = [
+        EOFError,
+        OSError,
+        RuntimeError,  # an encrypted member
+        NotImplementedError,  # a method of compression that zipfile has not
+        lzma.LZMAError,
+        zlib.error,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+    ]
+    import zstandard
+
+    return (*errors, zstandard.ZstdError)
+
+
+READ_ERRORS = _read_errors()
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def open_sources(
+    paths: Iterable[str | Path | NamedStream],
+    on_skip: OnSkip,
+    on_bytes: Callable[[int], None] = lambda size: None,
+) -> Iterator[Source]:
+    """Every stream in the files, folders (walked in order of names), archives and streams given.
+
+    `-` is standard input. Each stream is read before the next one is asked for. What cannot be
+    read goes to `on_skip`; `on_bytes` hears how many bytes of the files were read.
+    """
+    for path in paths:
+        if isinstance(path, NamedStream):
+            yield from _open(path.name, path.stream, on_skip, 0)
+            continue
+        if str(path) == "-":
+            yield from _open("-", sys.stdin.buffer, on_skip, 0)
+            continue
+        for file in _walk(str(path)):
+            try:
+                raw = io.FileIO(file)
+            except OSError as error:
+                on_skip(Skip("cannot be opened", file, detail=error.strerror or str(error)))
+                continue
+            with raw:
+                yield from _open(file, _Counted(raw, on_bytes), on_skip, 0)
+
+
+def unpacked_suffix(path: Path) -> str:
+    """Suffix in lower case of a file, without that of a packer: `.epd` of `lines.epd.xz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in PACKED:
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of one file, unpacked. Raises DataError if it is damaged, OSError if it cannot be
+    opened."""
+    if not path.is_file():
+        return path.read_bytes()
+    problems: list[Skip] = []
+    parts = []
+    for source in open_sources([path], problems.append):
+        parts.append(source.stream.read())
+        if source.damaged:
+            raise DataError(f"{path}: {source.guard.problem}")
+    if problems:
+        raise DataError(f"{path}: {problems[0].detail or problems[0].reason}")
+    return b"".join(parts)
+
+
+def total_bytes(paths: Iterable[str | Path]) -> int | None:
+    """Size of the files of `open_sources`, None where standard input is among them."""
+    total = 0
+    for path in map(str, paths):
+        if path == "-":
+            return None
+        for file in _walk(path):
+            if os.path.isfile(file):
+                total += os.path.getsize(file)
+    return total
+
+
+def _walk(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            yield os.path.join(folder, name)
+
+
+def _kind(head: bytes) -> str:
+    for magic, kind in _MAGIC:
+        if head.startswith(magic):
+            return kind
+    # A frame to be skipped, which pzstd writes before each frame (RFC 8878, section 3.1.2).
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
+        return "zst"
+    if head[257:262] == b"ustar":
+        return "tar"
+    return ""
+
+
+def _open(
+    name: str, raw: IO[bytes] | io.RawIOBase, on_skip: OnSkip, depth: int
+) -> Iterator[Source]:
+    """The streams inside one stream: itself, or the members of the archive that it is."""
+    guard = _Guard(cast("IO[bytes]", raw))
+    stream: io.BufferedReader = io.BufferedReader(guard, BUFFER)
+    kind = _kind(stream.peek(512))
+    if kind and depth == MAX_DEPTH:
+        on_skip(Skip("archives too deep", name, detail=f"more than {MAX_DEPTH} archives deep"))
+        return
+    if kind in UNREAD:
+        on_skip(Skip("archive not read", name, detail=f"a .{kind} file; read are {READABLE}"))
+        return
+    if kind == "zip":
+        yield from _zip(name, raw, stream, on_skip, depth)
+    elif kind == "tar":
+        yield from _tar(name, stream, on_skip, depth)
+    elif kind:
+        yield from _open(name, _decompressed(kind, stream), on_skip, depth + 1)
+    else:
+        yield Source(name, stream, guard)
+    if guard.problem:
+        on_skip(Skip("damaged file", name, detail=guard.problem))
+
+
+def _decompressed(kind: str, stream: io.BufferedReader) -> IO[bytes]:
+    if kind == "gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
+    if kind == "bz2":
+        return bz2.BZ2File(stream)
+    if kind == "xz":
+        return cast("IO[bytes]", _Xz(stream))
+    return cast("IO[bytes]", _Zstd(stream))
+
+
+def _tar(name: str, stream: io.BufferedReader, on_skip: OnSkip, depth: int) -> Iterator[Source]:
+    try:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # or a million pile up
+                if not member.isfile():
+                    continue
+                content = archive.extractfile(member)
+                if content is not None:
+                    inner = f"{name}!{_member_name(member.name)}"
+                    yield from _open(inner, content, on_skip, depth + 1)
+    except READ_ERRORS as error:
+        on_skip(Skip("damaged file", name, detail=_in_words(error)))
+
+
+def _zip(
+    name: str,
+    raw: IO[bytes] | io.RawIOBase,
+    stream: io.BufferedReader,
+    on_skip: OnSkip,
+    depth: int,
+) -> Iterator[Source]:
+    """A .zip has its list of members at its end: one that cannot be sought in is copied aside."""
+    with tempfile.SpooledTemporaryFile(max_size=_SPOOL) as spool:
+        if depth == 0 and raw.seekable():
+            raw.seek(0)
+            whole = cast("IO[bytes]", raw)
+        else:
+            shutil.copyfileobj(stream, spool)
+            whole = cast("IO[bytes]", spool)
+        try:
+            with zipfile.ZipFile(whole) as archive:
+                for info in archive.infolist():
+                    if info.is_dir():
+                        continue
+                    known = info.flag_bits & 0x800
+                    inner = f"{name}!{info.filename if known else _zip_name(info.filename)}"
+                    try:
+                        content = archive.open(info)
+                    except READ_ERRORS as error:
+                        on_skip(Skip("damaged file", inner, detail=_in_words(error)))
+                        continue
+                    with content:
+                        yield from _open(inner, content, on_skip, depth + 1)
+        except READ_ERRORS as error:
+            on_skip(Skip("damaged file", name, detail=_in_words(error)))
+
+
+def _member_name(name: str) -> str:
+    """A tar name that is no UTF-8 arrives with its bytes as surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return decode_name(name.encode("utf-8", "surrogateescape"))
+    return name
+
+
+def _zip_name(name: str) -> str:
+    """A zip name without the UTF-8 flag arrives as if it were code page 437."""
+    return name if name.isascii() else decode_name(name.encode("cp437", "replace"))

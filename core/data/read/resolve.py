@@ -1,0 +1,210 @@
+"""From the words of a game to its moves: every move is proven legal here, once and for all.
+
+Which notation a game is in is found by reading it: the one that reads it to the end is right. A
+source rarely changes its notation, so the last one that worked is tried first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from variant_ai.core.data.game_record import GameRecord, PlyVisits
+from variant_ai.core.data.read.annotations import annotation
+from variant_ai.core.data.read.decoding import REPLACEMENT
+from variant_ai.core.data.read.game_reader import RawGame
+from variant_ai.core.data.read.headers import fill
+from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.errors import FenError, MoveError
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.spec.schema import VariantSpec
+
+OPENING_PLIES = 40
+"""Games that agree in so many plies share a group: copies and continuations of one another."""
+_SAME = ("board", "hands", "side", "castling", "ep", "wins_left")
+_FENS_KEPT = 4096
+
+
+class Resolver:
+    """Reads games of one variant. Not to be shared between threads: it remembers what worked."""
+
+    def __init__(self, rules: Rules, notations: Sequence[Notation]) -> None:
+        """notations: in the order in which they are tried where nothing tells which it is."""
+        self.rules = rules
+        self.notations = {notation.name: notation for notation in notations}
+        self.names = variant_names(rules.spec)
+        self._order = list(self.notations)
+        self._start = rules.position()
+        self._starts: dict[str, tuple[Position, str | None]] = {}
+
+    def resolve(self, raw: RawGame) -> GameRecord | Skip:
+        """The game, or why it is none."""
+        if raw.problem:
+            return self._skip(raw, raw.problem, raw.detail)
+        for name in ("Variant", "Game"):
+            said = raw.headers.get(name, "")
+            if is_another_variant(said, self.names, sure=name == "Variant"):
+                return self._skip(raw, "another variant", f"the header says {name} {said!r}", said)
+        fen = raw.headers.get("FEN", "")
+        try:
+            position, start_fen = self._start_of(fen)
+        except FenError as error:
+            return self._skip(raw, "bad FEN", str(error), fen)
+        if not raw.moves:
+            return self._skip(raw, "no moves", "the game has no moves")
+        moves, failure = self._read(raw, position)
+        if failure is not None:
+            return self._failed(raw, len(moves), failure)
+        visits: list[PlyVisits] | None = None
+        if raw.visits is not None:
+            try:
+                visits = self._visits(raw.visits, moves, position)
+            except MoveError as error:
+                return self._skip(raw, "unreadable visits", str(error))
+        record = GameRecord(self.rules.spec.variant, moves, start_fen)
+        record.source, record.number = raw.source, raw.number
+        record.visits = visits
+        fill(record, raw)
+        self._annotate(record, raw, int(position["side"][0]) == 0)
+        record.group = record.group or opening_group(record)
+        return record
+
+    # --- moves ---------------------------------------------------------------------------------
+
+    def _read(self, raw: RawGame, start: Position) -> tuple[list[int], MoveError | None]:
+        """The moves, or those of the notation that came furthest and why it stopped."""
+        best: list[int] = []
+        failure: MoveError | None = None
+        for name in self._candidates(raw):
+            moves, error = self._read_in(self.notations[name], raw.moves, start)
+            if error is None:
+                self._order.remove(name)
+                self._order.insert(0, name)
+                return moves, None
+            # Of those that came as far, the one that knew what the word means tells more.
+            if failure is None or _told(moves, error) > _told(best, failure):
+                best, failure = moves, error
+        return best, failure
+
+    def _candidates(self, raw: RawGame) -> list[str]:
+        said = raw.headers.get("Format", "").lower()
+        last = self._order[:1] if self._order[0] in raw.notations else []
+        names = (said, *last, *raw.notations, *self._order)
+        return [name for name in dict.fromkeys(names) if name in self.notations]
+
+    def _read_in(
+        self, notation: Notation, texts: Sequence[str], position: Position
+    ) -> tuple[list[int], MoveError | None]:
+        moves: list[int] = []
+        rules = self.rules
+        try:
+            for text in texts:
+                move = notation.read(rules, position, text)
+                position = rules.play(position, move)
+                moves.append(move)
+        except MoveError as error:
+            return moves, error
+        return moves, None
+
+    def _visits(
+        self, texts: Sequence[dict[str, int]], moves: Sequence[int], position: Position
+    ) -> list[PlyVisits]:
+        """Visits by moves, in the notation that has just read the game. Raises MoveError."""
+        notation, rules = self.notations[self._order[0]], self.rules
+        visits: list[PlyVisits] = []
+        for move, visited in zip(moves, texts, strict=True):
+            read = {notation.read(rules, position, text): n for text, n in visited.items()}
+            visits.append(tuple(read.items()))
+            position = rules.play(position, move)
+        return visits
+
+    def _start_of(self, fen: str) -> tuple[Position, str | None]:
+        """Start position and its FEN, None for the variant's own. Raises FenError."""
+        if not fen:
+            return self._start, None
+        known = self._starts.get(fen)
+        if known is None:
+            position = self.rules.position(fen)
+            own = all((position[name] == self._start[name]).all() for name in _SAME)
+            known = (self._start, None) if own else (position, self.rules.fen(position))
+            if len(self._starts) >= _FENS_KEPT:
+                self._starts.clear()
+            self._starts[fen] = known
+        return known
+
+    # --- the rest ------------------------------------------------------------------------------
+
+    @staticmethod
+    def _annotate(record: GameRecord, raw: RawGame, first_begins: bool) -> None:
+        scores = raw.scores or [None] * record.plies
+        clocks = raw.clocks or [None] * record.plies
+        for ply, comment in raw.comments.items():
+            if ply < 0:
+                record.comments[ply] = comment
+                continue
+            said = annotation(comment, (ply % 2 == 0) == first_begins)
+            if said.score is not None:
+                scores[ply] = said.score
+            if said.clock is not None:
+                clocks[ply] = said.clock
+            if said.text:
+                record.comments[ply] = said.text
+        if any(score is not None for score in scores):
+            record.scores = scores
+        if any(clock is not None for clock in clocks):
+            record.clocks = clocks
+
+    def _failed(self, raw: RawGame, ply: int, error: MoveError) -> Skip:
+        text = raw.moves[ply]
+        if REPLACEMENT in text:
+            reason = "wrong encoding"
+        elif raw.open_end and ply == len(raw.moves) - 1:
+            reason = "cut off"
+        else:
+            word = str(error).split(" ", 1)[0]
+            reason = f"{word} move" if word in ("illegal", "ambiguous") else "unreadable move"
+        return Skip(
+            reason,
+            raw.source,
+            raw.number,
+            raw.lines[ply] if ply < len(raw.lines) else raw.line,
+            ply + 1,
+            text[:200],
+            str(error),
+        )
+
+    @staticmethod
+    def _skip(raw: RawGame, reason: str, detail: str, text: str = "") -> Skip:
+        return Skip(reason, raw.source, raw.number, raw.line, text=text[:200], detail=detail)
+
+
+def _told(moves: list[int], error: MoveError) -> tuple[int, bool]:
+    return len(moves), not str(error).startswith("unreadable")
+
+
+def opening_group(record: GameRecord) -> str:
+    """Hexadecimal name of the first plies of a game, the same for games that agree in them."""
+    opening = f"{record.start_fen or ''} {record.moves[:OPENING_PLIES]}"
+    return hashlib.blake2b(opening.encode(), digest_size=6).hexdigest()
+
+
+def variant_names(spec: VariantSpec) -> frozenset[str]:
+    """Names, letters and digits only, that a header may call the variant by."""
+    texts = [spec.variant, spec.fairy or "", spec.title, *re.split(r"[(),/]", spec.title)]
+    texts += [name for names in spec.names.values() for name in names]
+    return frozenset(filter(None, map(_plain, texts)))
+
+
+def is_another_variant(said: str, names: frozenset[str], *, sure: bool = True) -> bool:
+    """Whether a header names a variant that is not ours; not `sure`: only if it speaks of chess."""
+    plain = _plain(said)
+    if not plain or plain in names:
+        return False
+    return sure or "chess" in plain
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())

@@ -1,0 +1,1 @@
+"""Training batches sampled from stored games."""

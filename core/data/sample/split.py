@@ -1,0 +1,281 @@
+"""Training, validation and test sets: games on sides, never positions.
+
+A side is chosen by a key of the game and the seed alone (a hash of the two, compared with the
+wanted shares), not by the game's place in the store: adding games, merging stores or filtering
+them moves no game to another side, and equal keys stay together. Shares are therefore met on
+average, not to the game.
+
+| by | key |
+| --- | --- |
+| game | start position and moves: copies of a game stay together |
+| group | the game's group (an opening group, a match); without one, as by game |
+| year | years named by the caller |
+| source | sources named by the caller, or each source as a whole by its share |
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.errors import DataError, UnknownNameError
+
+By = Literal["game", "group", "year", "source"]
+SIDES = ("train", "validation", "test")
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices of the games of each side, ascending; together every game once."""
+
+    train: Indices
+    validation: Indices
+    test: Indices
+
+    def __iter__(self) -> Iterator[tuple[str, Indices]]:
+        return ((name, getattr(self, name)) for name in SIDES)
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """How to split: by what, and what goes to the sides other than training."""
+
+    by: By = "game"
+    validation: float = 0.05
+    """Share in [0, 1), of keys; without meaning where keys are named below."""
+    test: float = 0.0
+    validation_keys: tuple[str, ...] = field(default=())
+    """Years (`2008`, `2008-2010`, `2010-`, `-1990`, `none` for undated games) or sources (`*` and
+    `?` as in file names), for `by` year or source. What is named nowhere is trained on."""
+    test_keys: tuple[str, ...] = field(default=())
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.by not in get_args(By):
+            raise UnknownNameError("way to split", self.by, get_args(By))
+        if not (self.validation >= 0 and self.test >= 0 and self.validation + self.test < 1):
+            raise DataError(
+                f"shares of validation ({self.validation}) and test ({self.test}) must not be "
+                "negative and must leave something to train on"
+            )
+        if self.by in ("game", "group") and (self.validation_keys or self.test_keys):
+            raise DataError(f"a split by {self.by} takes shares; name years or sources to split by")
+        if self.by == "year" and not (self.validation_keys or self.test_keys):
+            raise DataError("a split by year needs the years to validate or test on")
+        if self.by == "year":
+            for text in (*self.validation_keys, *self.test_keys):
+                parse_years(text)
+
+    @property
+    def named(self) -> bool:
+        """Whether the caller names what goes where."""
+        return bool(self.validation_keys or self.test_keys)
+
+    def __str__(self) -> str:
+        if not self.named:
+            shares = f"validation {self.validation:g}, test {self.test:g}"
+            return f"by {self.by}, {shares}, seed {self.seed}"
+        words = [f"by {self.by}"]
+        for side, keys in (("validation", self.validation_keys), ("test", self.test_keys)):
+            if keys:
+                words.append(f"{side} {' '.join(keys)}")
+        return ", ".join(words)
+
+
+def split_games(store: Store, plan: SplitPlan) -> Split:
+    """Put every game of the store on a side.
+
+    Raises DataError where a side that was asked for gets no game.
+    """
+    return split_stores([store], plan)[0]
+
+
+def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
+    """Put every game of the stores on a side, the same one wherever it is.
+
+    Raises DataError where a side that was asked for gets no game of any of them.
+    """
+    if plan.named:
+        sides = [_named_sides(store, plan) for store in stores]
+    else:
+        keys = [_keys(store, plan.by) for store in stores]
+        ends = np.cumsum([len(each) for each in keys])[:-1]
+        sides = np.split(_shared_sides(list(itertools.chain(*keys)), plan), ends)
+    splits = [
+        Split(*(np.flatnonzero(of == side).astype(np.int64) for side in range(len(SIDES))))
+        for of in sides
+    ]
+    asked = {
+        "train": True,
+        "validation": bool(plan.validation_keys) if plan.named else plan.validation > 0,
+        "test": bool(plan.test_keys) if plan.named else plan.test > 0,
+    }
+    for name in SIDES:
+        if asked[name] and not any(len(getattr(split, name)) for split in splits):
+            paths = " and ".join(str(store.path) for store in stores)
+            raise DataError(
+                f"the split ({plan}) of the {sum(map(len, stores))} games of {paths} leaves none "
+                f"for {name}"
+            )
+    return splits
+
+
+# --- by shares ---------------------------------------------------------------------------------
+
+
+def _keys(store: Store, by: By) -> list[bytes]:
+    """A key per game; games with equal keys stay together."""
+    if by == "source":
+        table, rows = store.column("source")
+        names = [name.encode("utf-8", "surrogatepass") for name in table]
+        return [names[row] for row in rows.tolist()]
+    ends = store.offsets.tolist()
+    starts = [(fen or "").encode("utf-8", "surrogatepass") for fen in store.start_fens]
+    codes = store.codes
+    keys = [
+        b"game\0" + starts[start] + b"\0" + codes[ends[i] : ends[i + 1]].tobytes()
+        for i, start in enumerate(store.start_of.tolist())
+    ]
+    if by == "group":
+        table, rows = store.column("group")
+        for i, row in enumerate(rows.tolist()):
+            if table[row]:
+                keys[i] = b"group\0" + table[row].encode("utf-8", "surrogatepass")
+    return keys
+
+
+def _shared_sides(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
+    """Side of each game. A key's point in [0, 1) lies in test's share, in validation's or above.
+
+    Where a wanted share catches no key (few keys), the key nearest to it is given.
+    """
+    place: dict[bytes, int] = {}
+    rows = np.asarray([place.setdefault(key, len(place)) for key in keys], np.int64)
+    points = np.asarray([_point(key, plan.seed) for key in place], np.float64)
+    order = np.argsort(points, kind="stable")
+    test = int(np.searchsorted(points[order], plan.test))
+    both = int(np.searchsorted(points[order], plan.test + plan.validation))
+    wanted = int(plan.test > 0), int(plan.validation > 0)
+    if len(place) > sum(wanted):
+        test = max(test, wanted[0])
+        both = max(both, test + wanted[1])
+        both = min(both, len(place) - 1)
+        test = min(test, both - wanted[1])
+    side_of_key = np.zeros(len(place), np.int8)
+    side_of_key[order[test:both]] = SIDES.index("validation")
+    side_of_key[order[:test]] = SIDES.index("test")
+    return side_of_key[rows]
+
+
+def _point(key: bytes, seed: int) -> float:
+    """A number in [0, 1), uniform over keys, that depends on key and seed alone."""
+    salt = str(seed).encode()
+    hashed = hashlib.blake2b(key, digest_size=8, key=hashlib.blake2b(salt).digest()).digest()
+    return int.from_bytes(hashed, "big") / 2.0**64
+
+
+# --- by names ----------------------------------------------------------------------------------
+
+
+def _named_sides(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
+    matches = _year_matches if plan.by == "year" else _source_matches
+    sides = np.zeros(len(store), np.int8)
+    validation = matches(store, plan.validation_keys)
+    test = matches(store, plan.test_keys)
+    both = np.flatnonzero(validation & test)
+    if both.size:
+        raise DataError(
+            f"game {both[0]} and {both.size - 1} others are asked for by both validation "
+            f"({' '.join(plan.validation_keys)}) and test ({' '.join(plan.test_keys)})"
+        )
+    sides[validation] = SIDES.index("validation")
+    sides[test] = SIDES.index("test")
+    return sides
+
+
+def parse_years(text: str) -> tuple[int, int]:
+    """First and last year of `2008`, `2008-2010`, `2010-` or `-1990`; (0, 0) of `none`.
+
+    Raises DataError.
+    """
+    if text == "none":
+        return 0, 0
+    match = re.fullmatch(r"(\d{4})|(\d{4})?-(\d{4})?", text.strip())
+    if match is None or text.strip() == "-":
+        raise DataError(
+            f"{text!r} is no span of years; accepted: 2008, 2008-2010, 2010-, -1990, none"
+        )
+    if match[1]:
+        return int(match[1]), int(match[1])
+    first, last = int(match[2] or 1), int(match[3] or 9999)
+    if first > last:
+        raise DataError(f"{text!r} ends before it begins")
+    return first, last
+
+
+def _year_matches(store: Store, spans: Sequence[str]) -> NDArray[np.bool_]:
+    found = np.zeros(len(store), np.bool_)
+    for span in spans:
+        first, last = parse_years(span)
+        found |= (store.years >= first) & (store.years <= last)
+    return found
+
+
+def _source_matches(store: Store, patterns: Sequence[str]) -> NDArray[np.bool_]:
+    table, rows = store.column("source")
+    hit = [any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns) for name in table]
+    return np.asarray(hit, np.bool_)[rows]
+
+
+# --- leaks -------------------------------------------------------------------------------------
+
+
+def shared_prefix(store: Store, train: Indices, games: Indices) -> NDArray[np.int64]:
+    """[len(games)] leading plies that each game shares with some game of `train`.
+
+    The positions before these plies were met in training with the same move to predict, so a fair
+    accuracy is told on the plies behind them too (of the xiangqi masters' positions of 2008, 17 %
+    were seen in earlier years).
+    """
+    games = np.asarray(games, np.int64)
+    known = _prefix_hashes(store, np.asarray(train, np.int64))
+    shared = np.zeros(len(games), np.int64)
+    for hashes, rows in _prefix_hashes(store, games):
+        seen, _ = next(known, (np.zeros(0, np.uint64), rows))
+        hit = np.isin(hashes, seen)
+        if not hit.any():
+            break
+        shared[rows[hit]] += 1  # a prefix is known only if the shorter one is
+    return shared
+
+
+def _prefix_hashes(
+    store: Store, games: Indices
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+    """For each ply, hashes of the first ply + 1 moves of the games that long, and their rows."""
+    rows = np.arange(len(games))
+    hashes = _mixed(np.asarray(store.start_of)[games].astype(np.uint64) + np.uint64(1))
+    begin, length = store.offsets[games], store.lengths[games]
+    for ply in range(int(length.max()) if len(games) else 0):
+        rows = rows[length[rows] > ply]
+        codes = store.codes[begin[rows] + ply].astype(np.uint64)
+        hashes[rows] = _mixed(hashes[rows] ^ (codes + np.uint64(1)))
+        yield hashes[rows], rows
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser: every bit of the result depends on every bit of x."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,292 @@
+"""What a set of games looks like: the tables by which the published data sets were described.
+
+Papers 000/001, section 7: share of games of the twenty most active players, results by side, time
+controls, mean rating. Thesis 004, section 4.2 and table 4.1: games, events, players, ratings and how
+many are missing, results by side, plies, share of games of the most active fifth of the players.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.filters import ending
+from variant_ai.core.data.store.game_store import NO_RATING, Store
+from variant_ai.core.data.store.store_format import UNKNOWN
+
+TOP_PLAYERS = 20
+TOP_SHARE = 0.2
+NAMELESS = frozenset({"", "?", "??", "-", "n.n.", "nn", "anonymous"})
+"""Names that name nobody, lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A sample of numbers; None where it is empty."""
+
+    count: int
+    least: int | None
+    mean: float | None
+    median: float | None
+    most: int | None
+    deviation: float | None
+    """Standard deviation of the sample itself (divided by its count)."""
+
+    @staticmethod
+    def of(values: NDArray[np.int64]) -> Numbers:
+        if not values.size:
+            return Numbers(0, None, None, None, None, None)
+        return Numbers(
+            int(values.size),
+            int(values.min()),
+            float(values.mean()),
+            float(np.median(values)),
+            int(values.max()),
+            float(values.std()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many games have something, and what share of the games asked they are."""
+
+    name: str
+    games: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMove:
+    move: str
+    uci: str
+    games: int
+    share: float
+    """Of the games from the variant's own start position."""
+    score: float | None
+    """Mean result for the first player, 1 won, 0.5 drawn, of those with a known result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings of one side."""
+
+    numbers: Numbers
+    missing: float
+    """Share of games in which this side's rating is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    games: int
+    plies: Numbers
+    plies_in_all: int
+    events: int
+    """Distinct, named."""
+    players: int
+    """Distinct, named, on either side."""
+    groups: int
+    """Distinct groups, a game without one counting as its own."""
+    sources: int
+    """Files, an archive being one."""
+    copies: int
+    """Games whose start position and moves an earlier game has already."""
+    other_starts: int
+    """Games that do not begin at the variant's own start position."""
+    results: tuple[Count, ...]
+    """First player won, drawn, second player won, unknown; shares of all games."""
+    ratings: dict[str, Ratings]
+    """`first` and `second` player; `game` is the mean of the two where both are known."""
+    rating_missing: float
+    """Share of games in which at least one rating is missing."""
+    years: tuple[Count, ...]
+    """Ascending; undated games are not among them."""
+    undated: int
+    time_controls: tuple[Count, ...]
+    """Most common first; `''` are games that do not say."""
+    endings: tuple[Count, ...]
+    """Kinds of ending (`filters.ending`), most common first."""
+    top_players: tuple[Count, ...]
+    """The most active; share of the games that name a player."""
+    top_players_share: float
+    """Share of those games in which at least one of `top_players` plays."""
+    top_fifth_players: int
+    top_fifth_share: float
+    """The same for the most active fifth of all players."""
+    nameless: int
+    """Games that name no player."""
+    first_moves: tuple[FirstMove, ...]
+    """Most common first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def statistics(
+    store: Store,
+    games: Sequence[int] | NDArray[np.int64] | None = None,
+    *,
+    top: int = TOP_PLAYERS,
+    moves: int = 10,
+    write_move: Callable[[int], str] | None = None,
+) -> Statistics:
+    """Describe the games of the indices given, or all.
+
+    `top` players and `moves` first moves are listed. `write_move` turns the code of a first move
+    into text; by default UCI.
+    """
+    chosen = np.arange(len(store)) if games is None else np.unique(np.asarray(games, np.int64))
+    wanted = np.zeros(len(store), np.bool_)
+    wanted[chosen] = True
+    counters = {name: Counter[str]() for name in ("event", "time_control", "ending", "source")}
+    endings: dict[str, str] = {}
+    pairs: list[tuple[str, str]] = []
+    for game, kept in zip(store.facts(), wanted.tolist(), strict=True):
+        if not kept:
+            continue
+        said = game.termination
+        if said not in endings:
+            endings[said] = ending(said)
+        counters["event"][game.event] += 1
+        counters["time_control"][game.time_control] += 1
+        counters["ending"][endings[said]] += 1
+        counters["source"][game.source.partition("!")[0]] += 1
+        pairs.append((_name(game.white), _name(game.black)))
+    n = len(chosen)
+    active, top_share, fifth, fifth_share, named = _activity(pairs, top)
+    years = Counter(store.years[chosen].tolist())
+    undated = years.pop(0, 0)
+    return Statistics(
+        games=n,
+        plies=Numbers.of(store.lengths[chosen]),
+        plies_in_all=int(store.lengths[chosen].sum()),
+        events=len(counters["event"].keys() - NAMELESS),
+        players=len({name for pair in pairs for name in pair if name}),
+        groups=len(np.unique(store.groups[chosen])),
+        sources=len(counters["source"].keys() - {""}),
+        copies=_copies(store, chosen),
+        other_starts=int((~_standard(store)[chosen]).sum()),
+        results=_results(store.results[chosen]),
+        ratings=_ratings(store.ratings[chosen]),
+        rating_missing=_share(int((store.ratings[chosen] == NO_RATING).any(1).sum()), n),
+        years=tuple(Count(str(y), c, _share(c, n)) for y, c in sorted(years.items())),
+        undated=undated,
+        time_controls=_counts(counters["time_control"], n),
+        endings=_counts(counters["ending"], n),
+        top_players=active,
+        top_players_share=top_share,
+        top_fifth_players=fifth,
+        top_fifth_share=fifth_share,
+        nameless=n - named,
+        first_moves=_first_moves(store, chosen, moves, write_move or uci_writer(store)),
+    )
+
+
+def _name(text: str) -> str:
+    """The name, `''` where it names nobody."""
+    name = text.strip()
+    return "" if name.lower() in NAMELESS else name
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _counts(counter: Counter[str], whole: int) -> tuple[Count, ...]:
+    """Most common first, equal ones by name."""
+    ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Count(name, games, _share(games, whole)) for name, games in ordered)
+
+
+def _activity(
+    pairs: Iterable[tuple[str, str]], top: int
+) -> tuple[tuple[Count, ...], float, int, float, int]:
+    """The most active players, their share, the size of the top fifth, its share, games named."""
+    named = [pair for pair in pairs if any(pair)]
+    played = Counter(name for pair in named for name in {*pair} if name)
+    ordered = _counts(played, len(named))
+
+    def share(players: Sequence[Count]) -> float:
+        names = {player.name for player in players}
+        return _share(sum(1 for a, b in named if a in names or b in names), len(named))
+
+    # A share of 0.2 of 5 players is one player; 1e-9 keeps rounding from making it two.
+    fifth = math.ceil(len(ordered) * TOP_SHARE - 1e-9)
+    return ordered[:top], share(ordered[:top]), fifth, share(ordered[:fifth]), len(named)
+
+
+def _results(results: NDArray[np.int8]) -> tuple[Count, ...]:
+    names = {1: "first player won", 0: "drawn", -1: "second player won", UNKNOWN: "unknown"}
+    counts = {code: int((results == code).sum()) for code in names}
+    return tuple(Count(names[c], counts[c], _share(counts[c], len(results))) for c in names)
+
+
+def _ratings(ratings: NDArray[np.int32]) -> dict[str, Ratings]:
+    known = ratings != NO_RATING
+    made = {}
+    for side, name in enumerate(("first", "second")):
+        values = ratings[known[:, side], side].astype(np.int64)
+        made[name] = Ratings(Numbers.of(values), _share(len(ratings) - len(values), len(ratings)))
+    both = ratings[known.all(1)].astype(np.int64)
+    means = np.rint(both.mean(1)).astype(np.int64) if len(both) else both.reshape(-1)
+    made["game"] = Ratings(Numbers.of(means), _share(len(ratings) - len(both), len(ratings)))
+    return made
+
+
+def _standard(store: Store) -> NDArray[np.bool_]:
+    """[G] whether the game begins at the variant's own start position."""
+    own = np.asarray([fen is None for fen in store.start_fens], np.bool_)
+    return own[store.start_of] if len(store) else np.zeros(0, np.bool_)
+
+
+def _copies(store: Store, games: NDArray[np.int64]) -> int:
+    seen = {
+        (start, store.codes[begin:end].tobytes())
+        for start, begin, end in zip(
+            store.start_of[games].tolist(),
+            store.offsets[games].tolist(),
+            store.offsets[games + 1].tolist(),
+            strict=True,
+        )
+    }
+    return len(games) - len(seen)
+
+
+def _first_moves(
+    store: Store, games: NDArray[np.int64], limit: int, write_move: Callable[[int], str]
+) -> tuple[FirstMove, ...]:
+    games = games[_standard(store)[games] & (store.lengths[games] > 0)]
+    codes, results = store.codes[store.offsets[games]], store.results[games]
+    values, counts = np.unique(codes, return_counts=True)
+    in_uci = uci_writer(store)
+    made = []
+    for at in np.lexsort((values, -counts))[:limit].tolist():
+        known = results[(codes == values[at]) & (results != UNKNOWN)]
+        made.append(
+            FirstMove(
+                write_move(int(values[at])),
+                in_uci(int(values[at])),
+                int(counts[at]),
+                _share(int(counts[at]), len(games)),
+                float((known.mean() + 1) / 2) if known.size else None,
+            )
+        )
+    return tuple(made)
+
+
+def uci_writer(store: Store) -> Callable[[int], str]:
+    """Codes of first moves as UCI text."""
+
+    def write(code: int) -> str:
+        from variant_ai.core.rules.pieces import PieceTypes
+        from variant_ai.core.rules.text.notation import uci
+
+        (move,) = store.codec.decode(None, np.asarray([code], np.uint16))
+        return uci(PieceTypes(store.spec), store.spec.board.files, move)
+
+    return write

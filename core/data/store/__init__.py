@@ -1,0 +1,1 @@
+"""The game store: format, writer, reader, what it says about itself."""

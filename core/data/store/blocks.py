@@ -1,0 +1,210 @@
+"""The container of a game store: a file of checksummed blocks that only ever grows at its end.
+
+Every byte of the file lies in a block's head or body, and each has a digest of its own, so that no
+flipped byte goes unseen and its place can be named. What a killed writer left behind its last
+finished block is recognised by being cut short, and is not an error.
+
+    block   64 bytes of head, then the body
+     0   4  mark, 89 56 41 47 ("\\x89VAG": no text file begins so)
+     4   4  kind, four letters of ASCII
+     8   4  number: the block's place in the file, from 0
+    12   4  shard the block belongs to, from 0; NO_SHARD for others
+    16   4  games in the shard
+    20   4  plies in the shard
+    24   8  bytes of the body
+    32  16  BLAKE2b of the body
+    48  16  BLAKE2b of bytes 0 to 47 of the head
+
+Numbers are little-endian. What kinds there are and what they hold is the store's business
+(`store_format.py`); `docs/store-format.md` draws a whole file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from variant_ai.core.errors import DataError
+
+MARK = b"\x89VAG"
+NO_SHARD = 0xFFFFFFFF
+HEAD_BYTES = 64
+DIGEST_BYTES = 16
+_HEAD = struct.Struct("<4s4sIIIIQ")
+MAX_BODY_BYTES = 1 << 31
+"""No body is longer; a head that says so is damaged whatever its digest."""
+
+
+def digest(data: bytes) -> bytes:
+    """BLAKE2b of 16 bytes."""
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Where a block lies and what its head says."""
+
+    kind: str
+    number: int
+    shard: int
+    games: int
+    plies: int
+    offset: int
+    """Of the head, in bytes from the beginning of the file."""
+    length: int
+    """Of the body."""
+    digest: bytes
+
+    @property
+    def body_offset(self) -> int:
+        return self.offset + HEAD_BYTES
+
+    @property
+    def end(self) -> int:
+        return self.body_offset + self.length
+
+    @property
+    def place(self) -> str:
+        """For messages: `shard 3 (block 12, FACT) at offset 4711`."""
+        block = f"block {self.number}, {self.kind}"
+        where = block if self.shard == NO_SHARD else f"shard {self.shard} ({block})"
+        return f"{where} at offset {self.offset}"
+
+
+def pack(
+    kind: str, number: int, body: bytes, shard: int = NO_SHARD, games: int = 0, plies: int = 0
+) -> bytes:
+    """Head and body of a block."""
+    head = _HEAD.pack(MARK, kind.encode("ascii"), number, shard, games, plies, len(body))
+    head += digest(body)
+    return head + digest(head) + body
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The blocks of a file, and where the last whole one ends."""
+
+    blocks: tuple[Block, ...]
+    end: int
+    size: int
+
+    @property
+    def cut_short(self) -> int:
+        """Bytes behind the last whole block: what a killed writer left; 0 in a finished file."""
+        return self.size - self.end
+
+
+def scan(file: BinaryIO | io.FileIO, name: str) -> Scan:
+    """Read all heads. Bodies are not read.
+
+    Raises DataError where a head is damaged or the file is no store. A block that runs past the
+    end of the file, or zeros up to its end (what a power cut leaves), end the scan without error.
+    """
+    size = file.seek(0, os.SEEK_END)
+    blocks: list[Block] = []
+    offset = 0
+    while offset < size:
+        file.seek(offset)
+        head = file.read(HEAD_BYTES)
+        if offset == 0 and head[: len(MARK)] != MARK[: len(head)]:
+            raise DataError(
+                f"{name} is not a game store, or its first bytes (shard 0, offset 0) are damaged: "
+                f"it begins with {head[:4]!r}, a store with {MARK!r}"
+            )
+        if len(head) < HEAD_BYTES:
+            break
+        block = _parse(head, offset, len(blocks), name) if any(head) else None
+        if block is None:
+            if _zeros_from(file, offset):
+                break
+            raise _damaged_head(name, offset, len(blocks), blocks)
+        if block.end > size:
+            break
+        blocks.append(block)
+        offset = block.end
+    return Scan(tuple(blocks), offset, size)
+
+
+def _parse(head: bytes, offset: int, number: int, name: str) -> Block | None:
+    """The head as a block, or None where it is damaged."""
+    if head[48:] != digest(head[:48]):
+        return None
+    mark, kind, own_number, shard, games, plies, length = _HEAD.unpack(head[: _HEAD.size])
+    if mark != MARK or length > MAX_BODY_BYTES:
+        return None
+    if own_number != number:
+        raise DataError(
+            f"{name}: the block at offset {offset} has number {own_number} where number {number} "
+            "belongs: part of the file is missing or stands twice"
+        )
+    return Block(
+        kind.decode("ascii", "replace"), number, shard, games, plies, offset, length, head[32:48]
+    )
+
+
+def _damaged_head(name: str, offset: int, number: int, blocks: list[Block]) -> DataError:
+    shards = sum(1 for kind in {b.shard for b in blocks} if kind != NO_SHARD)
+    after = f"after {shards} good shards" if shards else "before the first shard"
+    last = blocks[-1].shard if blocks and blocks[-1].shard != NO_SHARD else 0
+    return DataError(
+        f"{name} is damaged at offset {offset}: the head of block {number} (shard {last} or the "
+        f"one behind it, {after}) does not match its checksum"
+    )
+
+
+def _zeros_from(file: BinaryIO | io.FileIO, offset: int) -> bool:
+    file.seek(offset)
+    while chunk := file.read(1 << 20):
+        if any(chunk):
+            return False
+    return True
+
+
+def read_body(file: BinaryIO | io.FileIO, block: Block, name: str) -> bytes:
+    """The body of a block. Raises DataError where it does not match its digest."""
+    file.seek(block.body_offset)
+    body = file.read(block.length)
+    if len(body) != block.length or digest(body) != block.digest:
+        raise DataError(f"{name} is damaged in {block.place}: its body does not match its checksum")
+    return body
+
+
+@contextlib.contextmanager
+def write_lock(file: BinaryIO | io.FileIO, path: Path) -> Iterator[None]:
+    """Hold the file alone for writing. Raises DataError where another process does.
+
+    Where the system (Windows) or the file system has no locks, nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataError(f"{path} is being written by another process") from None
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        if not file.closed:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_store(path: Path) -> bool:
+    """Return True if a file begins as a game store does, False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MARK)) == MARK
+    except OSError:
+        return False

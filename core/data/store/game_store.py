@@ -1,0 +1,506 @@
+"""The game store: games as they were played, compressed and checksummed, the source of truth.
+
+    writer = StoreWriter("games.vag", spec, sources=["masters.pgn"])   # store_writer.py
+    store = Store("games.vag", spec)
+    store.codes, store.offsets, store.results     # all the sampler needs, in milliseconds
+    store.game(17)                                # a GameRecord, replayed on demand
+
+A store is one file (`blocks.py`, `store_format.py`, `docs/store-format.md`). It carries its whole
+spec, so it opens without the plugin that made it; with a spec given, other rules are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from variant_ai.core.data.filters import GameFilter
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store import store_format as form
+from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
+from variant_ai.core.data.store.columns import ColumnError, Texts, decode_json
+from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
+from variant_ai.core.data.store.store_info import Parent, Run, Shard, StoreInfo
+from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.data.store.stored_moves import (
+    Codes,
+    GameCodec,
+    RulesCodec,
+    codes_hash,
+    start_positions,
+)
+from variant_ai.core.data.store.visits import (
+    GameVisits,
+    VisitBlock,
+    Visits,
+    VisitsHash,
+    decoded,
+    join_visits,
+)
+from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.rules.position import Position
+from variant_ai.core.spec.difference import spec_difference
+from variant_ai.core.spec.hashing import rules_hash
+from variant_ai.core.spec.schema import VariantSpec
+
+__all__ = ["NO_RATING", "UNKNOWN", "Parent", "Run", "Shard", "Store", "StoreInfo", "StoreWriter"]
+
+
+class Store:
+    """A game store being read: G games of together L plies.
+
+    Opening reads the heads of the blocks only; arrays and games are read when first asked for, and
+    every block is checked against its digest when it is read. Safe to share between threads once
+    the arrays asked for were read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        spec: VariantSpec | None = None,
+        *,
+        codec: GameCodec | None = None,
+    ) -> None:
+        """`spec`: refuse a store of another variant or other rules. `codec` replays games; by
+        default the one made for the spec.
+
+        Raises DataError: no store there, damaged, of a later format, of another variant or rules.
+        """
+        self.path = Path(path)
+        self._given_spec, self._given_codec = spec, codec
+        found = self._scan()
+        self._head = self._read_json(found.blocks[0])
+        self._check_head()
+        self.shards, runs, unfinished = self._read_layout(found)
+        self.info = StoreInfo(
+            path=self.path,
+            format=self._head["format"],
+            variant=self._head["variant"],
+            title=str(self._head["spec"].get("title", "")),
+            rules_hash=self._head["rules_hash"],
+            spec_hash=self._head["spec_hash"],
+            codes_hash=self._head["codes_hash"],
+            games=sum(shard.games for shard in self.shards),
+            plies=sum(shard.move.plies for shard in self.shards),
+            shards=len(self.shards),
+            bytes=found.size,
+            runs=runs,
+            unfinished=unfinished,
+            games_with_visits=sum(shard.root.games for shard in self.shards if shard.root),
+            plies_with_visits=sum(shard.root.plies for shard in self.shards if shard.root),
+        )
+        if spec is not None:
+            self.require(spec)
+        self._first_games = [shard.first_game for shard in self.shards]
+        self._cached: tuple[int, list[GameRecord], form.Moves, form.Notes] | None = None
+        self._cached_visits: tuple[int, VisitBlock | None] | None = None
+
+    # --- opening -------------------------------------------------------------------------------
+
+    def _scan(self) -> Scan:
+        if not self.path.exists():
+            partial = form.partial_path(self.path)
+            hint = (
+                f"; {partial} holds what an interrupted command had finished: rename it to use it"
+                if partial.exists()
+                else ""
+            )
+            raise DataError(f"there is no game store {self.path}{hint}")
+        if self.path.is_dir():
+            raise DataError(f"{self.path} is a folder, not a game store")
+        with self.path.open("rb") as file:
+            found = scan(file, str(self.path))
+            if found.blocks and found.blocks[0].kind == form.HEAD:
+                return found
+        if found.size == 0:
+            raise DataError(f"{self.path} is empty, not a game store")
+        raise DataError(f"{self.path} is cut off before its first shard ({found.size} bytes)")
+
+    def _read_json(self, block: Block) -> dict[str, Any]:
+        with self.path.open("rb") as file:
+            body = read_body(file, block, str(self.path))
+        try:
+            return decode_json(body)
+        except ColumnError as error:
+            raise DataError(f"{self.path}: {block.place}: {error}") from error
+
+    def _check_head(self) -> None:
+        version = self._head.get("format")
+        if version != form.FORMAT:
+            raise DataError(
+                f"{self.path} has store format {version}; this version of variant-ai reads format "
+                f"{form.FORMAT}: update it"
+            )
+
+    def _read_layout(self, found: Scan) -> tuple[tuple[Shard, ...], tuple[Run, ...], str]:
+        shards: list[Shard] = []
+        runs: list[Run] = []
+        pending: list[Block] = []
+        for block in found.blocks[1:]:
+            if block.kind in form.SHARD_KINDS_WITH_VISITS:
+                pending.append(block)
+                if block.kind == form.NOTE:
+                    shards.append(self._shard(pending, len(shards)))
+                    pending = []
+                continue
+            pending = []
+            if block.kind == form.RUN:
+                runs.append(Run.from_dict(self._read_json(block)))
+            elif block.kind == form.END:
+                said = self._read_json(block)
+                if runs:
+                    ended = {k: said[k] for k in ("dropped", "interrupted") if k in said}
+                    runs[-1] = replace(runs[-1], **ended)
+            else:
+                raise DataError(
+                    f"{self.path}: {block.place}: unknown kind of block; made by a later version?"
+                )
+        for i, shard in enumerate(shards):
+            first = shards[i - 1].first_game + shards[i - 1].games if i else 0
+            shards[i] = replace(shard, first_game=first)
+        return tuple(shards), tuple(runs), self._unfinished(found, len(shards))
+
+    def _shard(self, blocks: Sequence[Block], number: int) -> Shard:
+        kinds = tuple(block.kind for block in blocks)
+        known = (form.SHARD_KINDS, form.SHARD_KINDS_WITH_VISITS)
+        if kinds not in known or any(block.shard != number for block in blocks):
+            raise DataError(
+                f"{self.path}: shard {number} at offset {blocks[0].offset} is not made of "
+                f"{', '.join(form.SHARD_KINDS)} but of {', '.join(kinds)}"
+            )
+        return Shard(blocks[0], blocks[1], blocks[-1], 0, blocks[2] if len(blocks) > 3 else None)
+
+    def _unfinished(self, found: Scan, shards: int) -> str:
+        if found.blocks[-1].kind == form.END and not found.cut_short:
+            return ""
+        torn = found.size - form.finished(found)[0]
+        lost = f", dropping {torn:,} bytes of an unfinished shard" if torn else ""
+        return (
+            f"{self.path} was not closed by its writer; keeping its {shards} finished "
+            f"shard{'' if shards == 1 else 's'}{lost}"
+        )
+
+    def require(self, spec: VariantSpec) -> None:
+        """Raises DataError where the store is of another variant or other rules than the spec's."""
+        if self.info.variant != spec.variant:
+            raise DataError(
+                f"{self.path} holds games of {self.info.variant}, not of {spec.variant}"
+            )
+        if self.info.rules_hash != rules_hash(spec):
+            said = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            raise DataError(
+                f"{self.path} was made under other rules of {spec.variant} (rules hash "
+                f"{self.info.rules_hash}, the spec's is {rules_hash(spec)}): "
+                f"{spec_difference(self._head['spec'], said)}; import the games again"
+            )
+        if self.info.codes_hash != codes_hash(spec):
+            raise DataError(
+                f"{self.path} numbers its moves in another way (codes hash "
+                f"{self.info.codes_hash}, here {codes_hash(spec)}): import the games again"
+            )
+
+    # --- what it is of -------------------------------------------------------------------------
+
+    @cached_property
+    def spec(self) -> VariantSpec:
+        """The spec given, or else the one the store carries. Raises DataError where that one is
+        written in words this version does not know."""
+        if self._given_spec is not None:
+            return self._given_spec
+        import json
+
+        try:
+            return VariantSpec.model_validate_json(json.dumps(self._head["spec"]))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise DataError(
+                f"the spec inside {self.path} cannot be read ({where}: {first['msg']}); "
+                "name the variant, or update variant-ai"
+            ) from error
+
+    @cached_property
+    def codec(self) -> GameCodec:
+        return self._given_codec or RulesCodec(self.spec)
+
+    def __len__(self) -> int:
+        return self.info.games
+
+    def as_parent(self) -> Parent:
+        """What a store made of this one says of it."""
+        return Parent(self.content_hash, len(self), self.info.runs)
+
+    @property
+    def plies(self) -> int:
+        """L: moves of all games together."""
+        return self.info.plies
+
+    # --- arrays --------------------------------------------------------------------------------
+
+    @cached_property
+    def _moves(self) -> form.Moves:
+        with self.path.open("rb") as file:
+            return form.join_moves([self._shard_moves(file, shard) for shard in self.shards])
+
+    def _shard_moves(self, file: Any, shard: Shard) -> form.Moves:
+        block = shard.move
+        body = read_body(file, block, str(self.path))
+        try:
+            return form.unpack_moves(body, self._head["squares"], block.games, block.plies)
+        except ColumnError as error:
+            raise DataError(f"{self.path}: {block.place}: {error}") from error
+
+    @property
+    def codes(self) -> Codes:
+        """[L] uint16: moves of all games, one after the other (`core/encoding/move_codes.py`)."""
+        return self._moves.codes
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """[G + 1]: game i is `codes[offsets[i]:offsets[i + 1]]`."""
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self._moves.plies, out=offsets[1:])
+        return offsets
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """[G] plies of each game."""
+        return self._moves.plies
+
+    @property
+    def results(self) -> NDArray[np.int8]:
+        """[G] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
+        return self._moves.results
+
+    @property
+    def years(self) -> NDArray[np.int16]:
+        """[G], 0 where unknown."""
+        return self._moves.years
+
+    @property
+    def opening_plies(self) -> NDArray[np.int64]:
+        """[G] first plies that neither player chose (`GameRecord.opening_plies`)."""
+        return self._moves.openings
+
+    @cached_property
+    def start_fens(self) -> tuple[str | None, ...]:
+        """[S] distinct start positions, None for the variant's own."""
+        return tuple(fen or None for fen in self._moves.fens)
+
+    @cached_property
+    def starts(self) -> Position:
+        """[S] the same as records, dtype POSITION. Raises FenError."""
+        return start_positions(self.codec, self.start_fens)
+
+    @property
+    def start_of(self) -> NDArray[np.int32]:
+        """[G] index into `starts`."""
+        return self._moves.start_of
+
+    @cached_property
+    def content_hash(self) -> str:
+        """16 hex digits over variant, rules, start positions, moves, results, openings and visits of
+        searches, whatever the shards and the names: the data hash that checkpoints and networks carry."""
+        made = hashlib.blake2b(digest_size=8)
+        made.update(f"{self.info.variant} {self.info.rules_hash}".encode())
+        for fen in self._moves.fens:
+            made.update(fen.encode("utf-8", "surrogatepass") + b"\n")
+        for array in (self.start_of, self.lengths, self.results, self.codes):
+            made.update(np.ascontiguousarray(array).view(np.uint8).data)
+        if self.opening_plies.any():
+            made.update(b"openings" + self.opening_plies.tobytes())
+        if self.info.games_with_visits:
+            # Shard by shard: who trains on moves need not hold the visits in memory.
+            visits = VisitsHash()
+            for number, shard in enumerate(self.shards):
+                visits.add(shard.games, self._shard_visits(number))
+            made.update(visits.digest())
+        return made.hexdigest()
+
+    @cached_property
+    def visits(self) -> Visits | None:
+        """Visits of searches, in memory from the first call on; None where the store has none."""
+        parts = []
+        for number, shard in enumerate(self.shards):
+            block = self._shard_visits(number)
+            parts.append((shard.games, None if block is None else block.arrays()))
+        return join_visits(parts)
+
+    def _shard_visits(self, number: int) -> VisitBlock | None:
+        root = self.shards[number].root
+        if root is None:
+            return None
+        with self.path.open("rb") as file:
+            body = read_body(file, root, str(self.path))
+        try:
+            block = VisitBlock(body, self._head["squares"], self._part(number))
+            if (int(block.has.sum()), int((block.counts > 0).sum())) != (root.games, root.plies):
+                raise ColumnError("its head counts other games and plies than it has")
+        except (ColumnError, ValueError) as error:
+            raise DataError(f"{self.path}: {root.place}: {error}") from error
+        return block
+
+    # --- columns -------------------------------------------------------------------------------
+
+    def _shard_facts(self, file: Any, number: int) -> list[GameRecord]:
+        shard = self.shards[number]
+        body = read_body(file, shard.fact, str(self.path))
+        try:
+            columns = form.unpack_facts(body, shard.games)
+            return form.facts_records(columns, self._part(number), self.info.variant)
+        except ColumnError as error:
+            raise DataError(f"{self.path}: {shard.fact.place}: {error}") from error
+
+    def _part(self, number: int) -> form.Moves:
+        """One shard of the joined arrays, as views."""
+        shard, every = self.shards[number], self._moves
+        games = slice(shard.first_game, shard.first_game + shard.games)
+        ends = self.offsets[games.start], self.offsets[games.stop]
+        return form.Moves(
+            every.codes[ends[0] : ends[1]],
+            every.plies[games],
+            every.results[games],
+            every.years[games],
+            every.fens,
+            every.start_of[games],
+            every.openings[games],
+        )
+
+    def facts(self) -> Iterator[GameRecord]:
+        """Every game in order, without its moves and notes: cheap, nothing is replayed."""
+        for number in range(len(self.shards)):
+            with self.path.open("rb") as file:
+                records = self._shard_facts(file, number)
+            yield from records
+
+    def column(self, name: str) -> Texts:
+        """A text column: distinct texts in order of first use, and int32 [G] naming each game's.
+
+        `name` is a text field of `GameRecord`, such as `event`, `white` or `group`.
+        """
+        place: dict[str, int] = {}
+        rows = [place.setdefault(getattr(game, name), len(place)) for game in self.facts()]
+        return list(place), np.asarray(rows, np.int32)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int32]:
+        """[G] a number per group; a game without a group is one of its own."""
+        place: dict[str | int, int] = {}
+        names = (game.group or i for i, game in enumerate(self.facts()))
+        return np.asarray([place.setdefault(name, len(place)) for name in names], np.int32)
+
+    @cached_property
+    def ratings(self) -> NDArray[np.int32]:
+        """[G, 2] of the first and the second player, NO_RATING where missing."""
+        missing = NO_RATING
+        pairs = [
+            (
+                missing if game.white_elo is None else game.white_elo,
+                missing if game.black_elo is None else game.black_elo,
+            )
+            for game in self.facts()
+        ]
+        return np.asarray(pairs, np.int32).reshape(-1, 2)
+
+    def select(self, conditions: GameFilter) -> tuple[NDArray[np.int64], dict[str, int]]:
+        """Indices of the games that meet the conditions, and how many others by reason."""
+        kept: list[int] = []
+        dropped: dict[str, int] = {}
+        for i, (game, plies) in enumerate(zip(self.facts(), self.lengths.tolist(), strict=True)):
+            reason = conditions.reason(game, plies)
+            if reason is None:
+                kept.append(i)
+            else:
+                dropped[reason] = dropped.get(reason, 0) + 1
+        return np.asarray(kept, np.int64), dropped
+
+    # --- games ---------------------------------------------------------------------------------
+
+    def raw(self, index: int) -> tuple[GameRecord, Codes]:
+        """A game with its notes but without moves and visits, and its codes: nothing is replayed.
+
+        The record is the caller's own. Raises IndexError; DataError where a block is damaged.
+        """
+        number, within = self._locate(index)
+        if self._cached is None or self._cached[0] != number:
+            shard = self.shards[number]
+            with self.path.open("rb") as file:
+                records = self._shard_facts(file, number)
+                body = read_body(file, shard.note, str(self.path))
+            part = self._part(number)
+            try:
+                notes = form.Notes(body, part)
+            except (ColumnError, ValueError) as error:
+                raise DataError(f"{self.path}: {shard.note.place}: {error}") from error
+            self._cached = (number, records, part, notes)
+        _, records, _, notes = self._cached
+        found = records[within]
+        record = GameRecord(**dict(zip(form.FACT_FIELDS, form.facts_of(found), strict=True)))
+        notes.add_to(record, within)
+        index = index % len(self)
+        return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
+
+    def raw_visits(self, index: int) -> GameVisits | None:
+        """Visits of a game in codes, None where it has none. Errors as `raw`."""
+        number, within = self._locate(index)
+        if self.shards[number].root is None:
+            return None
+        if self._cached_visits is None or self._cached_visits[0] != number:
+            self._cached_visits = (number, self._shard_visits(number))
+        block = self._cached_visits[1]
+        return None if block is None else block.of(within)
+
+    def _locate(self, index: int) -> tuple[int, int]:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"game {index} of a store of {len(self)} games")
+        index %= len(self)
+        number = bisect_right(self._first_games, index) - 1
+        return number, index - self._first_games[number]
+
+    def game(self, index: int) -> GameRecord:
+        """A whole game, its moves replayed. Raises IndexError; DataError where its moves are none
+        of this variant."""
+        record, codes = self.raw(index)
+        try:
+            record.moves = self.codec.decode(record.start_fen, codes)
+            visits = self.raw_visits(index)
+            if visits is not None:
+                record.visits = decoded(self.codec, record.start_fen, codes, visits)
+        except VariantAIError as error:
+            raise DataError(f"{self.path}: game {index}: {error}") from error
+        return record
+
+    def games(
+        self, indices: Sequence[int] | NDArray[np.int64] | None = None
+    ) -> Iterator[GameRecord]:
+        """Whole games, of the indices given or all, in order."""
+        for index in range(len(self)) if indices is None else indices:
+            yield self.game(int(index))
+
+    # --- checking ------------------------------------------------------------------------------
+
+    def verify(self, *, progress: Callable[[int], None] | None = None) -> None:
+        """Read every byte and check it, and every column against the others.
+
+        `progress` is told after each shard how many games it has. Raises DataError naming shard
+        and offset of the first damage.
+        """
+        with self.path.open("rb") as file:
+            for block in scan(file, str(self.path)).blocks:
+                read_body(file, block, str(self.path))
+        for shard in self.shards:
+            if shard.games:
+                self.raw(shard.first_game)
+                self.raw_visits(shard.first_game)
+            if progress is not None:
+                progress(shard.games)

@@ -1,0 +1,328 @@
+"""What the blocks of a game store hold: the shard as columns, and the headers around it.
+
+| kind | body | holds |
+| --- | --- | --- |
+| HEAD | JSON | format version, variant, hashes, the whole spec; first block of the file |
+| RUN  | JSON | tool version, sources and conditions of the writer of the shards behind it |
+| MOVE | columns | moves, lengths, results, years, start positions: what training reads |
+| FACT | columns | players, ratings, date, event and the other texts of a game |
+| ROOT | columns | visits of searches (`visits.py`); only in shards that have some |
+| NOTE | columns | scores, clocks, comments and further tags, mostly absent |
+| END  | JSON | totals; a file that does not end with it was left by a killed writer |
+
+MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; a shard is finished with its
+NOTE.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.game_record import GameRecord, Result
+from variant_ai.core.data.store.blocks import Scan
+from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
+from variant_ai.core.errors import DataError
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.visits import GameVisits
+
+FORMAT = 1
+HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END "
+ROOT = "ROOT"
+SHARD_KINDS = (MOVE, FACT, NOTE)
+"""What every shard is made of."""
+SHARD_KINDS_WITH_VISITS = (MOVE, FACT, ROOT, NOTE)
+
+UNKNOWN = 2
+"""Code of the result `*`."""
+RESULT_OF: dict[int, Result] = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNKNOWN: "*"}
+CODE_OF: dict[str, int] = {result: code for code, result in RESULT_OF.items()}
+NO_RATING = np.iinfo(np.int32).min
+"""A missing rating in `Store.ratings`."""
+
+TEXT_FIELDS = (
+    "date",
+    "event",
+    "site",
+    "round",
+    "eco",
+    "time_control",
+    "termination",
+    "group",
+    "source",
+)
+"""Text columns of FACT that are `GameRecord` fields of the same name; players have their own."""
+FACT_FIELDS = (
+    "variant",
+    "start_fen",
+    "result",
+    "white",
+    "black",
+    "white_elo",
+    "black_elo",
+    "number",
+    *TEXT_FIELDS,
+)
+"""Of `GameRecord`, what MOVE and FACT know of a game besides its moves."""
+facts_of = attrgetter(*FACT_FIELDS)
+
+Codes = NDArray[np.uint16]
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """A MOVE block, or several joined: n games of together L plies."""
+
+    codes: Codes
+    """[L] moves of all games, one after the other."""
+    plies: NDArray[np.int64]
+    """[n] length of each game."""
+    results: NDArray[np.int8]
+    """[n] +1 the first player won, 0 drawn, -1 lost, 2 unknown."""
+    years: NDArray[np.int16]
+    """[n], 0 unknown."""
+    fens: list[str]
+    """Distinct start positions, `''` for the variant's own."""
+    start_of: NDArray[np.int32]
+    """[n] index into `fens`."""
+    openings: NDArray[np.int64]
+    """[n] first plies that neither player chose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A game on its way into a shard."""
+
+    record: GameRecord
+    """Its moves are not looked at."""
+    fen: str
+    """Start position, `''` for the variant's own."""
+    codes: Codes
+    visits: GameVisits | None = None
+
+
+def add_codes(columns: Columns, codes: Codes, squares: int) -> None:
+    """A column of move codes. A code is `plane * squares + square`; the two parts of each, side by
+    side in a byte each, compress 6 % better than 16 bits do (measured)."""
+    plane, square = np.divmod(codes, np.uint16(squares))
+    if plane.size and int(plane.max()) > 255:
+        columns.add_integers("codes", codes)
+    else:
+        columns.add_bytes("moves", np.stack([square, plane], 1).astype(np.uint8).tobytes())
+
+
+def read_codes(columns: ColumnReader, squares: int) -> Codes:
+    """Raises ColumnError."""
+    if "moves" not in columns:
+        return columns.integers("codes").astype(np.uint16)
+    data = columns.bytes("moves")
+    if len(data) % 2:
+        raise ColumnError("its moves are not two bytes each")
+    pairs = np.frombuffer(data, np.uint8).reshape(-1, 2).astype(np.uint16)
+    codes: Codes = pairs[:, 1] * np.uint16(squares) + pairs[:, 0]
+    return codes
+
+
+def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
+    """The MOVE body of a shard."""
+    columns = Columns()
+    add_codes(columns, _joined([game.codes for game in games], np.uint16), squares)
+    columns.add_integers("plies", [len(game.codes) for game in games])
+    columns.add_integers("results", [CODE_OF[game.record.result] for game in games])
+    columns.add_integers("years", [game.record.year or 0 for game in games])
+    columns.add_texts("starts", [game.fen for game in games])
+    openings = [min(game.record.opening_plies, len(game.codes)) for game in games]
+    if any(openings):
+        columns.add_integers("openings", openings)
+    return columns.to_bytes()
+
+
+def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
+    """Raises ColumnError where the columns do not fit each other or the block's head."""
+    columns = ColumnReader(body)
+    codes = read_codes(columns, squares)
+    lengths = columns.integers("plies")
+    fens, start_of = columns.texts("starts")
+    results = columns.integers("results").astype(np.int8)
+    years = columns.integers("years").astype(np.int16)
+    if "openings" in columns:
+        openings = columns.integers("openings")
+    else:
+        openings = np.zeros(games, np.int64)
+    if not len(lengths) == len(results) == len(years) == len(start_of) == len(openings) == games:
+        raise ColumnError(f"its columns do not all have {games} rows")
+    if not int(lengths.sum()) == len(codes) == plies:
+        raise ColumnError(f"its games do not have {plies} plies together")
+    if not np.isin(results, list(RESULT_OF)).all():
+        raise ColumnError("a result is none of the four")
+    if (openings < 0).any() or (openings > lengths).any():
+        raise ColumnError("an opening is longer than its game")
+    return Moves(codes, lengths, results, years, fens, start_of, openings)
+
+
+def join_moves(shards: Sequence[Moves]) -> Moves:
+    """All shards as one; equal start positions become one."""
+    place: dict[str, int] = {}
+    start_of = []
+    for shard in shards:
+        renamed = [place.setdefault(fen, len(place)) for fen in shard.fens]
+        start_of.append(np.asarray(renamed, np.int32)[shard.start_of])
+    return Moves(
+        _joined([s.codes for s in shards], np.uint16),
+        _joined([s.plies for s in shards], np.int64),
+        _joined([s.results for s in shards], np.int8),
+        _joined([s.years for s in shards], np.int16),
+        list(place),
+        _joined(start_of, np.int32),
+        _joined([s.openings for s in shards], np.int64),
+    )
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def pack_facts(records: Sequence[GameRecord]) -> bytes:
+    columns = Columns()
+    columns.add_texts("players", [r.white for r in records] + [r.black for r in records])
+    columns.add_optional("white_elo", (r.white_elo for r in records))
+    columns.add_optional("black_elo", (r.black_elo for r in records))
+    for name in TEXT_FIELDS:
+        columns.add_texts(name, [getattr(r, name) for r in records])
+    columns.add_integers("number", (r.number for r in records))
+    return columns.to_bytes()
+
+
+def unpack_facts(body: bytes, games: int) -> ColumnReader:
+    """Raises ColumnError where a column has not a row for each game."""
+    columns = ColumnReader(body)
+    if len(columns.texts("players")[1]) != 2 * games:
+        raise ColumnError(f"it does not name {2 * games} players")
+    for name in TEXT_FIELDS:
+        if len(columns.texts(name)[1]) != games:
+            raise ColumnError(f"column {name!r} does not have {games} rows")
+    for name in ("white_elo", "black_elo", "number"):
+        if len(columns.integers(name)) != games:
+            raise ColumnError(f"column {name!r} does not have {games} rows")
+    return columns
+
+
+def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[GameRecord]:
+    """The games of a shard without moves and notes."""
+    table, rows = columns.texts("players")
+    players = [table[row] for row in rows.tolist()]
+    games = len(players) // 2
+    texts = {}
+    for name in TEXT_FIELDS:
+        values, index = columns.texts(name)
+        texts[name] = [values[i] for i in index.tolist()]
+    white_elo, black_elo = columns.optional("white_elo"), columns.optional("black_elo")
+    numbers = columns.integers("number").tolist()
+    starts = [moves.fens[i] or None for i in moves.start_of.tolist()]
+    results = moves.results.tolist()
+    return [
+        GameRecord(
+            variant=variant,
+            start_fen=starts[i],
+            result=RESULT_OF[results[i]],
+            white=players[i],
+            black=players[games + i],
+            white_elo=white_elo[i],
+            black_elo=black_elo[i],
+            number=numbers[i],
+            **{name: texts[name][i] for name in TEXT_FIELDS},
+        )
+        for i in range(games)
+    ]
+
+
+def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:
+    """The NOTE body of a shard. mark: what the command that writes it needs to go on (`resuming.py`)."""
+    columns = Columns()
+    if mark:
+        columns.add_bytes("mark", mark)
+    for name in ("scores", "clocks"):
+        columns.add_integers(f"has_{name}", (getattr(r, name) is not None for r in records))
+        columns.add_optional(name, (v for r in records for v in getattr(r, name) or ()))
+    columns.add_texts(
+        "comments", [_packed({str(k): v for k, v in r.comments.items()}) for r in records]
+    )
+    columns.add_texts("tags", [_packed(r.tags) for r in records])
+    return columns.to_bytes()
+
+
+def _packed(texts: dict[str, str]) -> str:
+    return json.dumps(texts, ensure_ascii=False, separators=(",", ":")) if texts else ""
+
+
+class Notes:
+    """A NOTE block: what `add_to` gives back to a record."""
+
+    def __init__(self, body: bytes, moves: Moves) -> None:
+        """Raises ColumnError where the columns do not fit the games."""
+        columns = ColumnReader(body)
+        games = len(moves.plies)
+        self._lists: dict[str, tuple[list[bool], list[int], list[int | None]]] = {}
+        for name in ("scores", "clocks"):
+            has = columns.integers(f"has_{name}").astype(bool)
+            if len(has) != games:
+                raise ColumnError(f"column 'has_{name}' does not have {games} rows")
+            values = columns.optional(name)
+            ends = np.cumsum(np.where(has, moves.plies, 0))
+            if len(values) != (int(ends[-1]) if games else 0):
+                raise ColumnError(f"column {name!r} does not have a row for each ply")
+            self._lists[name] = (has.tolist(), ends.tolist(), values)
+        self._texts: dict[str, list[dict[str, str]]] = {}
+        for name in ("comments", "tags"):
+            table, rows = columns.texts(name)
+            if len(rows) != games:
+                raise ColumnError(f"column {name!r} does not have {games} rows")
+            parsed = [json.loads(text) if text else {} for text in table]
+            self._texts[name] = [parsed[row] for row in rows.tolist()]
+        self._plies = moves.plies.tolist()
+
+    def add_to(self, record: GameRecord, game: int) -> None:
+        record.scores, record.clocks = self._list("scores", game), self._list("clocks", game)
+        record.comments = {int(ply): text for ply, text in self._texts["comments"][game].items()}
+        record.tags = dict(self._texts["tags"][game])
+
+    def _list(self, name: str, game: int) -> list[int | None] | None:
+        has, ends, values = self._lists[name]
+        return values[ends[game] - self._plies[game] : ends[game]] if has[game] else None
+
+
+def partial_path(path: Path) -> Path:
+    """Where a new store is written until it is whole."""
+    return path.with_name(path.name + ".partial")
+
+
+def finished(found: Scan) -> tuple[int, int]:
+    """Where the last finished shard, or header behind it, ends, and how many blocks that makes;
+    what comes after is torn."""
+    end = blocks = 0
+    for block in found.blocks:
+        if block.kind not in (MOVE, FACT, ROOT):
+            end, blocks = block.end, block.number + 1
+    return end, blocks
+
+
+def check_record(record: GameRecord) -> None:
+    """Raises DataError where a record cannot be written as it is."""
+    if record.result not in CODE_OF:
+        raise DataError(f"result {record.result!r} is none of {', '.join(CODE_OF)}")
+    for name in ("scores", "clocks"):
+        values = getattr(record, name)
+        if values is not None and len(values) != record.plies:
+            raise DataError(f"{len(values)} {name} for a game of {record.plies} plies")
+    for name in ("white_elo", "black_elo"):
+        rating = getattr(record, name)
+        if rating is not None and not -(1 << 31) < rating < 1 << 31:
+            raise DataError(f"{name.replace('_', ' ')} {rating} is not a rating")

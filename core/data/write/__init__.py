@@ -1,0 +1,1 @@
+"""Writing games as PGN and as other text."""

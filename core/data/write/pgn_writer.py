@@ -1,0 +1,188 @@
+"""PGN out of game records, of any variant and in any notation; `pgn.py` reads it back.
+
+Export format of the PGN specification (section 3.2) with the commands of lichess for scores and
+clocks: `[%eval 0.35]` from the first player's view, `[%clk 0:02:59.8]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.read.resolve import opening_group
+from variant_ai.core.data.write.text_output import move_texts
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.text.notation import Notation
+
+WIDTH = 80
+_MATES = 1000
+"""Scores this close to MATE are mates."""
+_NAME = re.compile(r"\w[\w+#=:.-]*")
+_LIKE_HEADER = re.compile(r"\[\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What an annotator puts beside a move."""
+
+    nag: int = 0
+    """Number of a glyph (PGN specification, section 10), 0 for none."""
+    line: tuple[int, ...] = ()
+    """Moves to play instead of it, written as a variation."""
+
+
+_NO_REMARKS: Mapping[int, Remark] = {}
+
+
+def pgn_text(
+    rules: Rules,
+    notation: Notation,
+    record: GameRecord,
+    remarks: Mapping[int, Remark] = _NO_REMARKS,
+) -> str:
+    """A game with its headers, ending in an empty line. `remarks` by ply, 0 is the first. Raises
+    FenError where the start is no position of the variant."""
+    headers = "".join(
+        f'[{name} "{_escaped(value)}"]\n'
+        for name, value in _headers(rules.spec.players, notation, record)
+    )
+    return f"{headers}\n{_wrapped(_words(rules, notation, record, remarks))}\n\n"
+
+
+def _headers(
+    players: tuple[str, str], notation: Notation, record: GameRecord
+) -> Iterator[tuple[str, str]]:
+    yield "Event", record.event or "?"
+    yield "Site", record.site or "?"
+    yield "Date", record.date or "????.??.??"
+    yield "Round", record.round or "?"
+    first, second = players
+    yield first, record.white or "?"
+    yield second, record.black or "?"
+    yield "Result", record.result
+    optional = (
+        (f"{first}Elo", record.white_elo),
+        (f"{second}Elo", record.black_elo),
+        ("ECO", record.eco),
+        ("TimeControl", record.time_control),
+        ("Termination", record.termination),
+        ("Group", record.group if record.group != opening_group(record) else ""),
+        ("Variant", record.variant),
+        ("Format", "" if notation.name == "san" else notation.name),
+    )
+    for name, value in optional:
+        if value:
+            yield name, str(value)
+    for name, value in record.tags.items():
+        if _NAME.fullmatch(name):
+            yield name, value
+    if record.start_fen is not None:
+        yield "SetUp", "1"
+        yield "FEN", record.start_fen
+
+
+def _escaped(value: str) -> str:
+    return " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _words(
+    rules: Rules, notation: Notation, record: GameRecord, remarks: Mapping[int, Remark]
+) -> Iterator[str]:
+    """What stands between spaces: move numbers, moves, comments, variations, the result."""
+    position = rules.position(record.start_fen)
+    ply = int(position[0]["ply"])
+    said = True
+    """Whether a number must stand before the second player's move too."""
+    if before := _comment(record.comments.get(-1, "")):
+        yield from before
+    for index, text in enumerate(move_texts(rules, notation, record)):
+        number, second = divmod(ply + index, 2)
+        if not second:
+            yield f"{number + 1}."
+        elif said:
+            yield f"{number + 1}..."
+        yield text
+        remark = remarks.get(index)
+        if remark is not None and remark.nag:
+            yield f"${remark.nag}"
+        comment = _comment(_remarks(record, index, bool(second)))
+        yield from comment
+        said = bool(comment)
+        if remarks:
+            if remark is not None and remark.line:
+                yield from _variation(rules, notation, position, ply + index, remark.line)
+                said = True
+            position = rules.play(position, record.moves[index])
+    yield record.result
+
+
+def _variation(
+    rules: Rules, notation: Notation, position: Position, ply: int, line: tuple[int, ...]
+) -> Iterator[str]:
+    """`(12... Nf6 13. e5)`, from the position before the move it stands for."""
+    words = []
+    for index, move in enumerate(line):
+        number, second = divmod(ply + index, 2)
+        if not second:
+            words.append(f"{number + 1}.")
+        elif index == 0:
+            words.append(f"{number + 1}...")
+        words.append(notation.write(rules, position, move))
+        position = rules.play(position, move)
+    words[0] = f"({words[0]}"
+    words[-1] += ")"
+    yield from words
+
+
+def _remarks(record: GameRecord, index: int, second: bool) -> str:
+    """Commands and words about the move."""
+    parts = []
+    score = record.scores[index] if record.scores else None
+    if score is not None:
+        parts.append(f"[%eval {_eval(-score if second else score)}]")
+    clock = record.clocks[index] if record.clocks else None
+    if clock is not None:
+        parts.append(f"[%clk {_clock(clock)}]")
+    parts.append(record.comments.get(index, ""))
+    return " ".join(filter(None, parts))
+
+
+def _eval(score: int) -> str:
+    if abs(score) > MATE - _MATES:
+        return f"#{'-' if score < 0 else ''}{MATE - abs(score)}"
+    return f"{score / 100:.2f}"
+
+
+def _clock(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    fraction = f".{rest:03}".rstrip("0").rstrip(".")
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
+
+
+def _comment(text: str) -> list[str]:
+    """The words of a comment with its braces; a brace inside would end it."""
+    words = text.replace("{", "(").replace("}", ")").split()
+    if not words:
+        return []
+    words[0] = "{" + words[0]
+    words[-1] += "}"
+    return words
+
+
+def _wrapped(words: Iterator[str]) -> str:
+    lines: list[str] = []
+    line: list[str] = []
+    width = 0
+    for word in words:
+        # A line that begins with % is none, and one that begins as a header does is taken for one.
+        breaks = not word.startswith("%") and not _LIKE_HEADER.match(word)
+        if line and width + 1 + len(word) > WIDTH and breaks:
+            lines.append(" ".join(line))
+            line, width = [], 0
+        width += len(word) + bool(line)
+        line.append(word)
+    lines.append(" ".join(line))
+    return "\n".join(lines)

@@ -1,0 +1,145 @@
+"""The empty board: squares of one or two colours, or lines with river, palaces and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from variant_ai.core.draw.layout import CELL, MARGIN, Layout
+from variant_ai.core.rules.position import view
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import square_of, zone_squares
+
+FRAME = "#4a3524"
+LIGHT, DARK = "#f1dfc0", "#b98b62"
+PLAIN = "#f0cf8e"
+PAPER = "#f3d9a4"
+LABEL = "#6b5440"
+FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+
+MARK_GAP, MARK_LENGTH = 6.0, 11.0
+
+
+def ground(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = None) -> Iterator[str]:
+    """SVG elements of the board itself.
+
+    shades: a colour for each square, a1 first, instead of the board's own colours.
+    """
+    if spec.drawing.board == "lines":
+        yield from _lines(spec, layout, shades)
+    else:
+        yield from _squares(spec, layout, shades)
+
+
+def coordinates(layout: Layout) -> Iterator[str]:
+    """Letters of the files below and above, numbers of the ranks at both sides."""
+    yield f'<g font-family="{FONT}" font-size="15" fill="{LABEL}" text-anchor="middle">'
+    bottom = layout.top + layout.ranks * CELL
+    right = layout.left + layout.files * CELL
+    for file in range(layout.files):
+        x, _ = layout.centre(file)
+        for y in (layout.top - 8, bottom + 18):
+            yield f'<text x="{x:g}" y="{y:g}">{chr(97 + file)}</text>'
+    for rank in range(layout.ranks):
+        _, y = layout.centre(rank * layout.files)
+        for x in (layout.left - MARGIN / 2, right + MARGIN / 2):
+            yield f'<text x="{x:g}" y="{y + 5:g}">{rank + 1}</text>'
+    yield "</g>"
+
+
+def _shaded(layout: Layout, shades: Sequence[str]) -> Iterator[str]:
+    for square, shade in enumerate(shades):
+        x, y = layout.centre(square)
+        yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, shade)
+
+
+def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> Iterator[str]:
+    width, height = layout.files * CELL, layout.ranks * CELL
+    chequered = spec.drawing.board == "chequered" and shades is None
+    base = LIGHT if chequered else PLAIN
+    yield _rectangle(layout.left, layout.top, width, height, base)
+    for square in range(layout.files * layout.ranks):
+        x, y = layout.centre(square)
+        # a1 is dark, whatever the size of the board
+        if chequered and (square % layout.files + square // layout.files) % 2 == 0:
+            yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, DARK)
+    yield from _shaded(layout, shades or ())
+    if not chequered:
+        yield f'<g stroke="{FRAME}" stroke-width="1.5">'
+        for column in range(1, layout.files):
+            x = layout.left + column * CELL
+            yield _line(x, layout.top, x, layout.top + height)
+        for row in range(1, layout.ranks):
+            y = layout.top + row * CELL
+            yield _line(layout.left, y, layout.left + width, y)
+        yield "</g>"
+    yield (
+        f'<rect x="{layout.left:g}" y="{layout.top:g}" width="{width:g}" height="{height:g}" '
+        f'fill="none" stroke="{FRAME}" stroke-width="2.5"/>'
+    )
+
+
+def _lines(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> Iterator[str]:
+    files, ranks = layout.files, layout.ranks
+    yield _rectangle(layout.left, layout.top, files * CELL, ranks * CELL, PAPER, radius=6)
+    yield from _shaded(layout, shades or ())
+    yield f'<g stroke="{FRAME}" stroke-width="1.8" stroke-linecap="round" fill="none">'
+    for rank in range(ranks):
+        yield _between(layout, rank * files, rank * files + files - 1)
+    river = spec.drawing.river
+    for file in range(files):
+        last = (ranks - 1) * files + file
+        if river is None or file in (0, files - 1):
+            yield _between(layout, file, last)
+        else:
+            yield _between(layout, file, (river - 1) * files + file)
+            yield _between(layout, river * files + file, last)
+    if spec.drawing.palace is not None:
+        squares = zone_squares(spec.drawing.palace, spec.board)
+        low, high = min(squares), max(squares)
+        for side in (0, 1):
+            a, b = (view(s, side, files, ranks, spec.board.sides) for s in (low, high))
+            yield _between(layout, a, b)
+            corner = b // files * files + a % files, a // files * files + b % files
+            yield _between(layout, *corner)
+    for name in spec.drawing.marks:
+        for side in (0, 1):
+            square = view(square_of(name, spec.board), side, files, ranks, spec.board.sides)
+            yield from _mark(layout, square)
+    left, top = layout.left + CELL / 2 - 6, layout.top + CELL / 2 - 6
+    yield (
+        f'<rect x="{left:g}" y="{top:g}" width="{(files - 1) * CELL + 12:g}" '
+        f'height="{(ranks - 1) * CELL + 12:g}" stroke-width="3"/>'
+    )
+    yield "</g>"
+
+
+def _mark(layout: Layout, square: int) -> Iterator[str]:
+    """Four corners around a crossing, only those that lie on the board."""
+    x, y = layout.centre(square)
+    column, _ = layout.column_row(square)
+    for h in (-1, 1):
+        if (column == 0 and h < 0) or (column == layout.files - 1 and h > 0):
+            continue
+        for v in (-1, 1):
+            a, b = x + h * MARK_GAP, y + v * MARK_GAP
+            yield (
+                f'<path d="M{a:g} {b + v * MARK_LENGTH:g}V{b:g}H{a + h * MARK_LENGTH:g}" '
+                'stroke-width="1.4"/>'
+            )
+
+
+def _between(layout: Layout, a: int, b: int) -> str:
+    return _line(*layout.centre(a), *layout.centre(b))
+
+
+def _line(x0: float, y0: float, x1: float, y1: float) -> str:
+    return f'<line x1="{x0:g}" y1="{y0:g}" x2="{x1:g}" y2="{y1:g}"/>'
+
+
+def _rectangle(
+    x: float, y: float, width: float, height: float, fill: str, radius: float = 0
+) -> str:
+    corners = f' rx="{radius:g}"' if radius else ""
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"{corners} fill="{fill}"/>'
+    )

@@ -1,0 +1,286 @@
+"""The compiled encoders: positions to planes, moves to actions and back.
+
+All functions take record arrays of shape (1,) (`E` an INPUT, `A` a POLICY), position arrays of
+any length with an index, and integers; they hold no state and release the GIL. They live in one
+file because a compiled function's cache sees only changes of its own file.
+
+A move is a move integer, -1 where there is none; an action is an index `plane * squares + square`
+of the policy map, -1 where the map has no plane for the move. The square is the origin, of drops
+the target, in the mover's view with row 0 the mover's own first rank. A pass has square 0; as a
+move it goes from the king to itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoding_tables import (
+    CAPTURED,
+    CASTLES,
+    CHECKS,
+    COLOUR,
+    HALFMOVE,
+    HAND,
+    MOVE_NUMBER,
+    NO_PLANE,
+    REPETITIONS,
+    RIGHT,
+    SCATTER,
+    STEP_ORIGIN,
+    InputTables,
+    PolicyTables,
+)
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.kernel.make_move import replay_into
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import (
+    CASTLING,
+    DOUBLE_STEP,
+    DROP,
+    EN_PASSANT,
+    NORMAL,
+    PASS,
+    PROMOTION,
+    Position,
+)
+
+Planes = NDArray[np.float32]
+Moves = NDArray[np.int32]
+Actions = NDArray[np.int64]
+
+
+@njit
+def encode_into(
+    E: InputTables, P: Position, i: Number, out: Floats2D, j: Number, mirrored: Number, raw: Number
+) -> None:
+    """Write the planes of `P[i]` to `out[j]`, out float32 [n, C * H * W], C-contiguous.
+
+    `mirrored` 1 exchanges left and right; `raw` 1 leaves counts undivided.
+    """
+    side = np.int64(P[i]["side"])
+    squares = np.int64(E[0]["squares"])
+    planes = np.int64(E[0]["planes"])
+    row = out[j]
+    for r in range(E[0]["runs"]):
+        row[E[0]["run"][r, 0] * squares : E[0]["run"][r, 1] * squares] = np.float32(0)
+
+    # Boards are unpredictable and mostly empty, so nothing here branches on a square: an empty one
+    # adds 0 to a plane. Pieces standing are counted in bytes of four words, a byte per plane.
+    view = side + 2 * mirrored
+    counting = E[0]["counting"] != 0
+    twins = E[0]["twins"] != 0
+    count0 = count1 = count2 = count3 = np.uint64(0)
+    for s in range(squares):
+        code = np.int64(P[i]["board"][s])
+        square = np.int64(E[0]["turn"][view, s])
+        row[np.uint64(E[0]["piece"][side, code] + square)] += E[0]["piece_mark"][side, code]
+        if twins:
+            row[np.uint64(E[0]["twin"][side, code] + square)] += E[0]["twin_mark"][side, code]
+        if counting:
+            count0 += E[0]["count"][0, side, code]
+            count1 += E[0]["count"][1, side, code]
+            count2 += E[0]["count"][2, side, code]
+            count3 += E[0]["count"][3, side, code]
+    if E[0]["en_passant"] != NO_PLANE and P[i]["ep"] >= 0:
+        square = np.int64(E[0]["turn"][view, np.int64(P[i]["ep"])])
+        row[np.int64(E[0]["en_passant"]) * squares + square] = np.float32(1)
+    for k in range(E[0]["last_moves"]):
+        move = np.int64(P[i]["last_moves"][k]) - 1
+        if move < 0:
+            break
+        first = (np.int64(E[0]["last_move"]) + 2 * k) * squares
+        if move >> 14 == 0:
+            row[first + np.int64(E[0]["turn"][view, move >> 7])] = np.float32(1)
+        row[first + squares + np.int64(E[0]["turn"][view, move & 127])] = np.float32(1)
+
+    # Neighbours are often equal (nothing in hand, nothing captured): they are filled as one.
+    begun = np.int64(0)
+    filling = np.float32(0)
+    for c in range(planes):
+        op = np.int64(E[0]["op"][c])
+        if op == SCATTER:
+            row[begun * squares : c * squares] = filling
+            begun = np.int64(c + 1)
+            continue
+        argument = np.int64(E[0]["argument"][c])
+        colour = (side + np.int64(E[0]["who"][c])) & 1
+        value = np.int64(0)
+        if op == COLOUR:
+            value = 1 - side
+        elif op == MOVE_NUMBER:
+            value = np.int64(P[i]["ply"]) // 2 + 1
+        elif op == HALFMOVE:
+            value = np.int64(P[i]["clock"])
+        elif op == REPETITIONS:
+            value = np.int64(1) if np.int64(P[i]["repetitions"]) >= argument else np.int64(0)
+        elif op == HAND:
+            value = np.int64(P[i]["hands"][colour, argument])
+        elif op == CAPTURED:
+            word = argument >> 3
+            standing = count0
+            if word == 1:
+                standing = count1
+            elif word == 2:
+                standing = count2
+            elif word == 3:
+                standing = count3
+            standing = (standing >> np.uint64((argument & 7) * 8)) & np.uint64(255)
+            value = max(np.int64(E[0]["total"][1 - colour, c]) - np.int64(standing), np.int64(0))
+        elif op == RIGHT:
+            bit = colour * np.int64(E[0]["sides"]) + argument
+            value = (np.int64(P[i]["castling"]) >> bit) & 1
+        elif op == CHECKS:
+            value = np.int64(E[0]["total"][0, c]) - np.int64(P[i]["wins_left"][colour])
+        share = np.float32(np.float64(value) / E[0]["maximum"][raw, c])
+        if share != filling:
+            row[begun * squares : c * squares] = filling
+            begun = np.int64(c)
+            filling = share
+    row[begun * squares : planes * squares] = filling
+
+
+@njit
+def encode_all(E: InputTables, P: Position, out: Floats2D, mirrored: Number, raw: Number) -> None:
+    """`encode_into` for every position: P of shape (n,), out float32 [n, C * H * W]."""
+    for i in range(P.shape[0]):
+        encode_into(E, P, i, out, i, mirrored, raw)
+
+
+@njit
+def action_of(A: PolicyTables, P: Position, i: Number, move: Number) -> Number:
+    """The action of a legal move of `P[i]`, or -1."""
+    side = np.int64(P[i]["side"])
+    target = np.int64(move) & 127
+    origin = (np.int64(move) >> 7) & 127
+    kind = (np.int64(move) >> 14) & 7
+    argument = (np.int64(move) >> 17) & 31
+    square = origin
+    if kind == DROP:
+        plane = np.int64(A[0]["drop_plane"][argument])
+        square = target
+    elif kind == PASS:
+        if A[0]["pass_plane"] == NO_PLANE:
+            return np.int64(-1)
+        return np.int64(A[0]["pass_plane"]) * np.int64(A[0]["squares"])
+    else:
+        step = (
+            np.int64(A[0]["padded"][side, target])
+            - np.int64(A[0]["padded"][side, origin])
+            + STEP_ORIGIN
+        )
+        if kind == PROMOTION:
+            plane = np.int64(A[0]["promotion_plane"][argument, step])
+        else:
+            plane = np.int64(A[0]["step_plane"][step])
+    if plane == NO_PLANE:
+        return np.int64(-1)
+    return plane * np.int64(A[0]["squares"]) + np.int64(A[0]["turn"][side, square])
+
+
+@njit
+def move_of(A: PolicyTables, P: Position, i: Number, action: Number) -> Number:
+    """The move of an action in `P[i]`, or -1 where no own piece stands there to make it.
+
+    Legality is not asked. Castling, en passant and double steps look like a plain step in the
+    policy map, so their kind is found from the piece and the position.
+    """
+    if action < 0 or action >= np.int64(A[0]["actions"]):
+        return np.int64(-1)
+    side = np.int64(P[i]["side"])
+    move = np.int64(A[0]["move"][side, action])
+    if move < 0:
+        return move
+    kind = (move >> 14) & 7
+    if kind == DROP:
+        return move if P[i]["hands"][side, (move >> 17) & 31] > 0 else np.int64(-1)
+    if kind == PASS:
+        king = max(np.int64(P[i]["kings"][side]), np.int64(0))
+        return king | (king << 7) | (PASS << 14)
+    target = move & 127
+    origin = (move >> 7) & 127
+    code = np.int64(P[i]["board"][origin]) - 1
+    if code < 0 or (code >> 5) != side:
+        return np.int64(-1)
+    if kind != NORMAL:
+        return move
+    special = np.int64(A[0]["special"][code & 31])
+    if special == 0:
+        return move
+    if special & CASTLES:
+        for r in range(np.int64(A[0]["rights"])):
+            if (
+                np.int64(A[0]["right_colour"][r]) == side
+                and np.int64(A[0]["right_from"][r]) == origin
+                and np.int64(A[0]["right_to"][r]) == target
+                and (np.int64(P[i]["castling"]) >> r) & 1
+            ):
+                return move | (CASTLING << 14) | (np.int64(r) << 17)
+    step = (
+        np.int64(A[0]["padded"][side, target])
+        - np.int64(A[0]["padded"][side, origin])
+        + STEP_ORIGIN
+    )
+    may = np.int64(A[0]["step_kind"][code & 31, step])
+    if may == DOUBLE_STEP:
+        seen = np.int64(A[0]["turn"][side, origin])
+        return move | (DOUBLE_STEP << 14) if A[0]["doubles"][code & 31, seen] else move
+    if may == EN_PASSANT and np.int64(P[i]["ep"]) == target:
+        return move | (EN_PASSANT << 14)
+    return move
+
+
+@njit
+def actions_into(
+    A: PolicyTables,
+    P: Position,
+    i: Number,
+    moves: NDArray[np.int32],
+    n: Number,
+    out: NDArray[np.int64],
+) -> Number:
+    """Actions of the first n of `moves` of `P[i]` into out, int64; how many have none."""
+    lacking = 0
+    for k in range(n):
+        out[k] = action_of(A, P, i, np.int64(moves[k]))
+        if out[k] < 0:
+            lacking += 1
+    return lacking
+
+
+@njit
+def encode_game_into(
+    T: Tables, A: PolicyTables, P: Position, moves: NDArray[np.int32], codes: NDArray[np.uint16]
+) -> Number:
+    """Codes of a game's moves, played on from `P[0]`, which is played along. T rules tables.
+
+    Returns how many plies were encoded: all, or up to a move that has no code.
+    """
+    only = np.int64(0)  # a literal would be another signature
+    for ply in range(moves.shape[0]):
+        move = np.int64(moves[ply])
+        code = action_of(A, P, only, move)
+        if code < 0:
+            return ply
+        codes[ply] = code
+        replay_into(T, P, only, P, only, move)
+    return moves.shape[0]
+
+
+@njit
+def decode_game_into(
+    T: Tables, A: PolicyTables, P: Position, codes: NDArray[np.uint16], moves: NDArray[np.int32]
+) -> Number:
+    """Moves of a game's codes, played on from `P[0]`, which is played along. T rules tables.
+
+    Returns how many plies were decoded: all, or up to a code that is no move there.
+    """
+    only = np.int64(0)  # a literal would be another signature
+    for ply in range(codes.shape[0]):
+        move = move_of(A, P, only, np.int64(codes[ply]))
+        if move < 0:
+            return ply
+        moves[ply] = move
+        replay_into(T, P, only, P, only, move)
+    return codes.shape[0]

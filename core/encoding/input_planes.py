@@ -1,0 +1,162 @@
+"""Input planes: the spec's list of planes compiled into the program that `encode_into` runs.
+
+`core/spec/plane_layout.py` says which planes there are and in which order; here each becomes one operation.
+Counts are divided by the spec's maximum (papers 000/001 section 4.1, thesis section 4.5); the raw
+planes, as the papers' tables describe them, are had with `raw=1`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.encoding.encoding_tables import (
+    CAPTURED,
+    CHECKS,
+    COLOUR,
+    HALFMOVE,
+    HAND,
+    INPUT,
+    MAX_COUNTED,
+    MAX_INPUT_PLANES,
+    MOVE_NUMBER,
+    NO_PLANE,
+    REPETITIONS,
+    RIGHT,
+    SCATTER,
+    InputTables,
+)
+from variant_ai.core.errors import SpecError
+from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.position import piece_code, piece_colour, piece_type, view
+from variant_ai.core.rules.text.fen import start_record
+from variant_ai.core.spec.plane_layout import InputPlane, input_planes
+from variant_ai.core.spec.schema import Board, VariantSpec
+
+_FILLED = {
+    "colour": COLOUR,
+    "move_number": MOVE_NUMBER,
+    "halfmove": HALFMOVE,
+    "repetitions": REPETITIONS,
+    "hand": HAND,
+    "captured": CAPTURED,
+    "castling": RIGHT,
+    "checks": CHECKS,
+}
+
+
+def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
+    """Squares as each of the four views shows them (`records.py`), int16 [4, squares]."""
+    files, squares = board.files, board.files * board.ranks
+    table = np.zeros((4, squares), np.int16)
+    for colour in (0, 1):
+        for square in range(squares):
+            turned = view(square, colour, files, board.ranks, board.sides)
+            table[colour, square] = turned
+            table[colour + 2, square] = turned - turned % files + files - 1 - turned % files
+    return table
+
+
+def compile_input(spec: VariantSpec) -> InputTables:
+    """The plane program of a spec, shape (1,), dtype INPUT.
+
+    Raises SpecError where the planes are too many, or two of them show the same pieces.
+    """
+    planes = input_planes(spec)
+    if len(planes) > MAX_INPUT_PLANES:
+        raise SpecError(f"{len(planes)} input planes; at most {MAX_INPUT_PLANES} fit")
+    program = np.zeros(1, INPUT)
+    record = program[0]
+    squares = spec.board.files * spec.board.ranks
+    record["planes"], record["squares"] = len(planes), squares
+    record["turn"][:, :squares] = turn_table(spec.board)
+    record["sides"] = len(spec.castling)
+    record["en_passant"] = NO_PLANE
+    record["maximum"] = 1
+    compiler = _Compiler(spec, record)
+    for plane in planes:
+        compiler.add(plane)
+    record["last_moves"] //= 2  # two planes each
+    scattered = [p.index for p in planes if p.item not in _FILLED]
+    first = [c for c in scattered if c - 1 not in scattered]
+    behind = [c + 1 for c in scattered if c + 1 not in scattered]
+    record["runs"] = len(first)
+    record["run"][: len(first)] = np.transpose([first, behind])
+    return program
+
+
+class _Compiler:
+    """Writes one plane after the other into the record."""
+
+    def __init__(self, spec: VariantSpec, record: np.void) -> None:
+        self.spec, self.record = spec, record
+        self.types = PieceTypes(spec)
+        start = start_record(spec, self.types)
+        self.start_count = np.zeros((2, len(self.types)), np.int64)
+        for code in start[0]["board"]:
+            if code:
+                # A promoted twin in the start array counts as what it moves as.
+                base = self.types.by_symbol[self.types.all[piece_type(code)].base]
+                self.start_count[piece_colour(code), base.index] += 1
+
+    def add(self, plane: InputPlane) -> None:
+        record, index = self.record, plane.index
+        theirs = int(plane.who == "them")
+        record["op"][index] = _FILLED.get(plane.item, SCATTER)
+        record["who"][index] = theirs
+        record["maximum"][0, index] = plane.max
+        record["argument"][index] = plane.number
+        match plane.item:
+            case "pieces":
+                for kind in self.types.all:
+                    if kind.base == plane.piece:
+                        self._mark("piece", theirs, kind.index, plane)
+            case "promoted":
+                record["twins"] = 1
+                for kind in self.types.all:
+                    if kind.twin:
+                        self._mark("twin", theirs, kind.index, plane)
+            case "captured":
+                self._count(plane)
+            case "hand":
+                assert self.spec.hands is not None and plane.piece is not None
+                record["argument"][index] = self.spec.hands.order.index(plane.piece)
+            case "checks":
+                record["total"][:, index] = max(w.checks or 0 for w in self.spec.rules.wins)
+            case "last_moves":
+                if plane.number != record["last_moves"]:
+                    raise SpecError("input: the planes of the last moves are listed twice")
+                if plane.number == 0:
+                    record["last_move"] = index
+                record["last_moves"] = plane.number + 1
+            case "en_passant":
+                if record["en_passant"] != NO_PLANE:
+                    raise SpecError("input: the en passant plane is listed twice")
+                record["en_passant"] = index
+
+    def _mark(self, table: str, theirs: int, kind: int, plane: InputPlane) -> None:
+        """Let pieces of a type mark this plane, the mover's (0) or the other player's (1)."""
+        record = self.record
+        for side in (0, 1):
+            code = piece_code(kind, side ^ theirs)
+            if record[f"{table}_mark"][side, code]:
+                first = int(record[table][side, code]) // int(record["squares"])
+                raise SpecError(f"input: planes {first} and {plane.index} both are {plane.name}")
+            record[f"{table}_mark"][side, code] = 1
+            record[table][side, code] = plane.index * int(record["squares"])
+
+    def _count(self, plane: InputPlane) -> None:
+        """Let the pieces that a player still has count against what the other has captured."""
+        record, counter = self.record, int(self.record["counting"])
+        if counter == MAX_COUNTED:
+            raise SpecError(f"input: more than {MAX_COUNTED} planes of captured pieces")
+        record["counting"] = counter + 1
+        record["argument"][plane.index] = counter
+        assert plane.piece is not None
+        base = self.types.by_symbol[plane.piece].index
+        record["total"][:, plane.index] = self.start_count[:, base]
+        for kind in self.types.all:
+            if kind.base == plane.piece:
+                for side in (0, 1):
+                    owner = side if plane.who == "them" else 1 - side
+                    code = piece_code(kind.index, owner)
+                    record["count"][counter // 8, side, code] += 1 << (counter % 8 * 8)

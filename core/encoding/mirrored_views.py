@@ -1,0 +1,100 @@
+"""The same position seen otherwise: colours exchanged, or left and right.
+
+What a player sees must not depend on its colour, and in a variant with `symmetry: [files]` a
+mirrored game is the same game. The conformance kit and the tests hold encoders and rules to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from variant_ai.core.rules.position import (
+    CASTLING,
+    COLOUR_STRIDE,
+    DROP,
+    MAX_SQUARES,
+    Position,
+    make_move,
+    move_argument,
+    move_kind,
+    move_origin,
+    move_target,
+    view,
+)
+from variant_ai.core.spec.schema import VariantSpec
+
+
+def mirrored_square(square: int, files: int) -> int:
+    """The square on the same rank, counted from the other edge."""
+    return square - square % files + files - 1 - square % files
+
+
+def swapped_position(spec: VariantSpec, position: Position) -> Position:
+    """The players exchange colours and sides of the board; the key is 0."""
+    turn, squares = _turn(spec)
+    other = _placed(position, turn, squares)
+    codes = other[0]["board"].astype(np.int64)
+    swapped = np.where(codes > COLOUR_STRIDE, codes - COLOUR_STRIDE, codes + COLOUR_STRIDE)
+    record = other[0]
+    record["board"] = np.where(codes == 0, 0, swapped)
+    for name in ("hands", "checks", "wins_left", "kings"):
+        record[name] = other[0][name][::-1].copy()
+    sides = len(spec.castling)
+    rights = int(position[0]["castling"])
+    record["castling"] = rights >> sides | (rights & (1 << sides) - 1) << sides
+    record["side"] = 1 - int(position[0]["side"])
+    record["ply"] = int(position[0]["ply"]) // 2 * 2 + int(record["side"])
+    return other
+
+
+def swapped_move(spec: VariantSpec, move: int) -> int:
+    """The move that answers to `move` in the swapped position."""
+    turn, _ = _turn(spec)
+    argument = move_argument(move)
+    if move_kind(move) == CASTLING:
+        argument = (argument + len(spec.castling)) % (2 * len(spec.castling))
+    return _moved(move, turn, argument)
+
+
+def mirrored_position(spec: VariantSpec, position: Position) -> Position:
+    """Left and right exchanged, for variants without castling; the key is 0."""
+    files = spec.board.files
+    return _placed(position, lambda s: mirrored_square(s, files), files * spec.board.ranks)
+
+
+def mirrored_move(spec: VariantSpec, move: int) -> int:
+    """The move that answers to `move` in the mirrored position."""
+    files = spec.board.files
+    return _moved(move, lambda s: mirrored_square(s, files), move_argument(move))
+
+
+def _turn(spec: VariantSpec) -> tuple[Callable[[int], int], int]:
+    board = spec.board
+
+    def turn(square: int) -> int:
+        return view(square, 1, board.files, board.ranks, board.sides)
+
+    return turn, board.files * board.ranks
+
+
+def _placed(position: Position, to: Callable[[int], int], squares: int) -> Position:
+    """The position with everything on the board carried to other squares."""
+    other = position.copy()
+    record = other[0]
+    record["key"] = 0
+    record["board"][[to(square) for square in range(squares)]] = position[0]["board"][:squares]
+    record["kings"] = [to(int(k)) if k >= 0 else -1 for k in position[0]["kings"]]
+    for k, last in enumerate(record["last_moves"].tolist()):
+        if last:
+            origin, target = divmod(last - 1, MAX_SQUARES)
+            origin = origin if origin == MAX_SQUARES else to(origin)
+            record["last_moves"][k] = 1 + to(target) + origin * MAX_SQUARES
+    record["ep"] = to(int(position[0]["ep"])) if position[0]["ep"] >= 0 else -1
+    return other
+
+
+def _moved(move: int, to: Callable[[int], int], argument: int) -> int:
+    origin = 0 if move_kind(move) == DROP else to(move_origin(move))
+    return make_move(origin, to(move_target(move)), move_kind(move), argument)

@@ -1,0 +1,217 @@
+"""Flat labels: one index per move that can occur, without the map's empty squares.
+
+The papers' one-hot policies: 2272 labels in crazyhouse (000 section 5), 2086 in xiangqi (thesis
+section 4.3). Both numbers come out of one rule: every move that any piece of either player could
+make on an empty board from a square it can reach from the start array (by moves, promotions and,
+where there are hands, drops), written in UCI. Moves are named in the mover's view, but the moves
+of both players are listed, as the papers do; so the second player's promotions (`e2e1q`) have
+labels that no mover ever uses.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoding_tables import NO_PLANE
+from variant_ai.core.encoding.policy_planes import PolicyMap, step_number
+from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.position import (
+    DROP,
+    PROMOTION,
+    make_move,
+    piece_colour,
+    piece_type,
+    view,
+)
+from variant_ai.core.rules.text.fen import start_record
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.plane_layout import castling_steps, promotion_choices
+from variant_ai.core.spec.schema import Piece, VariantSpec
+from variant_ai.core.spec.zones import square_name, zone_squares
+
+Label = tuple[int, int, int, int]
+"""(class, origin, target, piece): class 0 move, 1 promotion, 2 drop (piece: index into the spec's
+pieces, else 0), 3 pass. Sorted, this is the order of labels."""
+
+PLAIN, PROMOTE, ONTO, PASS = range(4)
+
+
+class FlatLabels:
+    """The flat policy of a spec: `labels[i]` is UCI text in the mover's view."""
+
+    def __init__(self, spec: VariantSpec, policy: PolicyMap | None = None) -> None:
+        self.spec = spec
+        self.policy = policy or PolicyMap(spec)
+        self.types = PieceTypes(spec)
+        self._letters = list(spec.pieces)
+        self._keys = sorted(self._all())
+        self.size = len(self._keys)
+        self.labels: list[str] = [self._text(key) for key in self._keys]
+
+    # --- which moves there are -----------------------------------------------------------------
+
+    def _all(self) -> set[Label]:
+        """Labels of both players in the mover's view, and the same moves seen by the other."""
+        seen = self._moves_of(0) | self._moves_of(1)
+        found = seen | {self._turned(label) for label in seen}
+        if "files" in self.spec.symmetry:
+            found |= {self._mirrored(label) for label in found}
+        if self.spec.policy != "derived" and "pass" in self.spec.policy:
+            found.add((PASS, 0, 0, 0))
+        return found
+
+    def _moves_of(self, colour: int) -> set[Label]:
+        """Every move of one player in its own view, on an empty board."""
+        spec, board = self.spec, self.spec.board
+        everywhere = frozenset(range(board.files * board.ranks))
+        found: set[Label] = set()
+        todo = self._start_squares(colour)
+        for letter in spec.hands.order if spec.hands else ():
+            drop = spec.pieces[letter].drop
+            zone = everywhere if drop is True else zone_squares(drop, board) if drop else ()
+            todo += [(letter, square) for square in zone]
+            found |= {(ONTO, square, square, self._letters.index(letter)) for square in zone}
+        reached = set(todo)
+        while todo:
+            letter, origin = todo.pop()
+            piece = spec.pieces[letter]
+            for target in self._targets(piece, origin):
+                for kind, becomes in self._outcomes(letter, origin, target):
+                    index = self._letters.index(becomes) if kind == PROMOTE else 0
+                    found.add((kind, origin, target, index))
+                    if (becomes, target) not in reached:
+                        reached.add((becomes, target))
+                        todo.append((becomes, target))
+        return found
+
+    def _start_squares(self, colour: int) -> list[tuple[str, int]]:
+        """(piece, square in its owner's view) of the start array."""
+        board = self.spec.board
+        start = start_record(self.spec, self.types)
+        return [
+            (
+                self.types.all[piece_type(code)].base,
+                view(square, colour, board.files, board.ranks, board.sides),
+            )
+            for square, code in enumerate(start[0]["board"].tolist())
+            if code and piece_colour(code) == colour
+        ]
+
+    def _targets(self, piece: Piece, origin: int) -> set[int]:
+        """Squares the piece reaches from a square of an empty board, capture moves included."""
+        board = self.spec.board
+        words = [piece.moves]
+        words += [w for zone, w in piece.from_.items() if origin in zone_squares(zone, board)]
+        steps = castling_steps(self.spec) if self._castles_from(piece, origin) else set()
+        for move in (m for word in words for m in parse_betza(word)):
+            # A lopsided move appears on the other side for a second player whose board is mirrored.
+            for sign in (1, -1) if board.sides == "mirror" else (1,):
+                reach = move.reach or max(board.files, board.ranks)
+                steps |= {(sign * n * move.dx, n * move.dy) for n in range(1, reach + 1)}
+        within = None if piece.within is None else zone_squares(piece.within, board)
+        targets: set[int] = set()
+        for dx, dy in steps:
+            file, rank = origin % board.files + dx, origin // board.files + dy
+            square = rank * board.files + file
+            on_board = 0 <= file < board.files and 0 <= rank < board.ranks
+            if on_board and (within is None or square in within):
+                targets.add(square)
+        return targets
+
+    def _castles_from(self, piece: Piece, origin: int) -> bool:
+        if not piece.royal:
+            return False
+        files = self.spec.board.files
+        homes = {side.king.split("-")[0] for side in self.spec.castling.values()}
+        return square_name(origin, files) in homes
+
+    def _outcomes(self, letter: str, origin: int, target: int) -> list[tuple[int, str]]:
+        """(class, piece afterwards) of one step: plain, promoted, or both."""
+        promotes = self.spec.pieces[letter].promotes
+        if promotes is None:
+            return [(PLAIN, letter)]
+        board = self.spec.board
+        zone = zone_squares(promotes.at, board)
+        if target not in zone and not (promotes.on == "from or to" and origin in zone):
+            return [(PLAIN, letter)]
+        outcomes = [(PROMOTE, choice) for choice in promotion_choices(self.spec, letter)]
+        must = promotes.must
+        if isinstance(must, bool):
+            forced = must
+        elif must == "where stuck":
+            forced = not self._targets(self.spec.pieces[letter], target)
+        else:
+            forced = target in zone_squares(must, board)
+        return outcomes if forced else [*outcomes, (PLAIN, letter)]
+
+    # --- other views of a label ----------------------------------------------------------------
+
+    def _turned(self, label: Label) -> Label:
+        board = self.spec.board
+        kind, origin, target, piece = label
+        a, b = (view(s, 1, board.files, board.ranks, board.sides) for s in (origin, target))
+        return kind, a, b, piece
+
+    def _mirrored(self, label: Label) -> Label:
+        files = self.spec.board.files
+        kind, origin, target, piece = label
+        a, b = (s - s % files + files - 1 - s % files for s in (origin, target))
+        return (kind, 0, 0, 0) if kind == PASS else (kind, a, b, piece)
+
+    def _text(self, label: Label) -> str:
+        kind, origin, target, piece = label
+        letter = self._letters[piece]
+        match kind:
+            case 1:
+                move = make_move(origin, target, PROMOTION, self.types.promoted(letter))
+            case 2:
+                assert self.spec.hands is not None
+                move = make_move(0, target, DROP, self.spec.hands.order.index(letter))
+            case 3:
+                return "0000"
+            case _:
+                move = make_move(origin, target)
+        return uci(self.types, self.spec.board.files, move)
+
+    # --- to and from the map -------------------------------------------------------------------
+
+    @cached_property
+    def to_map(self) -> NDArray[np.int32]:
+        """Action of the policy map for each label, -1 where the map has no plane, int32 [size]."""
+        record, squares, files = self.policy.record[0], self.policy.squares, self.spec.board.files
+        actions = np.full(self.size, -1, np.int32)
+        for i, (kind, origin, target, piece) in enumerate(self._keys):
+            step = step_number(target % files - origin % files, target // files - origin // files)
+            letter, square = self._letters[piece], origin
+            if kind == PLAIN:
+                plane = int(record["step_plane"][step])
+            elif kind == PROMOTE:
+                plane = int(record["promotion_plane"][self.types.promoted(letter), step])
+            elif kind == ONTO:
+                assert self.spec.hands is not None
+                plane = int(record["drop_plane"][self.spec.hands.order.index(letter)])
+            else:
+                plane = int(record["pass_plane"])
+            if plane != NO_PLANE:
+                actions[i] = plane * squares + square
+        return actions
+
+    @cached_property
+    def of_map(self) -> NDArray[np.int32]:
+        """Label for each action of the policy map, -1 where none exists, int32 [A]."""
+        labels = np.full(self.policy.size, -1, np.int32)
+        known = self.to_map >= 0
+        labels[self.to_map[known]] = np.flatnonzero(known)
+        return labels
+
+    def mirrored(self) -> NDArray[np.int32]:
+        """Label of the left-right mirrored move, for every label, int32 [size].
+
+        Raises KeyError never: a spec with `symmetry: [files]` lists both.
+        """
+        number = {key: i for i, key in enumerate(self._keys)}
+        return np.array([number[self._mirrored(key)] for key in self._keys], np.int32)

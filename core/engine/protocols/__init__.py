@@ -1,0 +1,1 @@
+"""Protocols of the engine: UCI, UCI-cyclone, UCCI, and the options they set."""

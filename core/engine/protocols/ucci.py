@@ -1,0 +1,118 @@
+"""UCCI 3.0, the protocol of xiangqi GUIs: text to commands, and answers to text.
+
+Beside UCI: options are single lower-case words without `name` and `value`; `go` has the mover's
+time and the opponent's, in seconds until `usemillisec` is set; draws are offered and games
+resigned with the move; scores stand without `cp`; the end is said with `bye`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from variant_ai.core.engine.commands import Command, Go, SetOption
+from variant_ai.core.engine.protocols.engine_options import (
+    Option,
+    canonical,
+    declare_ucci,
+    is_true,
+)
+from variant_ai.core.engine.protocols.uci import Dialect, GoWords, Identity, Info
+
+MATE_SCORE = 30_000
+"""Mate in n plies is worth MATE_SCORE - n; UCCI has no word for mate."""
+
+
+class Ucci(Dialect):
+    """UCCI 3.0. Knows one thing of the session: the unit of time, for it changes what words mean."""
+
+    name = "ucci"
+    first_rank = 0
+    has_variants = False
+    handshake_word = "ucci"
+
+    def __init__(self) -> None:
+        self.milliseconds = False
+
+    def parse(self, text: str) -> Command | None:
+        words = text.split()
+        if words and words[0].lower() == "go":
+            return parse_ucci_go(words[1:], 1e-3 if self.milliseconds else 1.0)
+        command = super().parse(text)
+        if isinstance(command, SetOption) and canonical(command.name) == "usemillisec":
+            self.milliseconds = is_true(command.value or "")
+        return command
+
+    def greeting(self, who: Identity, options: Iterable[Option]) -> list[str]:
+        lines = [f"id name {who.name}", f"id author {who.author}"]
+        lines += [declare_ucci(option) for option in options]
+        return [*lines, "ucciok"]
+
+    def message(self, text: str) -> str:
+        return f"info message {text}"
+
+    def info(self, info: Info) -> list[str]:
+        if info.rank > 1:  # UCCI has one line of play
+            return []
+        score = info.cp
+        if info.mate is not None:
+            plies = 2 * info.mate - 1 if info.mate > 0 else -2 * info.mate
+            score = MATE_SCORE - plies if info.mate > 0 else plies - MATE_SCORE
+        line = f"info depth {info.depth} score {score}"
+        if info.pv:
+            line += " pv " + " ".join(self.squares(move) for move in info.pv)
+        return [f"info time {info.milliseconds} nodes {info.nodes}", line]
+
+    def best(self, move: str, ponder: str | None, verdict: str = "") -> list[str]:
+        line = super().best(move, ponder)[0]
+        return [f"{line} {verdict}" if verdict else line]
+
+    def no_move(self, ended: int) -> list[str]:
+        return [f"info depth 0 score {ended * MATE_SCORE}", "nobestmove"]
+
+    def farewell(self) -> list[str]:
+        return ["bye"]
+
+    def idle_stop(self) -> list[str]:
+        return ["nobestmove"]
+
+
+def parse_ucci_go(given: Sequence[str], unit: float) -> Go:
+    """`go [ponder|draw] depth N|infinite|nodes N|time T [movestogo N|increment I] [opptime …]`.
+
+    `unit`: seconds in one unit of time. A GUI that speaks half UCI is understood too.
+    """
+    words = GoWords(given)
+    times: dict[str, float | None] = {}
+    counts: dict[str, int | None] = {}
+    flags: set[str] = set()
+    while words:
+        word = words.take()
+        if word in ("time", "opptime", "increment", "oppincrement"):
+            times[word] = words.seconds(word, unit)
+        elif word in ("movestogo", "oppmovestogo", "nodes"):
+            counts[word] = words.whole(word)
+        elif word == "depth":
+            if words and words.words[words.at].lower() == "infinite":
+                words.take()
+                flags.add("infinite")
+            else:
+                counts[word] = words.whole(word)
+        elif word == "movetime":  # a UCI word, and UCI's unit
+            times[word] = words.seconds(word)
+        elif word in ("infinite", "ponder", "draw"):
+            flags.add(word)
+        else:
+            words.unknown(word)
+    return Go(
+        times=(times.get("time"), times.get("opptime")),
+        increments=(times.get("increment"), times.get("oppincrement")),
+        relative=True,
+        moves_to_go=counts.get("movestogo"),
+        depth=counts.get("depth"),
+        nodes=counts.get("nodes"),
+        movetime=times.get("movetime"),
+        infinite="infinite" in flags,
+        ponder="ponder" in flags,
+        draw_offered="draw" in flags,
+        problems=tuple(words.problems),
+    )

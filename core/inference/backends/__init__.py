@@ -1,0 +1,1 @@
+"""Evaluators, one module per library that runs nets, and those that need no net."""

@@ -1,0 +1,216 @@
+"""The onnxruntime evaluator: the default, and the engine's way to run a net without torch.
+
+On a GPU through onnxruntime's CUDA or TensorRT providers, where the installed package has them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
+from variant_ai.core.inference.backends.saturation import checked_precision
+from variant_ai.core.inference.cache_folders import cache_folder
+from variant_ai.core.inference.interface import (
+    OPTIONAL_OUTPUTS,
+    REQUIRED_OUTPUTS,
+    Evaluation,
+    Evaluator,
+    evaluation_of,
+)
+from variant_ai.core.inference.model_file import ModelFile, read_model_file
+from variant_ai.core.spec import VariantSpec
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
+}
+
+
+class OnnxEvaluator(Evaluator):
+    """Runs an ONNX file written by `variant-ai export`, in the numbers the file is made of."""
+
+    name = "onnx"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        spec: VariantSpec | None = None,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        spin: bool = True,
+        batch: int = 16,
+        precision: str | None = None,
+    ) -> None:
+        """Loads the file; with `spec`, refuses a net made for another one.
+
+        Args:
+            device: `cpu`, `cuda`, `tensorrt`, the latter two with `:N` for one GPU of several.
+            threads: of one evaluation; None lets onnxruntime take every core.
+            spin: whether threads wait for work busily: quicker alone, ruinous on shared cores.
+            batch: positions usually evaluated at once; GPUs are made ready for it.
+            precision: None, that of the file, or fp16 for an fp32 file on TensorRT.
+
+        Raises DataError (no such file, not a model, cut off, another variant or encoding, another
+        precision), UnknownNameError (a device onnxruntime has not here) and VariantAIError (one that
+        it has, and that does not work).
+        """
+        kind, _, index = device.partition(":")
+        available = devices()
+        if kind not in available or (index and not index.isdigit()):
+            raise UnknownNameError("device of onnxruntime", device, available)
+        file = read_model_file(path)
+        self.info = file.info
+        self.metadata = file.metadata
+        if spec is not None:
+            self.info.require(spec)
+        self.threads = threads
+        self.precision = self.info.precision if precision is None else precision
+        if self.precision != self.info.precision and (kind, self.precision) != ("tensorrt", "fp16"):
+            raise DataError(
+                f"{path}: onnxruntime computes in the file's own numbers, {self.info.precision}, "
+                f"not in {self.precision}"
+            )
+        if (kind, self.precision) == ("tensorrt", "int8"):
+            raise DataError(
+                f"{path}: TensorRT runs fp32 files, and in fp16 if asked to (precision fp16); "
+                "int8 files are for processors"
+            )
+        self._device, self._index, self._spin = kind, int(index or 0), spin
+        self._padding: Padding | None = None
+        self._piece: int | None = None
+        self._open(file)
+        if kind != "cpu":  # the libraries of GPUs compile or search anew for each size
+            self._padding = Padding(fixed_sizes(batch), self.planes_shape)
+            try:
+                self._padding.warm_up(self._run)
+            except Exception as error:
+                raise self._unusable(file, error) from None
+        self.precision, self.notes = checked_precision(self, file, self._reopen)
+
+    def _open(self, file: ModelFile, content: bytes | None = None) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        if self.threads is not None:
+            options.intra_op_num_threads = self.threads
+        options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self._spin)))
+        given = os.fspath(file.path) if content is None else content
+        if self._device != "cpu":
+            _load_libraries()
+        try:
+            # Left to itself onnxruntime goes on with the CPU, and tells whoever reads the output.
+            self._session: onnxruntime.InferenceSession = onnxruntime.InferenceSession(
+                given, options, providers=self._providers(file, content), enable_fallback=0
+            )
+        except Exception as error:  # onnxruntime raises a class of its own per status code
+            if self._device != "cpu":
+                raise self._unusable(file, error) from None
+            reason = str(error).splitlines()[0]
+            raise DataError(f"{file.path}: is not a usable ONNX model: {reason}") from None
+        if PROVIDERS[self._device] not in self._session.get_providers():
+            raise self._unusable(file, f"its {PROVIDERS[self._device]} could not be loaded")
+        planes = self._session.get_inputs()[0]
+        outputs = {output.name: output for output in self._session.get_outputs()}
+        if set(REQUIRED_OUTPUTS) - set(outputs) or len(planes.shape) != 4:
+            raise DataError(
+                f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; it "
+                f"has input {planes.shape} and outputs {', '.join(outputs)}"
+            )
+        self._input = planes.name
+        self._outputs = [n for n in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if n in outputs]
+        self.planes_shape = (planes.shape[1], planes.shape[2], planes.shape[3])
+        self.actions = int(outputs["policy"].shape[1])
+
+    def _reopen(self, file: ModelFile, content: bytes) -> None:
+        self._open(file, content)
+
+    def _unusable(self, file: ModelFile, why: object) -> VariantAIError:
+        """What to raise where the device, or the net on it, does not work."""
+        reason = (str(why).splitlines() or [type(why).__name__])[0]
+        return VariantAIError(
+            f"{file.path}: onnxruntime does not run it on {self._device}:{self._index}: {reason}; "
+            "are CUDA and cuDNN of the version it was built for installed?"
+        )
+
+    def _providers(
+        self, file: ModelFile, content: bytes | None
+    ) -> list[str | tuple[str, dict[str, Any]]]:
+        """The provider asked for, and those it may hand single operations to."""
+        if self._device == "cpu":
+            return [PROVIDERS["cpu"]]
+        own: dict[str, Any] = {"device_id": self._index}
+        # An exhaustive search takes half a second for each size of batch.
+        cuda = (PROVIDERS["cuda"], {**own, "cudnn_conv_algo_search": "HEURISTIC"})
+        if self._device == "cuda":
+            return [cuda, PROVIDERS["cpu"]]
+        options = {**own, "trt_fp16_enable": self.precision == "fp16"}
+        if (folder := cache_folder("tensorrt")) is not None:
+            # TensorRT knows compiled nets by the names in them, not by their weights.
+            made = file.digest() if content is None else hashlib.sha256(content).hexdigest()
+            options |= {
+                "trt_engine_cache_enable": True,
+                "trt_engine_cache_path": str(folder),
+                "trt_engine_cache_prefix": made[:16],
+            }
+        return [(PROVIDERS["tensorrt"], options), cuda, PROVIDERS["cpu"]]
+
+    def _run(self, planes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        run: Any = self._session.run(self._outputs, {self._input: planes})
+        return dict(zip(self._outputs, run, strict=True))
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        """As the interface has it: one thread at a time, without the GIL."""
+        padding, piece = self._padding, self._piece
+        if padding is not None:
+            return evaluation_of(padding.run(self._run, planes), self.info.source)
+        if piece is None or len(planes) <= piece:
+            return evaluation_of(self._run(planes), self.info.source)
+        parts = [self._run(planes[k : k + piece]) for k in range(0, len(planes), piece)]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return evaluation_of(joined, self.info.source)
+
+    def evaluate_in_pieces(self, piece: int | None) -> None:
+        self._piece = piece
+
+    def describe(self) -> str:
+        where = "" if self._device == "cpu" else f" on {self._device}:{self._index}"
+        calm = "" if self._spin or self.threads == 1 else " that do not spin"
+        return super().describe() + calm + where
+
+    def close(self) -> None:
+        """Frees the session and its threads."""
+        if hasattr(self, "_session"):
+            del self._session
+
+
+def _load_libraries() -> None:
+    """Those of CUDA that came as Python packages, which the system's loader does not look for."""
+    import onnxruntime
+
+    load = getattr(onnxruntime, "preload_dlls", None)  # from 1.21 on
+    if load is not None:
+        # It says what it does not find, and a program that is spoken to in lines reads along.
+        with contextlib.redirect_stdout(sys.stderr):
+            load()
+
+
+def devices() -> list[str]:
+    """Devices that the installed onnxruntime can use, of cpu, cuda and tensorrt."""
+    import onnxruntime
+
+    present = onnxruntime.get_available_providers()
+    return [name for name, provider in PROVIDERS.items() if provider in present]

@@ -1,0 +1,205 @@
+"""The OpenVINO evaluator, for processors: bf16 where they multiply it in hardware, fp32, int8.
+
+It is installed with variant-ai where it has wheels. What OpenVINO compiles is kept in the user's cache folder, so
+that a net opens quickly the second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
+from variant_ai.core.inference.backends.saturation import checked_precision
+from variant_ai.core.inference.cache_folders import cache_folder, keep_newest
+from variant_ai.core.inference.interface import (
+    OPTIONAL_OUTPUTS,
+    REQUIRED_OUTPUTS,
+    Evaluation,
+    Evaluator,
+    evaluation_of,
+)
+from variant_ai.core.inference.model_file import ModelFile, read_model_file
+from variant_ai.core.spec import VariantSpec
+
+KEPT_BLOBS = 48
+"""Compiled nets left in the cache folder, a few sizes of batches each."""
+_CONVERTER = "openvino.tools.ovc"
+_HINTS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
+"""What is not int8 in an int8 file runs in fp32, as in onnxruntime."""
+
+
+class OpenVinoEvaluator(Evaluator):
+    """Runs an ONNX file written by `variant-ai export` on the CPU."""
+
+    name = "openvino"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        spec: VariantSpec | None = None,
+        *,
+        precision: str | None = None,
+        threads: int | None = None,
+        batch: int = 16,
+    ) -> None:
+        """Loads and compiles the file; with `spec`, refuses a net made for another one.
+
+        Args:
+            precision: None, that of the file; or bf16 for an fp32 file, refused where the
+                processor has no bf16 in hardware. OpenVINO's own default, bf16 where it can, is
+                never taken unasked: it rounds.
+            threads: of one evaluation; None lets OpenVINO take every core.
+            batch: positions usually evaluated at once. Batches are padded to it or to a power of
+                four below it, larger ones are cut. The net is compiled for each of these sizes:
+                one compiled for any size is slower by up to a fifth, and some of its fp32 layers
+                then run on one thread only.
+
+        Raises VariantAIError (OpenVINO is not installed), DataError (no such file, not a model,
+        another variant or encoding), UnknownNameError (a precision there is not here).
+        """
+        try:
+            openvino = import_openvino()
+        except ImportError as error:
+            raise VariantAIError(
+                "evaluator 'openvino' needs the package openvino: pip install "
+                f"'variant-ai[openvino]' ({error})"
+            ) from None
+        file = read_model_file(path)
+        self.info = file.info
+        if spec is not None:
+            self.info.require(spec)
+        self.precision = self.info.precision if precision is None else precision
+        self._core = openvino.Core()
+        self._check_precision()
+        self.threads = threads
+        self._batch = batch
+        self._open(file)
+        self.precision, self.notes = checked_precision(self, file, self._reopen)
+
+    def _check_precision(self) -> None:
+        own = self.info.precision
+        accepted = [own]
+        if own == "fp32" and has_bf16(self._core):
+            accepted.append("bf16")
+        if own == "fp16":
+            raise DataError(
+                f"{self.info.source}: fp16 files are for GPUs; OpenVINO runs fp32 and int8 ones"
+            )
+        if self.precision not in accepted:
+            raise UnknownNameError(
+                f"precision of OpenVINO for {self.info.source} here", self.precision, accepted
+            )
+
+    def _open(self, file: ModelFile, content: bytes | None = None) -> None:
+        sizes = fixed_sizes(self._batch, 4)
+        try:
+            if content is None:
+                model = self._core.read_model(os.fspath(file.path))
+            else:
+                model = self._core.read_model(content)
+            planes = model.inputs[0].partial_shape
+            names = {name for port in model.outputs for name in port.get_names()}
+            if set(REQUIRED_OUTPUTS) - names or len(planes) != 4:
+                raise DataError(
+                    f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; "
+                    f"it has input {planes} and outputs {', '.join(sorted(names))}"
+                )
+            self.planes_shape = tuple(planes[i].get_length() for i in (1, 2, 3))
+            compiled = {size: self._compiled(model, size) for size in sizes}
+        except RuntimeError as error:
+            reason = next((line for line in reversed(str(error).splitlines()) if line), "")
+            raise DataError(f"{file.path}: is not a usable ONNX model: {reason}") from None
+        self._requests = {size: each.create_infer_request() for size, each in compiled.items()}
+        largest = compiled[sizes[-1]]
+        ports = {name: k for k, port in enumerate(largest.outputs) for name in port.get_names()}
+        self._outputs = {
+            name: ports[name] for name in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if name in ports
+        }
+        self.actions = int(largest.outputs[ports["policy"]].shape[1])
+        self._padding = Padding(sizes, self.planes_shape)
+        self._padding.warm_up(self._run)
+        if (folder := cache_folder("openvino")) is not None:
+            keep_newest(folder, KEPT_BLOBS)
+
+    def _compiled(self, model: Any, size: int) -> Any:
+        """The model for batches of one size."""
+        fixed = model.clone()
+        fixed.reshape({fixed.inputs[0]: [size, *self.planes_shape]})
+        return self._core.compile_model(fixed, "CPU", self._settings())
+
+    def _reopen(self, file: ModelFile, content: bytes) -> None:
+        self.precision = "fp32"
+        self._open(file, content)
+
+    def _settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "INFERENCE_PRECISION_HINT": _HINTS[self.precision],
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": 1,
+            # Several searches may share the cores: pinned, they would share the same ones.
+            "ENABLE_CPU_PINNING": False,
+        }
+        if self.threads is not None:
+            settings["INFERENCE_NUM_THREADS"] = self.threads
+        if (folder := cache_folder("openvino")) is not None:
+            settings["CACHE_DIR"] = str(folder)
+        return settings
+
+    def _run(self, planes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        # Outputs are copied, or the next call would overwrite them.
+        request = self._requests[len(planes)]
+        said = request.infer([planes], share_inputs=True, share_outputs=False)
+        return {name: said[k] for name, k in self._outputs.items()}
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        """As the interface has it: one thread at a time, without the GIL."""
+        outputs = self._padding.run(self._run, np.ascontiguousarray(planes))
+        return evaluation_of(outputs, self.info.source)
+
+    def evaluate_in_pieces(self, piece: int | None) -> None:
+        """Uses the greatest compiled size up to `piece`."""
+        self._padding.cut(piece)
+
+    def close(self) -> None:
+        """Frees the compiled net."""
+        with contextlib.suppress(AttributeError):
+            del self._requests, self._outputs
+
+
+def import_openvino() -> Any:
+    """The package, without its converter of models, which nothing here needs: importing that takes
+    longer than all the rest and reports the import to the makers of OpenVINO.
+
+    Whoever wants `openvino.convert_model` in the same process imports OpenVINO first. Raises
+    ImportError.
+    """
+    if "openvino" in sys.modules or _CONVERTER in sys.modules:
+        return importlib.import_module("openvino")
+    blocked: dict[str, Any] = {_CONVERTER: None}
+    sys.modules.update(blocked)
+    try:
+        return importlib.import_module("openvino")
+    finally:
+        del sys.modules[_CONVERTER]
+
+
+def available() -> bool:
+    """Whether OpenVINO is installed; it is not imported."""
+    from importlib.util import find_spec
+
+    return find_spec("openvino") is not None
+
+
+def has_bf16(core: Any = None) -> bool:
+    """Whether the processor multiplies bf16 matrices in hardware, as OpenVINO sees it."""
+    if core is None:
+        core = import_openvino().Core()
+    return "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")

@@ -1,0 +1,209 @@
+"""The torch evaluator: nets straight from a training, on CPU or GPU.
+
+The only module here that imports torch, and only when one is made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo, evaluation_of
+from variant_ai.core.nets.checksums import check_file
+from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
+from variant_ai.core.spec import VariantSpec
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+PRECISIONS = ("fp32", "bf16", "fp16")
+# As training writes a checkpoint (core/train/run/checkpoint.py); the running mean goes before the last
+# weights where a training keeps one.
+_WEIGHTS = ("average.safetensors", "model.safetensors")
+_CONFIG = "config.json"
+_STEP = re.compile(r"step-(\d{8,})\Z")
+
+
+class TorchEvaluator(Evaluator):
+    """Runs a torch module: planes [B, C, H, W] -> value [B], policy logits [B, A], or what
+    `core.nets.network.outputs_of` makes of it."""
+
+    name = "torch"
+
+    def __init__(
+        self,
+        net: nn.Module,
+        info: ModelInfo,
+        planes_shape: tuple[int, int, int],
+        actions: int,
+        *,
+        device: str = "cpu",
+        precision: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Takes the net over.
+
+        Args:
+            device: `cpu`, `cuda` or `cuda:N`.
+            precision: fp32 (None), bf16, or on GPUs fp16; the heads compute in fp32 always. What
+                torch calls fp32 there is TF32 inside convolutions where the GPU has it.
+            threads: torch has one number for the whole process, which this sets.
+
+        Raises VariantAIError (no such device here), UnknownNameError (precision).
+        """
+        import torch
+
+        self.precision = "fp32" if precision is None else precision
+        accepted = PRECISIONS if device.startswith("cuda") else PRECISIONS[:2]
+        if self.precision not in accepted:
+            raise UnknownNameError(f"precision of torch on {device}", self.precision, accepted)
+        if re.fullmatch(r"cpu|cuda(:\d+)?", device) is None:
+            raise UnknownNameError("device of torch", device, ("cpu", "cuda", "cuda:N"))
+        if device != "cpu" and not torch.cuda.is_available():
+            raise VariantAIError(f"device {device!r} is not available here: torch sees no GPU")
+        count = torch.cuda.device_count()
+        if device != "cpu" and int(device.partition(":")[2] or 0) >= count:
+            raise VariantAIError(
+                f"device {device!r} is not available here: torch sees {count} GPUs"
+            )
+        if threads is not None and device == "cpu":
+            torch.set_num_threads(threads)
+        self.threads = torch.get_num_threads() if device == "cpu" else None
+        self.info, self.planes_shape, self.actions = info, planes_shape, actions
+        self._device = torch.device(device)
+        try:
+            placed: Any = net.to(self._device)
+        except RuntimeError as error:  # no memory left, a driver that is too old
+            reason = str(error).splitlines()[0]
+            raise VariantAIError(
+                f"{info.source}: torch does not run it on {device}: {reason}"
+            ) from None
+        # Signatures of torch leave out this use of `to`; weights that are no images stay as they are.
+        placed.to(memory_format=torch.channels_last)
+        self._net: nn.Module = placed.eval()
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        spec: VariantSpec | None = None,
+        *,
+        device: str = "cpu",
+        precision: str | None = None,
+        threads: int | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+    ) -> TorchEvaluator:
+        """The net of a checkpoint, or of a run directory's newest one.
+
+        `builders` know the nets of plugins. Raises DataError (no checkpoint there, damaged, of
+        another variant or encoding) and what the constructor raises.
+        """
+        folder = find_checkpoint_folder(path)
+        info, config = read_checkpoint_info(folder)
+        if spec is not None:
+            info.require(spec)
+        net = config.build(builders)
+        _load_weights(net, folder)
+        shape = (config.planes, *config.board)
+        return cls(
+            net, info, shape, config.actions, device=device, precision=precision, threads=threads
+        )
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        """As the interface has it: one thread at a time, without the GIL."""
+        import torch
+
+        from variant_ai.core.nets.network import outputs_of
+
+        with torch.inference_mode(), self._autocast():
+            batch = torch.from_numpy(np.ascontiguousarray(planes)).to(self._device)
+            said = outputs_of(self._net, batch.contiguous(memory_format=torch.channels_last))
+            outputs = {"value": said.value, "policy": said.policy}
+            if said.wdl is not None:
+                outputs["wdl"] = said.wdl.float().softmax(1)
+            if said.plies_left is not None:
+                outputs["plies_left"] = said.plies_left
+            arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
+        return evaluation_of(arrays, self.info.source)
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        import torch
+
+        if self.precision == "fp32":
+            return nullcontext()
+        kind: torch.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[self.precision]
+        return torch.autocast(self._device.type, kind)
+
+    def describe(self) -> str:
+        return super().describe() + ("" if self._device.type == "cpu" else f" on {self._device}")
+
+
+def find_checkpoint_folder(path: Path) -> Path:
+    """The folder of a checkpoint: the path itself, or the newest of a run directory.
+
+    Raises DataError where there is none.
+    """
+    if (path / _WEIGHTS[-1]).is_file():
+        return path
+    found = [
+        (int(match[1]), folder)
+        for base in (path / "checkpoints", path)
+        if base.is_dir()
+        for folder in base.iterdir()
+        if (match := _STEP.match(folder.name))
+    ]
+    if not found:
+        what = "is none" if path.exists() else "is not there"
+        raise DataError(
+            f"{path} {what}: accepted is a run directory with a checkpoint in it, or a checkpoint, "
+            f"which is a folder with {_WEIGHTS[-1]}"
+        )
+    return max(found)[1]
+
+
+def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
+    """What a checkpoint says of itself, and how to build its net. Raises DataError."""
+    path = folder / _CONFIG
+    check_file(path)
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        config = NetConfig.model_validate(said["net"])
+        texts = {name: str(said[name]) for name in ("variant", "encoding_hash")}
+        texts["spec"] = json.dumps(said["spec"]) if "spec" in said else ""
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there") from None
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    info = ModelInfo.of({**texts, "net": config.title, "head": config.head}, str(folder))
+    return info, config
+
+
+def checkpoint_step(folder: Path) -> int | None:
+    """The training step of a checkpoint's folder by its name."""
+    match = _STEP.match(folder.name)
+    return int(match[1]) if match else None
+
+
+def _load_weights(net: nn.Module, folder: Path) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    path = next(folder / name for name in _WEIGHTS if (folder / name).is_file())
+    check_file(path)
+    try:
+        net.load_state_dict(load_file(path))
+    except SafetensorError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    except RuntimeError as error:
+        first = str(error).splitlines()[-1].strip()
+        raise DataError(f"{path}: its weights do not fit the net it names: {first}") from None

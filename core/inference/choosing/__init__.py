@@ -1,0 +1,1 @@
+"""Choice of an evaluator: by name, or the fastest one by a short measurement."""

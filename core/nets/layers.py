@@ -1,0 +1,183 @@
+"""Building blocks: what the papers' tables write between square brackets.
+
+A convolution that a batch norm follows has no bias: the norm's own shift makes it redundant, and
+the thesis's parameter counts (table 4.13) confirm it. All maps keep the board's size.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from variant_ai.core.errors import VariantAIError
+from variant_ai.core.nets.convolution import BoardConv
+
+Gate = Literal["sigmoid", "hard sigmoid"]
+Pool = Literal["global", "window"]
+POOL_WINDOW = 8
+"""Side of the thesis's pooling window (table 4.11), the size of the board the block came from."""
+
+
+def conv(
+    inputs: int, outputs: int, kernel: int, *, groups: int = 1, bias: bool = False
+) -> nn.Conv2d:
+    """A convolution that keeps height and width."""
+    return BoardConv(inputs, outputs, kernel, padding=kernel // 2, groups=groups, bias=bias)
+
+
+def conv_norm(
+    inputs: int, outputs: int, kernel: int, *, groups: int = 1, relu: bool = True
+) -> list[nn.Module]:
+    """conv, batch norm and, unless told otherwise, ReLU."""
+    layers: list[nn.Module] = [
+        conv(inputs, outputs, kernel, groups=groups),
+        nn.BatchNorm2d(outputs),
+    ]
+    return [*layers, nn.ReLU(inplace=True)] if relu else layers
+
+
+def depthwise(width: int, kernel: int) -> nn.Conv2d:
+    """`dconv k x k`: one filter per channel."""
+    return conv(width, width, kernel, groups=width)
+
+
+class Gating(nn.Module):
+    """The squashing of an attention block: sigmoid (RISEv2) or its linearised form (RISEv3)."""
+
+    def __init__(self, kind: Gate) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(x) if self.kind == "sigmoid" else functional.hardsigmoid(x)
+
+    def extra_repr(self) -> str:
+        return self.kind
+
+
+class SqueezeExcite(nn.Module):
+    """Scales channels by what the whole board shows (Hu et al. 2018; thesis table 4.11).
+
+    x [B, C, H, W] -> pool -> fc C/r, ReLU -> fc C, gate -> x scaled channel by channel.
+
+    `pool="global"` averages each channel. `pool="window"` is the thesis's: 8 x 8 windows at
+    stride 1, flattened, which on 8 x 8 is the same and on 10 x 9 gives 3 x 2 means per channel.
+    """
+
+    def __init__(
+        self, channels: int, ratio: int, gate: Gate, pool: Pool, board: tuple[int, int]
+    ) -> None:
+        super().__init__()
+        windows = 1
+        if pool == "window":
+            height, width = board
+            if min(board) < POOL_WINDOW:
+                raise VariantAIError(
+                    f"pool = 'window' averages {POOL_WINDOW} x {POOL_WINDOW} squares and the "
+                    f"board has {height} x {width}; use 'global'"
+                )
+            windows = (height - POOL_WINDOW + 1) * (width - POOL_WINDOW + 1)
+        self.pool = pool
+        self.reduce = nn.Linear(channels * windows, max(1, channels // ratio))
+        self.relu = nn.ReLU(inplace=True)
+        self.expand = nn.Linear(max(1, channels // ratio), channels)
+        self.gate = Gating(gate)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.pool == "global":
+            squeezed = x.mean((2, 3))
+        else:
+            squeezed = functional.avg_pool2d(x, POOL_WINDOW, stride=1).flatten(1)
+        scale: Tensor = self.gate(self.expand(self.relu(self.reduce(squeezed))))
+        return x * scale[:, :, None, None]
+
+
+class SpatialAttention(nn.Module):
+    """Scales squares by what all channels show there (Woo et al. 2018; thesis table 4.12).
+
+    x [B, C, H, W] -> mean over C -> conv 7 x 7 with bias, gate -> x scaled square by square.
+    """
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__()
+        self.conv = conv(1, 1, 7, bias=True)
+        self.gate = Gating(gate)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale: Tensor = self.gate(self.conv(x.mean(1, keepdim=True)))
+        return x * scale
+
+
+class Residual(nn.Module):
+    """x + branch(x), with an activation after the sum where the block has one."""
+
+    def __init__(self, branch: list[nn.Module], *, relu: bool = False) -> None:
+        super().__init__()
+        self.branch = nn.Sequential(*branch)
+        self.relu = nn.ReLU(inplace=True) if relu else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        total: Tensor = x + self.branch(x)
+        return total if self.relu is None else self.relu(total)
+
+
+class ResidualBlock(Residual):
+    """AlphaZero's block (paper 000, table 3): two 3 x 3 convolutions, ReLU after the shortcut."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(
+            [*conv_norm(channels, channels, 3), *conv_norm(channels, channels, 3, relu=False)],
+            relu=True,
+        )
+
+
+class PreActivationBlock(Residual):
+    """Pre-activation block with a norm more and a ReLU less (paper 000, table 4; Han et al. 2017):
+    norm, conv, norm, ReLU, conv, norm; nothing after the shortcut."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(
+            [
+                nn.BatchNorm2d(channels),
+                *conv_norm(channels, channels, 3),
+                *conv_norm(channels, channels, 3, relu=False),
+            ]
+        )
+
+
+class RiseV2Block(Residual):
+    """Operating bottleneck (paper 000, table 5; thesis tables 4.4, 4.5).
+
+    (SE, r) -> conv 1 x 1, width -> dconv k x k, width -> conv 1 x 1, channels; each convolution
+    with a norm, ReLU after the first two, none after the shortcut. SE stands first and acts on
+    the branch alone.
+    """
+
+    def __init__(self, channels: int, width: int, kernel: int, attention: nn.Module | None) -> None:
+        super().__init__(
+            [
+                *([] if attention is None else [attention]),
+                *conv_norm(channels, width, 1),
+                *conv_norm(width, width, kernel, groups=width),
+                *conv_norm(width, channels, 1, relu=False),
+            ]
+        )
+
+
+class RiseV3Block(Residual):
+    """RISEv3's bottleneck (thesis tables 4.6, 4.7): the last norm moved to the front, attention
+    last before the shortcut: norm -> conv 1 x 1 -> dconv k x k -> conv 1 x 1 -> (SE or SA)."""
+
+    def __init__(self, channels: int, width: int, kernel: int, attention: nn.Module | None) -> None:
+        super().__init__(
+            [
+                nn.BatchNorm2d(channels),
+                *conv_norm(channels, width, 1),
+                *conv_norm(width, width, kernel, groups=width),
+                conv(width, channels, 1),
+                *([] if attention is None else [attention]),
+            ]
+        )

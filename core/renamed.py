@@ -1,0 +1,186 @@
+"""Old names of modules, which can still be imported: with a DeprecationWarning, until version 0.3."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+_MOVED = (
+    # old package, new package, modules: `name`, or `old=new` if the name has changed as well
+    ("specs", "core", "errors"),
+    (
+        "specs",
+        "core.spec",
+        "betza checks=consistency difference fairy_names hashing index=catalogue inheritance json_schema loader located planes=plane_layout schema start_checks=start_position zones",
+    ),
+    (
+        "core",
+        "core.system",
+        "children=child_processes compilation=compilation_progress interrupts processors table_layout=text_tables",
+    ),
+    ("core.train", "core.system", "files"),
+    (
+        "core.rules",
+        "core.rules.kernel",
+        "tables=rule_tables programs=move_programs movegen attacks play=make_move giving_check ends=game_ends perft",
+    ),
+    (
+        "core.rules",
+        "core.rules.fairy",
+        "fairy=fairy_rules fairy_moves fairy_states fairy_stockfish workers=fairy_workers",
+    ),
+    ("core.rules", "core.rules.text", "fen notation"),
+    (
+        "core.rules",
+        "core.testing",
+        "conformance=rules_conformance game_conformance fairy_agreement",
+    ),
+    ("core.encoding", "core.testing", "conformance=encoding_conformance"),
+    (
+        "core.encoding",
+        "core.encoding",
+        "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_tables views=mirrored_views",
+    ),
+    ("core.nets", "core.nets", "blocks=layers describe=description export=onnx_export"),
+    ("core.inference", "core.inference", "folders=cache_folders"),
+    (
+        "core.inference",
+        "core.inference.backends",
+        "baseline=netless onnx=onnx_backend openvino=openvino_backend torch=torch_backend padding parallel=parallel_backends saturation check=backend_comparison",
+    ),
+    (
+        "core.inference",
+        "core.inference.choosing",
+        "choose=evaluator_choice auto=automatic_choice kept=kept_choices measure=timing load=machine_load",
+    ),
+    (
+        "core.search",
+        "core.search",
+        "params=settings many=many_searches trees=tree_factory answer=instant_answer",
+    ),
+    (
+        "core.search",
+        "core.search.tree",
+        "nodes edges select=selection descend=descent backup repetition chases reuse table=transpositions priors root=root_noise batch=leaf_batch prefetch slow_tree",
+    ),
+    (
+        "core.search",
+        "core.search.move",
+        "choice=move_choice clock on_clock=timed_search limits lag lines=variations",
+    ),
+    ("core.search", "core.search.mate", "shortest=shortest_mate seek=mate_search"),
+    ("core.data", "core.data", "record=game_record stats=statistics"),
+    (
+        "core.data",
+        "core.data.read",
+        "reader=game_reader pgn headers jsonl move_lists tables=delimited text=decoding annotations resolve sources=game_files importer skips=skipped_games",
+    ),
+    ("core.data", "core.data.write", "pgn_writer text_output"),
+    ("core.data", "core.data.fetch", "fetching=monthly_archive lichess remote=remote_file"),
+    (
+        "core.data",
+        "core.data.store",
+        "store_format blocks columns store_info store_writer resuming moves=stored_moves visits duplicates",
+    ),
+    ("core.data", "core.data.sample", "sampler sampled_games replay=compiled_replay split mixture"),
+    (
+        "core.draw",
+        "core.draw",
+        "figures=shapes ground=background pieces=piece_images text=terminal",
+    ),
+    (
+        "core.train",
+        "core.train.loop",
+        "trainer learner schedule assembly=optimisers muon averages workers=distributed guard=divergence window=score_window device source=position_source placement observer",
+    ),
+    (
+        "core.train",
+        "core.train.run",
+        "config=training_settings plan session=training_run checkpoint record=run_log start=initial_weights stores=training_data environment publish",
+    ),
+    (
+        "core.train",
+        "core.train.measure",
+        "metrics evaluation prediction calibration intervals baseline=frequency_baseline agreement=precision_agreement reduce=reduced_precision places=positions_by_rating mates=mate_set titles=metric_titles models=trained_nets",
+    ),
+    ("core.train", "core.train.report", "html=html_page gallery=run_report activations"),
+    (
+        "core.train.figures",
+        "core.train.pictures",
+        "board=board_picture canvas curves=training_curves maps=activation_maps planes=plane_pictures quality=quality_pictures datasets=data_set_pictures",
+    ),
+    (
+        "core.arena",
+        "core.arena.programs",
+        "process=engine_process uci_client ucci_client xboard_client external=program_player coordinates",
+    ),
+    ("core.arena", "core.arena.players", "player player_spec net_player"),
+    (
+        "core.arena",
+        "core.arena.match",
+        "match_settings pairings referee time_control tournament match_record journal",
+    ),
+    ("core.arena", "core.arena.tables", "elo sprt crosstable crosstable_html ratings"),
+    (
+        "core.arena",
+        "core.arena.games",
+        "generate=generation generated=generation_journal self_play=both_sides openings polyglot policy_lines=policy_openings blunders=blunder_filter",
+    ),
+    ("core.arena", "core.arena.tuning", "tuning=search_tuning surrogate tuning_picture"),
+    (
+        "core.engine",
+        "core.engine",
+        "player=engine searcher=running_search control=search_signals models=packaged_nets workshop=engine_builder table=position_history lines=line_io replay=session_replay service=json_service inbox=command_queue",
+    ),
+    (
+        "core.engine",
+        "core.engine.protocols",
+        "uci ucci options=engine_options option_set=chosen_options",
+    ),
+    ("core.analysis", "core.analysis", "annotate=annotated_game speed=search_speed"),
+)
+
+
+def renamed_modules() -> dict[str, str]:
+    """Old name -> new name of every module that has moved."""
+    return {
+        f"variant_ai.{old}.{name.partition('=')[0]}": f"variant_ai.{new}.{name.rpartition('=')[2]}"
+        for old, new, names in _MOVED
+        for name in names.split()
+    }
+
+
+class RenamedModules:
+    """Meta-path finder and loader of modules by their old names.
+
+    It stands last in `sys.meta_path`, so it is asked only for names that nothing else finds. It imports
+    what it needs when it is used: `import variant_ai` stays quick.
+    """
+
+    def __init__(self) -> None:
+        self.new: dict[str, str] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith("variant_ai."):
+            return None
+        from importlib.machinery import ModuleSpec
+
+        self.new = self.new or renamed_modules()
+        return ModuleSpec(fullname, self) if fullname in self.new else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """None: Python makes an empty module, which `exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        import importlib
+        import sys
+        import warnings
+
+        old, new = module.__name__, self.new[module.__name__]
+        warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=2)
+        sys.modules[old] = importlib.import_module(new)

@@ -1,0 +1,1 @@
+"""Rules played by Fairy-Stockfish through pyffish, for variants beyond the kernel."""

@@ -1,0 +1,433 @@
+"""The rules engine `fairy`: variants as Fairy-Stockfish plays them, at 1.4 ms a question.
+
+It is the reference that the kernel is judged by, and the engine of variants the kernel has no
+words for. Positions are the same records and moves the same integers, so whoever plays through it
+cannot tell the difference. What records have no room for (walls, two e.p. squares, a pass) stays
+with Fairy-Stockfish: each record carries the FEN and the moves that it is asked about
+(`fairy_states.py`). pyffish sees only FENs that it wrote itself, that were written from a checked
+record, or, for specs that play by `fairy`, that it has called valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import FenError, MoveError, SpecError
+from variant_ai.core.rules.fairy.fairy_moves import FairyMoves, is_pass, reads_as_move
+from variant_ai.core.rules.fairy.fairy_states import (
+    UNASKED,
+    Packed,
+    Recent,
+    State,
+    mark_of,
+    state_of,
+    with_state,
+)
+from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
+from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.position import (
+    CASTLING,
+    DROP,
+    EN_PASSANT,
+    PASS,
+    Position,
+    last_move,
+    move_kind,
+    move_origin,
+    move_target,
+    piece_colour,
+    piece_type,
+)
+from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.rules.verdicts import (
+    PLAYERS,
+    idle_winner,
+    move_count_detail,
+    ordinal,
+    progress_plies,
+    stalemate_detail,
+)
+from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.schema import VariantSpec
+
+MAX_CLOCK = 32_000
+"""Where the clock of a record stops."""
+
+MOST_STATES = 8192
+"""Positions of which it is remembered what Fairy-Stockfish said."""
+
+_CELLS = re.compile(r"[0-9]+|\+?[A-Za-z*]~?")
+
+
+class FairyRules(Rules):
+    """Rules of a spec as Fairy-Stockfish plays them, end-of-game rules as the spec says.
+
+    Raises SpecError where the spec names no Fairy-Stockfish variant or uses words that position
+    records cannot hold for it, UnknownNameError for a name that does not exist.
+    """
+
+    name = "fairy"
+
+    def __init__(self, spec: VariantSpec) -> None:
+        super().__init__(spec)
+        if spec.fairy is None:
+            raise SpecError(
+                f"variant {spec.variant!r} has no `fairy:` name, so the rules engine 'fairy' "
+                "cannot play it; use the engine 'kernel'"
+            )
+        # move counts are read from the record: a FEN alone does not know the checks given
+        self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
+        _require_board(spec, self._fairy.start_fen())
+        self._without_chase = FairyVariant(
+            spec.fairy, spec_settings(spec, move_count=False, chase=False)
+        )
+        self._moves = FairyMoves(spec, self.types)
+        self._states: Recent[tuple[str, tuple[str, ...]], State] = Recent(MOST_STATES)
+        self._found: Recent[bytes, State] = Recent(MOST_STATES)
+        """States of positions that were set up from a FEN, by the bytes of their records."""
+        self._cycles = lru_cache(maxsize=4096)(self._judge)
+
+    def position(self, fen: str | None = None) -> Position:
+        text = self.spec.rules.start if fen is None else fen
+        position, state = self._read(text)
+        if fen is not None:
+            self._refuse_unplayable(position, state, text)
+        self._found.put(mark_of(position), state)
+        return with_state(position, state)
+
+    def fen(self, position: Position) -> str:
+        state = self._state(position)
+        if not state.hidden:
+            return format_fen(self.spec, self.types, position)
+        counters = format_fen(self.spec, self.types, position).split()[-2:]
+        return " ".join([*state.fen.split()[:-2], *counters])
+
+    def legal_moves(self, position: Position) -> NDArray[np.int32]:
+        return self._legal(position, self._state(position)).copy()
+
+    def _legal(self, position: Position, state: State) -> NDArray[np.int32]:
+        if state.legal is None:
+            texts = self._fairy.legal_moves(state.base, state.moves)
+            state.legal = np.array([self._moves.read(position, text) for text in texts], np.int32)
+        return state.legal
+
+    def play(self, position: Position, move: int) -> Position:
+        state = self._state(position)
+        try:
+            text = uci(self.types, self.spec.board.files, int(move))
+        except IndexError as error:
+            message = f"{move} is not a move integer of the variant (FEN {self.fen(position)})"
+            raise MoveError(message) from error
+        try:
+            next_state = self._after(state, text)
+        except MoveError as error:
+            written = self._in_full(position, state, text, int(move))
+            if written is None:
+                message = f"{text} is not a legal move (FEN {self.fen(position)})"
+                raise MoveError(message) from error
+            next_state = self._after(state, written)
+        after = self._record(next_state, text)
+        # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
+        mover = int(position["side"][0])
+        after["side"] = 1 - mover
+        after["ply"] = position["ply"] + 1
+        if after["count_limit"][0]:
+            pass  # the clock counts towards the limit, as the FEN has it
+        elif self._resets_clock(position, int(move)):
+            after["clock"] = 0
+            after["checks"] = 0
+        else:
+            after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
+            after["checks"] = position["checks"]
+        kept = moves_seen(self.spec)
+        if kept:
+            after["last_moves"][0, 1:kept] = position["last_moves"][0, : kept - 1]
+            after["last_moves"][0, 0] = last_move(int(move))
+        self._sign(after, next_state)
+        carrier = with_state(after, next_state)
+        counts = self.spec.rules.no_progress.checks_counted != "all"
+        if counts and after["clock"][0] and not after["count_limit"][0] and self.in_check(carrier):
+            carrier["checks"][0, mover] += 1
+        return carrier
+
+    def in_check(self, position: Position) -> bool:
+        return self._in_check(self._state(position))
+
+    def _in_check(self, state: State) -> bool:
+        if state.check is None:
+            state.check = self._fairy.in_check(state.base, state.moves)
+        return state.check
+
+    def outcome(self, position: Position) -> Outcome | None:
+        rules, state = self.spec.rules, self._state(position)
+        if state.outcome is UNASKED:
+            state.outcome = self._end(position, state)
+        ended: Outcome | None = state.outcome
+        if ended is not None:
+            return ended
+        count = rules.no_progress
+        if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
+            return Outcome(None, "move count", move_count_detail(self.spec))
+        limit = int(position["count_limit"][0])
+        if limit and self._fairy.optional_end(state.base, state.moves) is not None:
+            return Outcome(None, "move count", f"{rules.counting} counting, limit {limit} plies")
+        if rules.insufficient_material:
+            if state.drawn is None:
+                state.drawn = all(self._fairy.insufficient_material(state.fen))
+            if state.drawn:
+                return Outcome(None, "insufficient material")
+        return None
+
+    def _end(self, position: Position, state: State) -> Outcome | None:
+        """Mate, stalemate, and what else ends the game at once: Fairy-Stockfish has no legal move
+        then, so it is asked for the reason only where there is none."""
+        if len(self._legal(position, state)):
+            return None
+        rules, side = self.spec.rules, int(position["side"][0])
+        value = self._fairy.immediate_end(state.base, state.moves)
+        codes = position["board"][0]
+        own = ((codes - 1) >> 5 == side) & (codes != 0)
+        # a side without pieces has lost or won as the stalemate rule says; no more is known
+        if value is None or not (own.any() or rules.wins):
+            mated = self._fairy.mated_value(state.base, state.moves)
+            if self._in_check(state):
+                return Outcome(_winner(mated, side), "checkmate")
+            return Outcome(_winner(mated, side), "stalemate", stalemate_detail(self.spec))
+        return Outcome(_winner(value, side), "variant win", f"by the rules of {self.spec.fairy}")
+
+    def memory(self, position: Position) -> int:
+        """See `Rules.memory`: after a pass another one may end the game."""
+        state = self._state(position)
+        return int(bool(state.moves) and is_pass(state.moves[-1]))
+
+    def recall(self, position: Position, packed: Packed) -> Position:
+        """A position with the state that it had in another process (`State.packed`)."""
+        base, moves, *_ = packed
+        state = self._states.get((base, moves))
+        if state is None:
+            state = State(*packed)
+            self._states.put((base, moves), state)
+        return with_state(position, state)
+
+    # --- what Fairy-Stockfish keeps --------------------------------------------------------------
+
+    def _state(self, position: Position) -> State:
+        """What belongs to a position: what it carries, what was set up with these bytes, or the FEN
+        that can be written from the record."""
+        state = state_of(position) or self._found.get(mark_of(position))
+        return state or self._state_of_fen(format_fen(self.spec, self.types, position), False)
+
+    def _state_of_fen(self, fen: str, hidden: bool) -> State:
+        state = self._states.get((fen, ()))
+        if state is None:
+            state = State(fen, (), fen, "", hidden)
+            self._states.put((fen, ()), state)
+        return state
+
+    def _after(self, state: State, text: str) -> State:
+        """The state after a move. Raises MoveError."""
+        base, last = state.next_base()
+        moves = (*last, text)
+        known = self._states.get((base, moves))
+        if known is None:
+            fen = self._fairy.fen_after(base, moves)
+            known = State(base, moves, fen, state.fen, False)
+            known.hidden = self._says_more(fen, self._record(known, text))
+            self._states.put((base, moves), known)
+        return known
+
+    def _read(self, text: str) -> tuple[Position, State]:
+        """Record and state of a FEN. Raises FenError."""
+        loose = self.spec.rules.engine == self.name
+        valid = loose and self._fairy.is_valid(text)
+        try:
+            position = parse_fen(self.spec, self.types, text)
+        except FenError:
+            if not valid:
+                raise
+            position = parse_fen(self.spec, self.types, text, loosely=True)
+        ours = format_fen(self.spec, self.types, position)
+        fen, hidden = ours, False
+        if valid:
+            written = self._fairy.fen_after(text, [])
+            if (
+                written.split("[")[0].split()[0]
+                == text.split("[", maxsplit=1)[0].split(maxsplit=1)[0]
+            ):
+                hidden = self._says_more(written, position)
+                fen = written if hidden else ours
+        elif loose and not self._fairy.is_valid(ours):
+            raise FenError(
+                f"Fairy-Stockfish cannot play {self.spec.fairy} from {shorten(text)}: pieces, "
+                "royal ones above all, are missing, too many or out of place"
+            )
+        state = self._state_of_fen(fen, hidden)
+        self._sign(position, state)
+        return position, state
+
+    def _says_more(self, fen: str, position: Position) -> bool:
+        """True if a FEN of Fairy-Stockfish says more than the record that was read from it."""
+        return self._meant(fen) != self._meant(format_fen(self.spec, self.types, position))
+
+    def _meant(self, fen: str) -> tuple[str, ...]:
+        """Identity of a FEN without captured kings in the pocket, which nobody can drop."""
+        board, pocket, *rest = identity(fen)
+        if self.spec.hands:
+            royal = self.types.all[self.types.royal].symbol if self.types.royal >= 0 else ""
+            if royal not in self.spec.hands.order:
+                pocket = "".join(c for c in pocket if c.upper() != royal)
+        return (board, pocket, *rest)
+
+    def _sign(self, position: Position, state: State) -> None:
+        position["key"] = 0
+        position["key"] = position_key(position, self._meant(state.fen) if state.hidden else ())
+
+    def _record(self, state: State, move: str) -> Position:
+        """The record of a state's FEN.
+
+        Raises SpecError where it has a piece that the spec has not.
+        """
+        try:
+            return parse_fen(self.spec, self.types, state.fen, loosely=True)
+        except FenError as error:
+            raise SpecError(
+                f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "
+                f"is in a position that records of this spec cannot hold: {error}"
+            ) from error
+
+    def _in_full(self, position: Position, state: State, text: str, move: int) -> str | None:
+        """The legal move of which an integer read from a code is the beginning: a demotion, a wall
+        that stands where the piece came from, a pass on another square."""
+        files = self.spec.board.files
+        legal = [uci(self.types, files, int(m)) for m in self._legal(position, state)]
+        fits = [written for written in legal if written.startswith(text)]
+        if move_kind(move) == PASS:
+            fits = fits or [written for written in legal if is_pass(written)]
+        return fits[0] if len(fits) == 1 else None
+
+    def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
+        """Verdict on the last position of `moves` (UCI) played from `fen`, if it is repeated often
+        enough. Cached.
+
+        `fen` should be the first occurrence. With a move before it Fairy-Stockfish (0.0.90) asks
+        that this move, too, chased what the cycle chases, and so calls a chase that was entered
+        quietly a draw, and finds it a ply later.
+
+        Raises FenError, MoveError.
+        """
+        start, state = self._read(fen)
+        start["ply"] = start["side"]
+        start["clock"] = 0
+        for move in moves:
+            if not reads_as_move(move):
+                raise MoveError(f"{move!r} is not a move as UCI writes it (FEN {fen})")
+        first = int(start["side"][0])
+        return self._cycles(self.fen(with_state(start, state)), tuple(moves), first)
+
+    def _judge(self, fen: str, moves: Sequence[str], first: int) -> Outcome | None:
+        value = self._fairy.optional_end(fen, moves)
+        if value is None:
+            return None
+        rule = self.spec.rules.repetition
+        occurrence = f"{ordinal(rule.fold)} occurrence"
+        side = first ^ (len(moves) & 1)
+        winner = _winner(value, side)
+        if winner is not None and value != self._without_chase.optional_end(fen, moves):
+            detail = f"{occurrence}, the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
+            return Outcome(winner, "perpetual chase", detail)
+        if winner != idle_winner(self.spec, side) and winner is not None:
+            detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
+            return Outcome(winner, "perpetual check", detail)
+        return Outcome(winner, "repetition", occurrence)
+
+    def _resets_clock(self, position: Position, move: int) -> bool:
+        reset = self.spec.rules.no_progress.reset
+        kind = move_kind(move)
+        if kind == DROP:
+            return "drops" in reset
+        if kind == PASS:
+            return False
+        board = position["board"][0]
+        mover = int(board[move_origin(move)])
+        captured = kind == EN_PASSANT or (kind != CASTLING and board[move_target(move)] != 0)
+        if captured and "captures" in reset:
+            return True
+        return mover != 0 and self.types.all[piece_type(mover)].symbol in reset
+
+    def _refuse_unplayable(self, position: Position, state: State, text: str) -> None:
+        """Raise FenError where the side that has just moved left itself in danger."""
+        if self._facing(position):
+            raise FenError(f"the royal pieces face each other on an open line: {text!r}")
+        turned = position.copy()
+        turned["side"] = 1 - position["side"]
+        turned["ep"] = -1
+        fen = format_fen(self.spec, self.types, turned)
+        if state.hidden:
+            fields = state.fen.split()
+            fen = " ".join([fields[0], fen.split()[1], *fields[2:]])
+        if self._fairy.in_check(fen):
+            player = PLAYERS[1 - int(position["side"][0])]
+            raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
+
+    def _facing(self, position: Position) -> bool:
+        """Whether two pieces that may not face (`faces`) stand on one file with nothing between.
+        Fairy-Stockfish takes such a position without a word and plays on."""
+        files, board = self.spec.board.files, position["board"][0]
+        for square in np.flatnonzero(board):
+            piece = self.types.all[piece_type(int(board[square]))]
+            if piece.piece.faces is None:
+                continue
+            for ahead in range(int(square) + files, files * self.spec.board.ranks, files):
+                code = int(board[ahead])
+                if code:
+                    other = self.types.all[piece_type(code)]
+                    if other.base == piece.piece.faces and piece_colour(code) != piece_colour(
+                        int(board[square])
+                    ):
+                        return True
+                    break
+        return False
+
+
+def _require_board(spec: VariantSpec, fen: str) -> None:
+    """Raises SpecError where Fairy-Stockfish plays the variant on another board."""
+    rows = fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")
+    width = sum(int(cell) if cell.isdigit() else 1 for cell in _CELLS.findall(rows[0]))
+    if (width, len(rows)) != (spec.board.files, spec.board.ranks):
+        raise SpecError(
+            f"variant {spec.variant!r} has a board of {spec.board.files} x {spec.board.ranks}, and "
+            f"Fairy-Stockfish plays {spec.fairy!r} on one of {width} x {len(rows)}"
+        )
+
+
+def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
+    """Stable 64-bit hash of what makes two positions the same: board (with promotedness), hands,
+    side, castling rights, capturable en passant square, checks left to win; and `more` that no
+    record holds."""
+    record = position[0]
+    digest = hashlib.blake2b(digest_size=8)
+    for field in ("board", "hands", "side", "castling", "ep", "wins_left"):
+        digest.update(record[field].tobytes())
+    digest.update(" ".join(more).encode())
+    return np.uint64(int.from_bytes(digest.digest(), "little"))
+
+
+def identity(fen: str) -> tuple[str, ...]:
+    """What makes two FENs the same position: board, pocket in order, and all else but the counters
+    and what is empty."""
+    fields = fen.split()
+    board, _, pocket = fields[0].partition("[") if fields else ("", "", "")
+    rest = (field for field in fields[1:-2] if field != "-")
+    return (board, "".join(sorted(pocket.strip("]-"))), *rest)
+
+
+def _winner(value: int, side: int) -> int | None:
+    """Winner by a value as the side to move sees it."""
+    return None if value == 0 else (side if value > 0 else 1 - side)

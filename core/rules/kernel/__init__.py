@@ -1,0 +1,1 @@
+"""Rules compiled from the spec: tables, move generation, making moves, game ends, perft."""

@@ -1,0 +1,239 @@
+"""Is a square attacked, is the king in check, and which squares matter to that answer.
+
+All three read the reverse programs (`programs.py`): they walk outwards from one square and ask of
+each piece met whether its type captures from there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.jit import Number, Truth, array, element, inlined, njit
+from variant_ai.core.rules.kernel.move_programs import (
+    END,
+    HOPS,
+    LAME,
+    LEAPS,
+    RAY,
+    SQUARE_MASK,
+    TYPE_SHIFT,
+)
+from variant_ai.core.rules.kernel.rule_tables import TablesRow
+from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES, PositionRow
+
+COLOUR_BIT = COLOUR_STRIDE.bit_length() - 1
+TYPE_MASK = COLOUR_STRIDE - 1
+
+# Marks that `scan_king` leaves on squares, by how the king could be exposed to check.
+LEAVING_MATTERS = 1
+"""A piece there pins, blocks a leg, or serves as a hurdle: moving it away may give check."""
+ENTERING_MATTERS = 2
+"""The square is empty, and a piece put there becomes a hurdle."""
+ENTERING_SAVES = 4
+"""A piece put there may end a check: it captures or blocks."""
+LEAVING_SAVES = 8
+"""A piece that goes from there may end a check: it was the hurdle."""
+ANYTHING = LEAVING_MATTERS | ENTERING_MATTERS | ENTERING_SAVES | LEAVING_SAVES
+
+WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
+"""Scratch of one generator: marks of `scan_king`, and whether the side to move is in check."""
+MoveWork: TypeAlias = Annotated[NDArray[np.void], array(WORK)]
+MoveWorkRow: TypeAlias = Annotated[Any, element(WORK)]
+
+
+@inlined
+def captures(piece: Number, colour: Number, entry: Number) -> Truth:
+    """Whether a piece code is one of `colour` whose type is in the mask of the entry."""
+    return piece != 0 and (
+        ((piece - 1) >> COLOUR_BIT) == colour
+        and ((entry >> (TYPE_SHIFT + ((piece - 1) & TYPE_MASK))) & 1) != 0
+    )
+
+
+@njit
+def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Truth:
+    """Whether `colour` captures on the square (record arguments; a facing king counts)."""
+    board = p["board"]
+    program = t["reverse"]
+    at = t["reverse_start"][colour * MAX_SQUARES + square]
+    while True:
+        opcode = program[at]
+        if opcode == END:
+            return False
+        n = program[at + 1]
+        at += 2
+        if opcode == RAY:
+            for i in range(n):
+                entry = program[at + i]
+                piece = board[entry & SQUARE_MASK]
+                if piece != 0:
+                    if captures(piece, colour, entry):
+                        return True
+                    break
+            at += n
+        elif opcode == LEAPS:
+            for i in range(n):
+                entry = program[at + i]
+                if captures(board[entry & SQUARE_MASK], colour, entry):
+                    return True
+            at += n
+        elif opcode == LAME:  # n holds the legs
+            entry = program[at]
+            if (
+                captures(board[entry & SQUARE_MASK], colour, entry)
+                and board[n & SQUARE_MASK] == 0
+                and board[n >> 7] == 0
+            ):
+                return True
+            at += 1
+        elif opcode == HOPS:
+            jumped = False
+            for i in range(n):
+                entry = program[at + 2 * i]
+                piece = board[entry & SQUARE_MASK]
+                if piece != 0:
+                    if jumped:
+                        entry = program[at + 2 * i + 1] << TYPE_SHIFT
+                    if captures(piece, colour, entry):
+                        return True
+                    if jumped:
+                        break
+                    jumped = True
+            at += 2 * n
+        else:  # BEHIND
+            if board[program[at] & SQUARE_MASK] != 0:
+                for i in range(1, n):
+                    entry = program[at + i]
+                    piece = board[entry & SQUARE_MASK]
+                    if piece != 0:
+                        if captures(piece, colour, entry):
+                            return True
+                        break
+            at += n
+
+
+@njit
+def scan_king(t: TablesRow, p: PositionRow, them: Number, king: Number, work: MoveWorkRow) -> Truth:
+    """Whether `them` attack the king; marks in `work["marks"]` the squares that matter to it.
+
+    Marks have to be zero before. Not every marked square can expose the king, but every square
+    that can is marked; and every square is marked that a move must enter or leave to end a check.
+    """
+    board = p["board"]
+    marks = work["marks"]
+    program = t["reverse"]
+    at = t["reverse_start"][them * MAX_SQUARES + king]
+    check = False
+    while True:
+        opcode = program[at]
+        if opcode == END:
+            return check
+        n = program[at + 1]
+        at += 2
+        if opcode == RAY:
+            blocker = -1
+            for i in range(n):
+                entry = program[at + i]
+                square = entry & SQUARE_MASK
+                piece = board[square]
+                if piece != 0:
+                    hits = captures(piece, them, entry)
+                    if blocker >= 0:
+                        if hits:
+                            marks[blocker] |= LEAVING_MATTERS
+                        break
+                    if hits:
+                        check = True
+                        for j in range(i + 1):
+                            marks[program[at + j] & SQUARE_MASK] |= ENTERING_SAVES
+                    if ((piece - 1) >> COLOUR_BIT) == them:
+                        break  # theirs to move out of the way, not ours
+                    blocker = square
+            at += n
+        elif opcode == LEAPS:
+            for i in range(n):
+                entry = program[at + i]
+                if captures(board[entry & SQUARE_MASK], them, entry):
+                    check = True
+                    marks[entry & SQUARE_MASK] |= ENTERING_SAVES
+            at += n
+        elif opcode == LAME:  # n holds the legs
+            entry = program[at]
+            if captures(board[entry & SQUARE_MASK], them, entry):
+                near, far = n & SQUARE_MASK, n >> 7
+                if board[near] == 0 and board[far] == 0:
+                    check = True
+                    for square in (entry & SQUARE_MASK, near, far):
+                        marks[square] |= ENTERING_SAVES
+                else:
+                    marks[near] |= LEAVING_MATTERS
+                    marks[far] |= LEAVING_MATTERS
+            at += 1
+        elif opcode == HOPS:
+            check |= scan_hops(t, p, them, at, n, work)
+            at += 2 * n
+        else:  # BEHIND: rare enough to test every change of the ray
+            hurdle = board[program[at] & SQUARE_MASK] != 0
+            for i in range(n):
+                entry = program[at + i]
+                marks[entry & SQUARE_MASK] |= ANYTHING
+                piece = board[entry & SQUARE_MASK]
+                if i > 0 and hurdle and piece != 0:
+                    hurdle = False
+                    if captures(piece, them, entry):
+                        check = True
+            at += n
+
+
+@inlined
+def open_hops(program: Any, at: Number, i: Number, marks: Any) -> None:
+    """Mark the squares of a ray of pairs up to the i-th, from which it gives check."""
+    for j in range(i + 1):
+        marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_SAVES
+
+
+@inlined
+def scan_hops(
+    t: TablesRow, p: PositionRow, them: Number, at: Number, n: Number, work: MoveWorkRow
+) -> Truth:
+    """One ray of `scan_king` on which enemies capture directly or over one piece."""
+    board = p["board"]
+    marks = work["marks"]
+    program = t["reverse"]
+    check = False
+    met = 0
+    first = second = -1
+    for i in range(n):
+        entry = program[at + 2 * i]
+        square = entry & SQUARE_MASK
+        piece = board[square]
+        if piece == 0:
+            continue
+        hits = captures(piece, them, entry)
+        hops = captures(piece, them, program[at + 2 * i + 1] << TYPE_SHIFT)
+        if met == 0:
+            if hits:
+                check = True
+                open_hops(program, at, i, marks)
+            if hops:
+                for j in range(i):
+                    marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_MATTERS
+            first = square
+        elif met == 1:
+            if hits:
+                marks[first] |= LEAVING_MATTERS
+            if hops:
+                check = True
+                open_hops(program, at, i, marks)
+                marks[first] |= LEAVING_SAVES
+            second = square
+        else:
+            if hops:
+                marks[first] |= LEAVING_MATTERS
+                marks[second] |= LEAVING_MATTERS
+            break
+        met += 1
+    return check

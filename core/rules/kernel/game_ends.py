@@ -1,0 +1,160 @@
+"""Game ends that a position shows by itself, for compiled callers.
+
+What repetition means needs the moves before, and is judged in `game.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.jit import Number, Truth, inlined, njit
+from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked
+from variant_ai.core.rules.kernel.rule_tables import (
+    COLOUR_BOUND,
+    DRAWS_DEAD_POSITIONS,
+    MATES,
+    NEVER_MATES,
+    REACHES_SAFELY,
+    WINS_BY_CHECKS,
+    WINS_BY_EXTINCTION,
+    WINS_BY_REACHING,
+    Tables,
+    TablesRow,
+)
+from variant_ai.core.rules.position import MAX_SQUARES, Position, PositionRow
+
+NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
+
+
+@inlined
+def variant_winner(t: TablesRow, p: PositionRow) -> Number:
+    """Colour that has won by a rule of `wins:`, -1 nobody. Records.
+
+    Checks and goals count for the side that has just moved; a goal that must be safe also for the
+    side to move, since the other might have stopped attacking it (as Fairy-Stockfish has it).
+    """
+    features = t["features"]
+    us = np.int64(p["side"])
+    mover = 1 - us
+    if features & WINS_BY_CHECKS and p["wins_left"][mover] <= 0:
+        return mover
+    if features & WINS_BY_EXTINCTION:
+        if not has_type(t, p, mover):
+            return us
+        if not has_type(t, p, us):
+            return mover
+    if features & WINS_BY_REACHING:
+        if has_reached(t, p, mover):
+            return mover
+        if features & REACHES_SAFELY and has_reached(t, p, us):
+            return us
+    return np.int64(-1)
+
+
+@inlined
+def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
+    """Whether a piece of the colour stands on its goal, unattacked if that is asked for."""
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        if (
+            t["reach"][colour * MAX_SQUARES + square]
+            and piece >= 0
+            and piece >> COLOUR_BIT == colour
+            and (t["reach_types"] >> (piece & TYPE_MASK)) & 1
+            and not (
+                t["features"] & REACHES_SAFELY and attacked(t, p, 1 - colour, np.int64(square))
+            )
+        ):
+            return True
+    return False
+
+
+@inlined
+def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
+    """Whether the colour still has a piece of those that must not die out, on the board or in hand."""
+    wanted = t["extinct_types"]
+    for hand in range(t["hand_kinds"]):
+        if p["hands"][colour, hand] > 0 and (wanted >> t["hand_type"][hand]) & 1:
+            return True
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        if piece >= 0 and piece >> COLOUR_BIT == colour and (wanted >> (piece & TYPE_MASK)) & 1:
+            return True
+    return False
+
+
+@inlined
+def move_count_reached(t: TablesRow, p: PositionRow) -> Truth:
+    """Whether the move-count rule ends the game.
+
+    Beyond `checks_counted`, each check of the side that gave more lengthens the count by two
+    plies, the check and its answer (Fairy-Stockfish's reading of the Asian rule).
+    """
+    plies = np.int64(t["plies"])
+    if plies == 0:
+        return False
+    clock = np.int64(p["clock"])
+    if t["checks_counted"] >= 0:
+        most = max(np.int64(p["checks"][0]), np.int64(p["checks"][1]))
+        clock -= 2 * max(most - t["checks_counted"], 0)
+    return clock >= plies
+
+
+@njit
+def cannot_mate(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
+    """Whether no sequence of moves lets the colour give mate, by the pieces on the board.
+
+    A colour-bound piece needs another piece, or one of the other square colour; a knight needs any
+    other piece, of either side. For variants without hands and without other ways to win.
+    """
+    bound = bound_dark = bound_light = free = free_mine = 0
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        if piece < 0:
+            continue
+        mine = (piece >> COLOUR_BIT) == colour
+        mating = t["mating"][piece & TYPE_MASK]
+        if mating == MATES and mine:
+            return False
+        if mating == COLOUR_BOUND:
+            bound += mine
+            dark = (square % t["files"] + square // t["files"]) % 2 == 0
+            bound_dark += dark
+            bound_light += not dark
+        elif mating != NEVER_MATES:
+            free += 1
+            free_mine += mine
+    if bound > 0 and (free > 0 or (bound_dark > 0 and bound_light > 0)):
+        return False
+    return not (free_mine > 0 and free + bound_dark + bound_light >= 2)
+
+
+@njit
+def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> Number:
+    """How the game ended at position i of which `moves` legal moves and `check` are known.
+
+    Arrays: TABLES shape (1,), POSITION shape (n,). Returns reason + 8 * (1 + winner), winner -1
+    for a draw: `end & 7` is the reason (NO_END, CHECKMATE, ...), `(end >> 3) - 1` the winner.
+    """
+    table, position = t[0], p[i]
+    winner: Number = variant_winner(table, position)
+    if winner >= 0:
+        return VARIANT_WIN + 8 * (1 + winner)
+    us = np.int64(position["side"])
+    if moves == 0:
+        if check:
+            return CHECKMATE + 8 * (2 - us)
+        value = np.int64(table["stalemate"])
+        winner = -1 if value == 0 else (us if value > 0 else 1 - us)
+        return STALEMATE + 8 * (1 + winner)
+    if move_count_reached(table, position):
+        return MOVE_COUNT
+    if position["count_limit"] > 0 and position["clock"] > position["count_limit"]:
+        return MOVE_COUNT
+    if (
+        table["features"] & DRAWS_DEAD_POSITIONS
+        and cannot_mate(table, position, np.int64(0))
+        and cannot_mate(table, position, np.int64(1))
+    ):
+        return DEAD_POSITION
+    return NO_END

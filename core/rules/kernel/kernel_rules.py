@@ -1,0 +1,160 @@
+"""The kernel: rules at machine speed, for every variant whose spec its tables can hold.
+
+    betza.py  fen.py          the spec's words and texts
+    programs.py  tables.py    spec -> numbers, once
+    attacks.py                who attacks a square, is the king in check
+    movegen.py                legal moves
+    play.py                   the next position and its key
+    ends.py                   game ends that the position shows
+    perft.py                  counting, to test all of it
+
+`KernelRules` is the face of it for Python. Compiled code of other rooms calls `legal_moves_into`,
+`play_into`, `is_in_check` and `end_of` with the tables.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import FenError
+from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.kernel.game_ends import (
+    CHECKMATE,
+    DEAD_POSITION,
+    MOVE_COUNT,
+    NO_END,
+    STALEMATE,
+    VARIANT_WIN,
+    end_of,
+)
+from variant_ai.core.rules.kernel.make_move import full_key, is_in_check, play_into
+from variant_ai.core.rules.kernel.movegen import MAX_MOVES, legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.kernel.rule_tables import compile_tables
+from variant_ai.core.rules.position import POSITION, Position, new_position
+from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
+from variant_ai.core.rules.verdicts import move_count_detail, stalemate_detail
+from variant_ai.core.spec.schema import VariantSpec
+
+_REASONS = {
+    CHECKMATE: "checkmate",
+    STALEMATE: "stalemate",
+    MOVE_COUNT: "move count",
+    VARIANT_WIN: "variant win",
+    DEAD_POSITION: "insufficient material",
+}
+_MOST_MOVES = MAX_MOVES // 2
+"""Positions with more legal moves are refused when read: play could outgrow the move list."""
+
+
+def is_compiled(rules: Rules) -> TypeGuard[KernelRules]:
+    """Whether compiled code may go by the tables instead of asking: an engine that was made out of
+    the kernel may answer otherwise."""
+    return type(rules) is KernelRules
+
+
+class _Scratch(threading.local):
+    """Buffers of one thread."""
+
+    def __init__(self) -> None:
+        self.position = new_position()
+        self.moves = new_moves(2)
+        self.work = new_work()
+
+
+class KernelRules(Rules):
+    """Compiled rules. Thread-safe; a thread's first call compiles or loads what it needs."""
+
+    name = "kernel"
+
+    def __init__(self, spec: VariantSpec) -> None:
+        """Raises SpecError naming the words of the spec that the kernel has no rule for."""
+        super().__init__(spec)
+        self.tables = compile_tables(spec)
+        """Tables of the variant, shape (1,), for compiled callers."""
+        self._scratch = _Scratch()
+        self._start = self._read(spec.rules.start)
+
+    def __reduce__(self) -> tuple[type[KernelRules], tuple[VariantSpec]]:
+        return KernelRules, (self.spec,)  # tables are made again, buffers belong to threads
+
+    def position(self, fen: str | None = None) -> Position:
+        return self._start.copy() if fen is None else self._read(fen)
+
+    def _read(self, fen: str) -> Position:
+        position = parse_fen(self.spec, self.types, fen)
+        us = int(position[0]["side"])
+        scratch = self._scratch
+        scratch.position[0] = position[0]
+        scratch.position[0]["side"] = 1 - us
+        if is_in_check(self.tables, scratch.position, 0):
+            raise FenError(f"{self._exposed(scratch.position)}, in FEN {shorten(fen)}")
+        position[0]["key"] = full_key(self.tables, position, 0)
+        count = len(self.legal_moves(position))
+        if count > _MOST_MOVES:
+            raise FenError(f"{count} legal moves, more than {_MOST_MOVES}, in FEN {shorten(fen)}")
+        return position
+
+    def _exposed(self, position: Position) -> str:
+        """Why the side to move of `position` should not be in check."""
+        kings = position[0]["kings"].tolist()
+        files = self.spec.board.files
+        faces = any(piece.faces for piece in self.spec.pieces.values())
+        if faces and kings[0] % files == kings[1] % files:
+            between = position[0]["board"][kings[0] + files : kings[1] : files]
+            if not between.any():
+                return "the kings face each other on an open file"
+        return "the side that is not to move is in check"
+
+    def fen(self, position: Position) -> str:
+        return format_fen(self.spec, self.types, position)
+
+    def legal_moves(self, position: Position) -> NDArray[np.int32]:
+        scratch = self._scratch
+        scratch.position[0] = position[0]
+        count = legal_moves_into(self.tables, scratch.position, 0, scratch.moves, scratch.work)
+        moves: NDArray[np.int32] = scratch.moves["move"][0, :count].copy()
+        return moves
+
+    def play(self, position: Position, move: int) -> Position:
+        # a tenth of the time of position.copy(), which copies such records field by field
+        after: Position = np.frombuffer(bytearray(POSITION.itemsize), POSITION)
+        if not position.flags.writeable:  # numba would compile a second signature for it
+            position = position.copy()
+        play_into(self.tables, position, 0, after, 0, int(move))
+        return after
+
+    def in_check(self, position: Position) -> bool:
+        scratch = self._scratch
+        scratch.position[0] = position[0]
+        return bool(is_in_check(self.tables, scratch.position, 0))
+
+    def outcome(self, position: Position) -> Outcome | None:
+        count = len(self.legal_moves(position))
+        scratch = self._scratch
+        check = int(scratch.work[0]["check"])
+        end = int(end_of(self.tables, scratch.position, 0, count, check))
+        if end == NO_END:
+            return None
+        reason, winner = end & 7, (end >> 3) - 1
+        return Outcome(winner if winner >= 0 else None, _REASONS[reason], self._detail(reason))
+
+    def _detail(self, reason: int) -> str:
+        """The rule of the spec that ended the game, in words."""
+        if reason == STALEMATE:
+            return stalemate_detail(self.spec)
+        if reason == MOVE_COUNT:
+            return move_count_detail(self.spec)
+        if reason == VARIANT_WIN:
+            return "; ".join(
+                f"{win.checks} checks given"
+                if win.checks
+                else f"{win.piece} reaches its goal"
+                if win.reaches
+                else f"{win.extinct} captured"
+                for win in self.spec.rules.wins
+            )
+        return ""

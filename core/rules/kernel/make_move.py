@@ -1,0 +1,282 @@
+"""Playing a move: the next position, its key kept incrementally.
+
+The key (Zobrist) covers board, side, hands, castling rights, the e.p. square, which is set only
+where a capture is possible, and the checks left to win. Promoted pieces are types of their own, so
+promotedness is in it. All key arithmetic stays uint64: mixed with int64 numba makes it signed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.jit import Number, Truth, inlined, njit
+from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked
+from variant_ai.core.rules.kernel.rule_tables import (
+    CAPTURES_RESET,
+    COUNTS_CHECKS,
+    COUNTS_PIECES,
+    DROPS_RESET,
+    HAND_COUNTS,
+    MAX_PASSANT,
+    WINS_BY_CHECKS,
+    ZOBRIST_CASTLING,
+    ZOBRIST_HANDS,
+    ZOBRIST_PASSANT,
+    ZOBRIST_SIDE,
+    ZOBRIST_WINS,
+    Tables,
+    TablesRow,
+)
+from variant_ai.core.rules.position import (
+    CASTLING,
+    COLOUR_STRIDE,
+    DOUBLE_STEP,
+    DROP,
+    EN_PASSANT,
+    MAX_HAND_KINDS,
+    MAX_SQUARES,
+    PROMOTION,
+    Position,
+    PositionRow,
+)
+
+MAX_CLOCK = 32_000
+NO_SQUARE = -1
+
+
+@njit
+def play_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: Number) -> None:
+    """Play a legal move of position i of p into position j of q, which may be the same record.
+
+    t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions`
+    becomes 0.
+    """
+    q[j] = p[i]
+    advance(t[0], q[j], move)
+    if t[0]["features"] & COUNTS_CHECKS and is_in_check(t, q, j):
+        count_given_check(t, q, j)
+
+
+@njit
+def replay_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: Number) -> None:
+    """`play_into` for replaying known games and counting: `checks`, which only the move-count rule
+    asks for, stays as it was, which saves a search for checks after every move."""
+    q[j] = p[i]
+    advance(t[0], q[j], move)
+
+
+@njit
+def count_given_check(t: Tables, p: Position, i: Number) -> None:
+    """Complete a `replay_into` whose move gave check: afterwards all is as after `play_into`."""
+    if t[0]["features"] & COUNTS_CHECKS and p[i]["clock"] > 0:
+        # a resetting move's own check is not counted
+        p[i]["checks"][1 - np.int64(p[i]["side"])] += 1
+
+
+@njit
+def is_in_check(t: Tables, p: Position, i: Number) -> Truth:
+    """Whether the side to move of position i is in check; False where it has no king."""
+    us = np.int64(p[i]["side"])
+    king = np.int64(p[i]["kings"][us])
+    return king >= 0 and attacked(t[0], p[i], 1 - us, king)
+
+
+@inlined
+def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
+    """Change the record into the position after the move, `checks` aside."""
+    board = r["board"]
+    zobrist = t["zobrist"]
+    key = r["key"]
+    us = np.int64(r["side"])
+    them = 1 - us
+    target = np.int64(move & 127)
+    origin = np.int64((move >> 7) & 127)
+    kind = np.int64((move >> 14) & 7)
+    argument = np.int64((move >> 17) & 31)
+    reset = False
+    taken = np.int64(0)
+    if r["ep"] >= 0:
+        key ^= zobrist[ZOBRIST_PASSANT + np.int64(r["ep"])]
+        r["ep"] = NO_SQUARE
+    if kind == DROP:
+        code = 1 + np.int64(t["hand_type"][argument]) + COLOUR_STRIDE * us
+        key ^= take_in_hand(t, r, us, argument, -1)
+        board[target] = code
+        key ^= zobrist[code * MAX_SQUARES + target]
+        reset = (t["resets"] & DROPS_RESET) != 0
+    else:
+        piece = np.int64(board[origin])
+        reset = ((t["resets"] >> ((piece - 1) & TYPE_MASK)) & 1) != 0
+        board[origin] = 0
+        key ^= zobrist[piece * MAX_SQUARES + origin]
+        if kind == CASTLING:
+            rook_from = np.int64(t["castle_squares"][argument, 2])
+            rook_to = np.int64(t["castle_squares"][argument, 3])
+            rook = np.int64(board[rook_from])
+            board[rook_from] = 0
+            board[rook_to] = rook
+            key ^= zobrist[rook * MAX_SQUARES + rook_from]
+            key ^= zobrist[rook * MAX_SQUARES + rook_to]
+        else:
+            place = target
+            if kind == EN_PASSANT:
+                place -= t["advance"][us]
+            taken = np.int64(board[place])
+            if taken != 0:
+                board[place] = 0
+                key ^= zobrist[taken * MAX_SQUARES + place]
+                hand = np.int64(t["hand_of"][(taken - 1) & TYPE_MASK])
+                if hand >= 0:
+                    key ^= take_in_hand(t, r, us, hand, 1)
+                reset |= (t["resets"] & CAPTURES_RESET) != 0
+            if kind == PROMOTION:
+                piece = 1 + argument + COLOUR_STRIDE * us
+            elif kind == DOUBLE_STEP:
+                jumped = (origin + target) >> 1
+                if can_capture_passing(t, r, them, jumped):
+                    r["ep"] = jumped
+                    key ^= zobrist[ZOBRIST_PASSANT + jumped]
+        board[target] = piece
+        key ^= zobrist[piece * MAX_SQUARES + target]
+        if origin == r["kings"][us]:
+            r["kings"][us] = target
+        rights = np.int64(r["castling"])
+        if rights != 0:
+            kept = rights & t["rights_kept"][origin] & t["rights_kept"][target]
+            if kept != rights:
+                r["castling"] = kept
+                key ^= zobrist[ZOBRIST_CASTLING + rights] ^ zobrist[ZOBRIST_CASTLING + kept]
+    if r["count_limit"] == 0 and reset:
+        r["clock"] = 0
+        r["checks"][0] = 0
+        r["checks"][1] = 0
+    elif r["clock"] < MAX_CLOCK:
+        r["clock"] += 1
+    r["ply"] += 1
+    r["repetitions"] = 0
+    r["side"] = them
+    r["key"] = key ^ zobrist[ZOBRIST_SIDE]
+    if t["keeps"] != 0:
+        for k in range(t["keeps"] - 1, 0, -1):
+            r["last_moves"][k] = r["last_moves"][k - 1]
+        came_from = MAX_SQUARES if kind == DROP else origin
+        r["last_moves"][0] = 1 + target + came_from * MAX_SQUARES  # `position.last_move`
+    if t["features"] & WINS_BY_CHECKS:
+        count_check(t, r, us)
+    if t["features"] & COUNTS_PIECES:
+        count_pieces(t, r, us, taken, kind == PROMOTION)
+
+
+@inlined
+def take_in_hand(
+    t: TablesRow, r: PositionRow, colour: Number, hand: Number, change: Number
+) -> Number:
+    """Change a count in hand by one; returns the change of the key."""
+    zobrist = t["zobrist"]
+    count = np.int64(r["hands"][colour, hand])
+    row = ZOBRIST_HANDS + (colour * MAX_HAND_KINDS + hand) * HAND_COUNTS
+    r["hands"][colour, hand] = count + change
+    return zobrist[row + count] ^ zobrist[row + count + change]
+
+
+@inlined
+def can_capture_passing(t: TablesRow, r: PositionRow, colour: Number, square: Number) -> Truth:
+    """Whether a piece of the colour stands where it captures en passant on the square."""
+    row = (colour * MAX_SQUARES + square) * MAX_PASSANT
+    for k in range(MAX_PASSANT):
+        origin = np.int64(t["passant"][row + k])
+        if origin < 0:
+            return False
+        if r["board"][origin & 127] == 1 + (origin >> 7) + COLOUR_STRIDE * colour:
+            return True
+    return False
+
+
+@inlined
+def count_check(t: TablesRow, r: PositionRow, us: Number) -> None:
+    """Take one from the checks that the side which has just moved needs to win, if it gave one."""
+    left = np.int64(r["wins_left"][us])
+    king = np.int64(r["kings"][1 - us])
+    if left > 0 and king >= 0 and attacked(t, r, us, king):
+        row = ZOBRIST_WINS + 16 * us + left
+        r["wins_left"][us] = left - 1
+        r["key"] ^= t["zobrist"][row] ^ t["zobrist"][row - 1]
+
+
+@njit
+def count_pieces(t: TablesRow, r: PositionRow, us: Number, taken: Number, promoted: Truth) -> None:
+    """Makruk's counting after a move of `us`: start it, or start it anew.
+
+    Without pawns on the board the side that is behind counts: a whole army has 64 moves to mate, and
+    against a bare king fewer the stronger it is, the pieces on the board counted as moves made.
+    The limit is kept in plies. As Fairy-Stockfish counts (`countingRule = makruk`).
+    """
+    them = 1 - us
+    limit, counted = count_limit(t, r, us)
+    lone = counted & 1 != 0
+    if taken != 0 and (taken - 1) & TYPE_MASK == t["count_types"][0] and lone and limit > 0:
+        r["count_limit"] = 2 * limit
+        r["clock"] = 2 * (counted >> 1) - 1
+    limit, counted = count_limit(t, r, them)
+    lone = counted & 1 != 0
+    if limit > 0 and (r["count_limit"] == 0 or (lone and (taken != 0 or promoted))):
+        r["count_limit"] = 2 * limit
+        r["clock"] = 2 * (counted >> 1) if lone else 0
+
+
+@njit
+def count_limit(t: TablesRow, r: PositionRow, counting: Number) -> Number:
+    """Moves that the other side has to mate `counting`, 0 where nothing is counted; and
+    2 * (pieces on the board) + (1 where `counting` has a bare king)."""
+    mine = pawns = others = rooks = khons = knights = 0
+    types = t["count_types"]
+    for square in range(t["squares"]):
+        piece = np.int64(r["board"][square]) - 1
+        if piece < 0:
+            continue
+        kind = piece & TYPE_MASK
+        pawns += kind == types[0]
+        if piece >> COLOUR_BIT == counting:
+            mine += 1
+        else:
+            others += 1
+            rooks += kind == types[1]
+            khons += kind == types[2]
+            knights += kind == types[3]
+    counted = 2 * (mine + others) + (mine == 1)
+    limit = 64
+    if pawns > 0 or others == 1:
+        limit = 0
+    elif mine == 1:
+        if rooks > 0:
+            limit = 8 if rooks > 1 else 16
+        elif khons > 1:
+            limit = 22
+        elif knights > 1:
+            limit = 32
+        elif khons == 1:
+            limit = 44
+    return limit, counted
+
+
+@njit
+def full_key(t: Tables, p: Position, i: Number) -> Number:
+    """The key computed from scratch; `play_into` keeps to it. Arrays."""
+    table, r = t[0], p[i]
+    zobrist = table["zobrist"]
+    key = zobrist[0] ^ zobrist[0]
+    for square in range(table["squares"]):
+        piece = np.int64(r["board"][square])
+        if piece != 0:
+            key ^= zobrist[piece * MAX_SQUARES + square]
+    for colour in range(2):
+        for hand in range(table["hand_kinds"]):
+            row = ZOBRIST_HANDS + (colour * MAX_HAND_KINDS + hand) * HAND_COUNTS
+            key ^= zobrist[row + np.int64(r["hands"][colour, hand])]
+        key ^= zobrist[ZOBRIST_WINS + 16 * colour + np.int64(r["wins_left"][colour])]
+    key ^= zobrist[ZOBRIST_CASTLING + np.int64(r["castling"])]
+    if r["ep"] >= 0:
+        key ^= zobrist[ZOBRIST_PASSANT + np.int64(r["ep"])]
+    if r["side"] == 1:
+        key ^= zobrist[ZOBRIST_SIDE]
+    return key

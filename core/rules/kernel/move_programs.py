@@ -1,0 +1,325 @@
+"""Move programs: a piece's movement on one square, written out as numbers.
+
+Betza words, zones, ranges and the player's side are resolved here, once, when a spec is compiled.
+At run time nothing asks where the board ends.
+
+A *forward* program (int16) lists what one piece code may do from one square:
+
+    flags, legs, n, target 1 .. target n,   flags, legs, n, ...,   END
+
+A *reverse* program (int32) is derived from all forward programs of one colour, and lists from
+where one square can be captured. An entry of its bodies is `square | mask of types << 8`: the
+types (bit t for type t) which, standing there, capture on the square in question.
+
+    LEAPS   n, e 1 .. e n                    independent squares
+    RAY     n, e 1 .. e n                    outwards; the first piece on the ray blocks it
+    LAME    legs, e                          only while the legs are empty
+    HOPS    n, e 1, h 1 .. e n, h n          a ray; h is the mask of types that need one piece
+                                             between (their types alone, no square)
+    BEHIND  n, e 1 .. e n                    a ray whose square 1 must be occupied, and the
+                                             next piece on it captures (grasshopper)
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from variant_ai.core.errors import SpecError
+from variant_ai.core.rules.pieces import PieceType
+from variant_ai.core.rules.position import DOUBLE_STEP, NORMAL, view
+from variant_ai.core.spec.betza import Movement, parse_betza
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import zone_squares
+
+# Flags of a forward entry.
+QUIET = 1
+"""May end on an empty square (before any hurdle)."""
+CAPTURE = 2
+"""May capture the first piece met."""
+LEAP = 4
+"""The targets are independent of one another."""
+PASSANT = 8
+"""May capture on the en-passant square, though it is empty."""
+DOUBLE = 16
+"""The move leaves the jumped square open to en passant."""
+HOP = 32
+"""The first piece met is jumped."""
+HOP_QUIET = 64
+"""May end on an empty square beyond the hurdle."""
+HOP_BEHIND = 128
+"""Only the square just beyond the hurdle counts."""
+END = -1
+
+NO_LEGS = -1
+"""Otherwise `leg | other leg << 7`, the same twice where there is one."""
+
+LEAPS, RAY, LAME, HOPS, BEHIND = range(5)
+
+TYPE_SHIFT = 8
+SQUARE_MASK = 127
+
+
+@dataclass(slots=True)
+class Path:
+    """What one movement does from one square, in absolute squares."""
+
+    origin: int
+    targets: tuple[int, ...]
+    """Along the ray, nearest first."""
+    step: tuple[int, int]
+    """Absolute, not in the mover's view."""
+    legs: tuple[int, ...]
+    quiet: bool
+    capture: bool
+    hop: str
+    """Empty, `over` or `behind`, as in `Movement`."""
+    kind: int = NORMAL
+    """Move kind of its quiet moves: NORMAL or DOUBLE_STEP."""
+    passant: bool = False
+
+    @property
+    def rides(self) -> bool:
+        """Whether a piece in the way stops it."""
+        return len(self.targets) > 1 or bool(self.hop)
+
+    @property
+    def flags(self) -> int:
+        """Flags of its forward entry."""
+        if self.hop:
+            hop = HOP | (HOP_BEHIND if self.hop == "behind" else 0)
+            return hop | (HOP_QUIET if self.quiet else 0) | (CAPTURE if self.capture else 0)
+        return (
+            (QUIET if self.quiet else 0)
+            | (CAPTURE if self.capture else 0)
+            | (0 if self.rides else LEAP)
+            | (PASSANT if self.passant else 0)
+            | (DOUBLE if self.kind == DOUBLE_STEP else 0)
+        )
+
+    @property
+    def packed_legs(self) -> int:
+        return self.legs[0] | self.legs[-1] << 7 if self.legs else NO_LEGS
+
+
+class Geometry:
+    """The board of a spec: steps, and zones as each player has them."""
+
+    def __init__(self, spec: VariantSpec) -> None:
+        self.spec = spec
+        self.files, self.ranks = spec.board.files, spec.board.ranks
+        self.squares = self.files * self.ranks
+        self._rays: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._zones: dict[tuple[str | tuple[str, ...], int], frozenset[int]] = {}
+
+    def step(self, square: int, dx: int, dy: int) -> int | None:
+        """The square at a displacement, None off the board."""
+        file, rank = square % self.files + dx, square // self.files + dy
+        if 0 <= file < self.files and 0 <= rank < self.ranks:
+            return rank * self.files + file
+        return None
+
+    def ray(self, square: int, dx: int, dy: int) -> tuple[int, ...]:
+        """The squares from one to the edge by equal steps, nearest first, without its own."""
+        found = self._rays.get((square, dx, dy))
+        if found is None:
+            after = self.step(square, dx, dy)
+            found = () if after is None else (after, *self.ray(after, dx, dy))
+            self._rays[(square, dx, dy)] = found
+        return found
+
+    def zone(self, zone: str | tuple[str, ...], colour: int) -> frozenset[int]:
+        """Squares of a zone of the player of `colour`."""
+        found = self._zones.get((zone, colour))
+        if found is None:
+            board = self.spec.board
+            found = frozenset(
+                view(square, colour, self.files, self.ranks, board.sides)
+                for square in zone_squares(zone, board)
+            )
+            self._zones[(zone, colour)] = found
+        return found
+
+    def paths(self, kind: PieceType, colour: int, origin: int) -> Iterator[Path]:
+        """All that a piece may do from a square; castling is not among it."""
+        piece = kind.piece
+        if piece.within is not None and origin not in self.zone(piece.within, colour):
+            return  # it never stands there
+        movements = list(parse_betza(piece.moves))
+        for zone, word in piece.from_.items():
+            if origin in self.zone(zone, colour):
+                movements += parse_betza(word)
+        for movement in movements:
+            if path := self._path(kind, movement, colour, origin):
+                yield path
+
+    def _path(self, kind: PieceType, movement: Movement, colour: int, origin: int) -> Path | None:
+        turn = 1 - 2 * colour  # the second player's board is turned by 180 degrees
+        dx, dy = movement.dx * turn, movement.dy * turn
+        targets = self.ray(origin, dx, dy)[: movement.reach or None]
+        if kind.piece.within is not None:
+            targets = self._within(kind, targets, colour)
+        if len(targets) < (2 if movement.hop else 1):
+            return None
+        legs = [self.step(origin, x * turn, y * turn) for x, y in movement.legs]
+        doubles = (
+            kind.piece.passant and movement.lame and movement.quiet and (dx, abs(dy)) == (0, 2)
+        )
+        return Path(
+            origin=origin,
+            targets=targets,
+            step=(dx, dy),
+            legs=tuple(leg for leg in legs if leg is not None),
+            quiet=movement.quiet,
+            capture=movement.capture,
+            hop=movement.hop,
+            kind=DOUBLE_STEP if doubles else NORMAL,
+            passant=kind.piece.passant and movement.capture and movement.reach == 1,
+        )
+
+    def _within(self, kind: PieceType, targets: tuple[int, ...], colour: int) -> tuple[int, ...]:
+        """The part of a ray inside the piece's zone."""
+        assert kind.piece.within is not None
+        zone = self.zone(kind.piece.within, colour)
+        inside = [square in zone for square in targets]
+        if False in inside and True in inside[inside.index(False) :] and len(targets) > 1:
+            raise SpecError(
+                f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes "
+                "back in one move; that needs `engine: fairy`"
+            )
+        return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
+
+
+def forward_program(paths: list[Path]) -> list[int]:
+    """The forward program of one piece on one square."""
+    program: list[int] = []
+    for flags, legs, targets in _merged(paths):
+        program += [flags, legs, len(targets), *targets]
+    return [*program, END]
+
+
+def _merged(paths: list[Path]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Entries of a program: leaps of a kind in one list, a cannon's two halves in one ray.
+
+    No quiet move and no capture is listed twice, whatever atoms a word repeats (`KR`).
+    """
+    leaps: dict[tuple[int, int], int] = defaultdict(int)
+    rays: dict[tuple[int, ...], list[int]] = {}
+    for path in paths:
+        if path.rides:
+            rays.setdefault(path.targets, []).append(path.flags)
+        else:
+            leaps[(path.targets[0], path.packed_legs)] |= path.flags
+    slides = {targets: _combined(flags) for targets, flags in rays.items()}
+    for targets, listed in slides.items():
+        for other, theirs in slides.items():
+            if other[: len(targets)] == targets and other != targets:
+                slides[targets] = [f for f in slides[targets] if f not in theirs]
+        if listed and (targets[0], NO_LEGS) in leaps:
+            covered = _union(flags for flags in listed if not flags & HOP)
+            leaps[(targets[0], NO_LEGS)] &= ~(covered & (QUIET | CAPTURE))
+    by_flags: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for (target, legs), flags in leaps.items():
+        if flags & (QUIET | CAPTURE):
+            by_flags[(flags, legs)].append(target)
+    for (flags, legs), squares in by_flags.items():
+        yield flags, legs, tuple(squares)
+    for targets, listed in slides.items():
+        for flags in listed:
+            yield flags, NO_LEGS, targets
+
+
+def may_repeat(program: list[int]) -> bool:
+    """Whether a forward program may list a quiet move or a capture of a square twice: by a leap and
+    a slide, or by two of them."""
+    met: set[tuple[int, int]] = set()
+    at = 0
+    while program[at] != END:
+        flags, _, count = program[at : at + 3]
+        moves = flags & (QUIET | CAPTURE) | QUIET * bool(flags & HOP_QUIET)
+        for target in program[at + 3 : at + 3 + count]:
+            # a hop and a slide on one ray never come to the same square
+            for one in (QUIET, CAPTURE):
+                if moves & one and (target, one) in met:
+                    return True
+            met.update((target, one) for one in (QUIET, CAPTURE) if moves & one)
+        at += 3 + count
+    return False
+
+
+def _combined(listed: list[int]) -> list[int]:
+    """Flags of the rays over the same squares: plain slides in one, and, if it can only move
+    quietly, a capturing hop in the same one (xiangqi's cannon)."""
+    slide = _union(flags for flags in listed if not flags & HOP)
+    hops = sorted({flags for flags in listed if flags & HOP})
+    if slide == QUIET and HOP | CAPTURE in hops:
+        hops.remove(HOP | CAPTURE)
+        slide = QUIET | HOP | CAPTURE
+    return [slide, *hops] if slide else hops
+
+
+def _union(flags: Iterable[int]) -> int:
+    return functools.reduce(operator.or_, flags, 0)
+
+
+@dataclass
+class _Ray:
+    squares: tuple[int, ...]
+    first: list[int]
+    """Mask of types that capture when first on the ray, by distance."""
+    second: list[int]
+    """Mask of types that capture over one piece."""
+
+
+def reverse_program(capturing: list[tuple[int, Path, int]]) -> list[int]:
+    """From where a square can be captured.
+
+    `capturing`: type, path, and how many squares of the path lie before that square.
+    """
+    rays: dict[tuple[tuple[int, int], bool], _Ray] = {}
+    lame: dict[tuple[int, int], int] = defaultdict(int)
+    for kind, path, distance in capturing:
+        if path.legs:
+            lame[(path.packed_legs, path.origin)] |= 1 << kind
+            continue
+        back = (-path.step[0], -path.step[1])
+        ray = rays.setdefault((back, path.hop == "behind"), _Ray((), [], []))
+        farther = distance + 1 - len(ray.squares)
+        if farther > 0:
+            ray.squares = (*reversed(path.targets[:distance]), path.origin)
+            ray.first += [0] * farther
+            ray.second += [0] * farther
+        (ray.second if path.hop == "over" else ray.first)[distance] |= 1 << kind
+    leaps: list[int] = []
+    long: list[tuple[int, list[int]]] = []
+    for (_, behind), ray in rays.items():
+        body = [s | mask << TYPE_SHIFT for s, mask in zip(ray.squares, ray.first, strict=True)]
+        if behind:
+            long.append((BEHIND, [len(body), *body]))
+        elif any(ray.second):
+            pairs = [word for pair in zip(body, ray.second, strict=True) for word in pair]
+            long.append((HOPS, [len(body), *pairs]))
+        elif len(body) == 1:
+            leaps += body
+        else:
+            long.append((RAY, [len(body), *body]))
+    long += [(LAME, [legs, origin | mask << TYPE_SHIFT]) for (legs, origin), mask in lame.items()]
+    if leaps:
+        long.append((LEAPS, [len(leaps), *leaps]))
+    long.sort(key=lambda entry: (entry[0], -len(entry[1])))
+    return [word for opcode, body in long for word in (opcode, *body)] + [END]
+
+
+def captures_of(
+    geometry: Geometry, kind: PieceType, origin: int, paths: list[Path]
+) -> Iterator[Path]:
+    """Those of a piece's paths that capture, and the open line to a piece it may not face."""
+    yield from (path for path in paths if path.capture)
+    if kind.piece.faces is not None:
+        for dy in (1, -1):
+            line = geometry.ray(origin, 0, dy)
+            if line:
+                yield Path(origin, line, (0, dy), (), False, True, "")

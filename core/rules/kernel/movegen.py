@@ -1,0 +1,478 @@
+"""Legal moves of a position.
+
+One scan outwards from the king says whether it is in check and marks the few squares whose change
+could expose it: pinned pieces, legs of lame leapers, hurdles of hoppers. Only moves that leave or
+enter a marked square, king moves and en-passant captures are tested by making them; the rest are
+legal as they stand. In check, every move is tested.
+
+Functions here take records (`tables[0]`, `positions[i]`); `legal_moves_into` is for other rooms
+and takes arrays. While a function runs it makes and takes back moves on the position's own board,
+so two threads must not work on one record at the same time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.jit import Number, Truth, array, element, inlined, njit
+from variant_ai.core.rules.kernel.attacks import (
+    COLOUR_BIT,
+    ENTERING_MATTERS,
+    ENTERING_SAVES,
+    LEAVING_MATTERS,
+    LEAVING_SAVES,
+    TYPE_MASK,
+    WORK,
+    MoveWork,
+    MoveWorkRow,
+    attacked,
+    scan_king,
+)
+from variant_ai.core.rules.kernel.game_ends import variant_winner
+from variant_ai.core.rules.kernel.move_programs import (
+    CAPTURE,
+    DOUBLE,
+    END,
+    HOP,
+    HOP_BEHIND,
+    HOP_QUIET,
+    LEAP,
+    PASSANT,
+    QUIET,
+)
+from variant_ai.core.rules.kernel.rule_tables import (
+    CAPTURED_CHOICES,
+    DROP_MATE,
+    LEAVING_FORCED,
+    MAX_CHOICES,
+    MAY_REPEAT,
+    MOST_OF_A_PIECE,
+    MUST_CAPTURE,
+    PER_FILE,
+    PROMOTES_FROM,
+    PROMOTES_TO,
+    PROMOTION_FORCED,
+    WINS_BY_CHECKS,
+    WINS_BY_EXTINCTION,
+    WINS_BY_REACHING,
+    Tables,
+    TablesRow,
+)
+from variant_ai.core.rules.position import (
+    CASTLING,
+    COLOUR_STRIDE,
+    DOUBLE_STEP,
+    DROP,
+    EN_PASSANT,
+    MAX_HAND_KINDS,
+    MAX_SQUARES,
+    NORMAL,
+    PROMOTION,
+    Position,
+    PositionRow,
+)
+
+MAX_MOVES = 2048
+
+MOVES = np.dtype([("move", "i4", (MAX_MOVES,))])
+MoveLists: TypeAlias = Annotated[NDArray[np.void], array(MOVES)]
+MoveListRow: TypeAlias = Annotated[Any, element(MOVES)]
+
+VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING
+KIND = 14
+ORIGIN = 7
+ARGUMENT = 17
+OFF_BOARD = -1
+
+
+def new_moves(n: int = 1) -> NDArray[np.void]:
+    """n move lists, shape (n,), dtype MOVES; a list is `lists["move"][i, :count]`."""
+    return np.zeros(n, MOVES)
+
+
+def new_work() -> NDArray[np.void]:
+    """Scratch for one thread: two records, the second for replies to a drop that may not mate."""
+    return np.zeros(2, WORK)
+
+
+@njit
+def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: MoveWork) -> Number:
+    """Write the legal moves of position i to `out` and return how many there are.
+
+    t: TABLES, shape (1,). p: POSITION, shape (n,). out: `new_moves(2)`, the list is
+    `out["move"][0, :count]` and the second record is scratch. work: `new_work()`. After a variant
+    end (king on the hill, third check) there are none. `work["check"][0]` then says whether the
+    side to move is in check.
+    """
+    table, position = t[0], p[i]
+    features = table["features"]
+    work[0]["check"] = 0
+    if features & VARIANT_ENDS and variant_winner(table, position) >= 0:
+        return 0
+    us = np.int64(position["side"])
+    n = moves_of(table, position, us, np.int64(position["ep"]), out[0], work[0])
+    if position["castling"] != 0 and work[0]["check"] == 0:
+        n = castling_moves(table, position, us, out[0], n)
+    if features & MUST_CAPTURE:
+        n = only_captures(position, out[0], n)
+    if features & DROP_MATE:
+        n = without_drop_mates(table, position, out, n, work)
+    return n
+
+
+@inlined
+def only_captures(p: PositionRow, out: MoveListRow, n: Number) -> Number:
+    """Keep the captures where there is one."""
+    board = p["board"]
+    moves = out["move"]
+    kept = 0
+    for i in range(n):
+        move = moves[i]
+        kind = (move >> KIND) & 7
+        if (board[move & 127] != 0 and kind != CASTLING) or kind == EN_PASSANT:
+            moves[kept] = move
+            kept += 1
+    return kept if kept > 0 else n
+
+
+@inlined
+def without_drop_mates(
+    t: TablesRow, p: PositionRow, out: MoveListRow, n: Number, work: MoveWorkRow
+) -> Number:
+    """Strike the drops that give mate with a piece that may not (shogi's pawn)."""
+    moves = out[0]["move"]
+    board = p["board"]
+    us = np.int64(p["side"])
+    them = 1 - us
+    king = np.int64(p["kings"][them])
+    kept = 0
+    for i in range(n):
+        move = moves[i]
+        hand = (move >> ARGUMENT) & 31
+        mates = False
+        if (move >> KIND) & 7 == DROP and t["no_drop_mate"][hand] and king >= 0:
+            to = move & 127
+            board[to] = 1 + t["hand_type"][hand] + COLOUR_STRIDE * us
+            if attacked(t, p, us, king):
+                mates = moves_of(t, p, them, np.int64(OFF_BOARD), out[1], work[1]) == 0
+            board[to] = 0
+        if not mates:
+            moves[kept] = move
+            kept += 1
+    return kept
+
+
+@inlined
+def moves_of(
+    t: TablesRow, p: PositionRow, us: Number, ep: Number, out: MoveListRow, work: MoveWorkRow
+) -> Number:
+    """Moves of the side `us` that leave its king safe, castling left out; what the variant asks
+    beyond that is asked by the caller."""
+    king = np.int64(p["kings"][us])
+    check = False
+    marks = work["marks"]
+    for square in range(MAX_SQUARES):
+        marks[square] = 0
+    if king >= 0:
+        check = scan_king(t, p, 1 - us, king, work)
+    work["check"] = check
+    n = board_moves(t, p, us, ep, king, check, out, work)
+    if t["features"] & MAY_REPEAT:
+        n = without_repeats(out, n)
+    if t["hand_kinds"] > 0:
+        n = drop_moves(t, p, us, king, check, out, n, work)
+    return n
+
+
+@njit
+def without_repeats(out: MoveListRow, n: Number) -> Number:
+    """Strike moves that are listed already; of a step and a double step to one square the latter
+    stays."""
+    moves = out["move"]
+    kept = 0
+    for i in range(n):
+        move = moves[i]
+        steps = (move >> KIND) & 7 == NORMAL or (move >> KIND) & 7 == DOUBLE_STEP
+        found = False
+        for k in range(kept):
+            if moves[k] == move or (steps and moves[k] ^ move == DOUBLE_STEP << KIND):
+                moves[k] |= move  # NORMAL is 0
+                found = True
+                break
+        if not found:
+            moves[kept] = move
+            kept += 1
+    return kept
+
+
+@inlined
+def safe_after(
+    t: TablesRow,
+    p: PositionRow,
+    origin: Number,
+    target: Number,
+    piece: Number,
+    gone: Number,
+    king: Number,
+    them: Number,
+) -> Truth:
+    """Whether the king on `king` is safe after a move; `gone` is a square also emptied, or -1.
+
+    A drop has no origin (-1).
+    """
+    board = p["board"]
+    captured = board[target]
+    removed = board[0]
+    if origin >= 0:
+        board[origin] = 0
+    board[target] = piece
+    if gone >= 0:
+        removed = board[gone]
+        board[gone] = 0
+    safe = not attacked(t, p, them, king)
+    if gone >= 0:
+        board[gone] = removed
+    board[target] = captured
+    if origin >= 0:
+        board[origin] = piece
+    return safe
+
+
+@njit
+def board_moves(
+    t: TablesRow,
+    p: PositionRow,
+    us: Number,
+    ep: Number,
+    king: Number,
+    check: bool,
+    out: MoveListRow,
+    work: MoveWorkRow,
+) -> Number:
+    """Moves of pieces on the board, promotions and en passant included, castling not."""
+    board = p["board"]
+    marks = work["marks"]
+    moves = out["move"]
+    program = t["forward"]
+    promotion = t["promotion"]
+    them = 1 - us
+    low = COLOUR_STRIDE * us
+    n = 0
+    for origin in range(t["squares"]):
+        piece = np.int64(board[origin])
+        if piece <= low or piece > low + COLOUR_STRIDE:
+            continue
+        kind = (piece - 1) & TYPE_MASK
+        is_king = origin == king
+        tested = check or is_king or (marks[origin] & LEAVING_MATTERS) != 0
+        stays = check and not is_king and marks[origin] & LEAVING_SAVES == 0
+        choices = np.int64(t["choices"][kind * MAX_CHOICES])
+        row = piece * MAX_SQUARES
+        at = t["forward_start"][row + origin]
+        if n > MAX_MOVES - MOST_OF_A_PIECE:
+            break  # no game gets there; positions read from FEN are refused long before
+        while True:
+            flags = np.int64(program[at])
+            if flags == END:
+                break
+            legs = np.int64(program[at + 1])
+            count = np.int64(program[at + 2])
+            at += 3
+            if legs >= 0 and (board[legs & 127] != 0 or board[legs >> 7] != 0):
+                at += count
+                continue
+            jumped = False
+            for i in range(count):
+                target = np.int64(program[at + i])
+                met = np.int64(board[target])
+                gone = np.int64(OFF_BOARD)
+                move_kind = 0
+                last = False
+                if met == 0:
+                    if jumped:
+                        last = (flags & HOP_BEHIND) != 0
+                        if not flags & HOP_QUIET:
+                            if last:
+                                break
+                            continue
+                    elif flags & QUIET:
+                        if flags & DOUBLE:
+                            move_kind = DOUBLE_STEP
+                    elif flags & PASSANT and target == ep:
+                        gone = target - t["advance"][us]
+                        move_kind = EN_PASSANT
+                    else:
+                        continue
+                else:
+                    if flags & LEAP:
+                        if not flags & CAPTURE or ((met - 1) >> COLOUR_BIT) == us:
+                            continue
+                    elif not jumped and flags & HOP:
+                        jumped = True
+                        continue
+                    else:
+                        last = True
+                        if not flags & CAPTURE or ((met - 1) >> COLOUR_BIT) == us:
+                            break
+                if (tested or gone >= 0 or (marks[target] & ENTERING_MATTERS) != 0) and king >= 0:
+                    after = target if is_king else king
+                    useless = stays and gone < 0 and marks[target] & ENTERING_SAVES == 0
+                    if useless or not safe_after(t, p, origin, target, piece, gone, after, them):
+                        if last:
+                            break
+                        continue
+                move = target | (origin << ORIGIN)
+                if choices > 0:
+                    zone = (promotion[row + target] & (PROMOTES_TO | PROMOTION_FORCED)) | (
+                        promotion[row + origin] & (PROMOTES_FROM | LEAVING_FORCED)
+                    )
+                    if zone & (PROMOTES_TO | PROMOTES_FROM):
+                        n = promotions(t, p, us, kind, move, out, n)
+                    if not zone & (PROMOTION_FORCED | LEAVING_FORCED):
+                        moves[n] = move | (move_kind << KIND)
+                        n += 1
+                else:
+                    moves[n] = move | (move_kind << KIND)
+                    n += 1
+                if last:
+                    break
+            at += count
+    return n
+
+
+@inlined
+def promotions(
+    t: TablesRow,
+    p: PositionRow,
+    us: Number,
+    kind: Number,
+    move: Number,
+    out: MoveListRow,
+    n: Number,
+) -> Number:
+    """A move for each piece the mover may promote to."""
+    moves = out["move"]
+    choices = t["choices"]
+    row = kind * MAX_CHOICES
+    limited = t["features"] & CAPTURED_CHOICES
+    for i in range(1, 1 + choices[row]):
+        choice = np.int64(choices[row + i])
+        if limited:
+            code = 1 + choice + COLOUR_STRIDE * us
+            standing = 0
+            for square in range(t["squares"]):
+                standing += p["board"][square] == code
+            if standing >= t["start_count"][code]:
+                continue
+        moves[n] = move | (PROMOTION << KIND) | (choice << ARGUMENT)
+        n += 1
+    return n
+
+
+@inlined
+def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
+    """Castling of a side that is not in check."""
+    board = p["board"]
+    for right in range(t["rights"]):
+        if t["castle_colour"][right] != us or (p["castling"] >> right) & 1 == 0:
+            continue
+        free = True
+        i = 0
+        while free and t["castle_empty"][right, i] >= 0:
+            free = board[t["castle_empty"][right, i]] == 0
+            i += 1
+        i = 0
+        while free and t["castle_safe"][right, i] >= 0:
+            free = not attacked(t, p, 1 - us, np.int64(t["castle_safe"][right, i]))
+            i += 1
+        origin = np.int64(t["castle_squares"][right, 0])
+        target = np.int64(t["castle_squares"][right, 1])
+        if free and safe_castled(t, p, right, 1 - us):
+            out["move"][n] = target | (origin << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
+            n += 1
+    return n
+
+
+@inlined
+def safe_castled(t: TablesRow, p: PositionRow, right: Number, them: Number) -> Truth:
+    """Whether the king stands safe when it has castled: a rook that did not stand at the edge may
+    have covered it."""
+    board = p["board"]
+    squares = t["castle_squares"]
+    king_from, king_to = np.int64(squares[right, 0]), np.int64(squares[right, 1])
+    rook_from, rook_to = np.int64(squares[right, 2]), np.int64(squares[right, 3])
+    king, rook = board[king_from], board[rook_from]
+    board[king_from] = 0
+    board[rook_from] = 0
+    board[king_to] = king
+    board[rook_to] = rook
+    safe = not attacked(t, p, them, king_to)
+    board[king_to] = 0
+    board[rook_to] = 0
+    board[king_from] = king
+    board[rook_from] = rook
+    return safe
+
+
+@njit
+def drop_moves(
+    t: TablesRow,
+    p: PositionRow,
+    us: Number,
+    king: Number,
+    check: bool,
+    out: MoveListRow,
+    n: Number,
+    work: MoveWorkRow,
+) -> Number:
+    """Drops from the hand. Whether a drop leaves the king safe is asked once a square."""
+    board = p["board"]
+    hands = p["hands"]
+    marks = work["marks"]
+    moves = out["move"]
+    kinds = t["hand_kinds"]
+    held = 0
+    for hand in range(kinds):
+        held += hands[us, hand]
+    if held == 0 or n + kinds * t["squares"] > MAX_MOVES:
+        return n
+    low = COLOUR_STRIDE * us
+    per_file = t["features"] & PER_FILE
+    for target in range(t["squares"]):
+        if board[target] != 0 or (check and marks[target] & ENTERING_SAVES == 0):
+            continue
+        if (
+            (check or (marks[target] & ENTERING_MATTERS) != 0)
+            and king >= 0
+            and not safe_after(t, p, OFF_BOARD, target, low + 1, OFF_BOARD, king, 1 - us)
+        ):
+            continue
+        for hand in range(kinds):
+            if (
+                hands[us, hand] > 0
+                and t["drop"][(us * MAX_HAND_KINDS + hand) * MAX_SQUARES + target]
+            ):
+                if per_file and not file_has_room(t, p, us, hand, target):
+                    continue
+                moves[n] = target | (DROP << KIND) | (hand << ARGUMENT)
+                n += 1
+    return n
+
+
+@inlined
+def file_has_room(t: TablesRow, p: PositionRow, us: Number, hand: Number, target: Number) -> Truth:
+    """Whether the file holds fewer of the piece than it may (two-pawns rule)."""
+    most = t["per_file"][hand]
+    if most == 0:
+        return True
+    code = 1 + t["hand_type"][hand] + COLOUR_STRIDE * us
+    files = t["files"]
+    found = 0
+    square = target % files
+    while square < t["squares"]:
+        found += p["board"][square] == code
+        square += files
+    return found < most

@@ -1,0 +1,78 @@
+"""perft: the number of move sequences of a given length, the test and the bench of move rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.jit import Number, njit
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.attacks import MoveWork
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.kernel.make_move import replay_into
+from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into, new_moves, new_work
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import Position, new_position
+from variant_ai.core.rules.text.notation import uci
+
+COMPILED_DEPTH = 3
+"""Longer sequences are begun in Python: compiled code does not hear Ctrl-C."""
+
+
+@njit
+def count_leaves(
+    t: Tables,
+    line: Position,
+    lists: MoveLists,
+    out: MoveLists,
+    work: MoveWork,
+    ply: Number,
+    depth: Number,
+) -> Number:
+    """Move sequences of length `depth` >= 1 from position `ply` of the line.
+
+    Moves of the last ply are counted, not played. line: POSITION, lists: MOVES, both longer
+    than ply + depth; out and work: see `legal_moves_into`.
+    """
+    n = legal_moves_into(t, line, ply, out, work)
+    if depth == 1:
+        return n
+    moves = lists[ply]["move"]
+    for k in range(n):
+        moves[k] = out[0]["move"][k]
+    leaves = 0
+    for k in range(n):
+        replay_into(t, line, ply, line, ply + 1, np.int64(moves[k]))
+        leaves += count_leaves(t, line, lists, out, work, ply + 1, depth - 1)
+    return leaves
+
+
+def count_in_kernel(tables: Tables, position: Position, depth: int) -> int:
+    """Move sequences of the length from a position, in compiled code; 1 for depth 0."""
+    if depth == 0:
+        return 1
+    line = new_position(depth + 1)
+    line[0] = position[0]
+    lists = new_moves(depth + 1)
+    return int(count_leaves(tables, line, lists, new_moves(2), new_work(), 0, depth))
+
+
+def perft(rules: Rules, position: Position, depth: int) -> int:
+    """Move sequences of the length from a position, by any engine; 1 for depth 0."""
+    if is_compiled(rules) and depth <= COMPILED_DEPTH:
+        return count_in_kernel(rules.tables, position, depth)
+    if depth == 0:
+        return 1
+    moves = rules.legal_moves(position)
+    if depth == 1:
+        return len(moves)
+    return sum(perft(rules, rules.play(position, int(move)), depth - 1) for move in moves)
+
+
+def divide(rules: Rules, position: Position, depth: int) -> dict[str, int]:
+    """perft of depth >= 1 split by first move (UCI), sorted by move."""
+    files = rules.spec.board.files
+    parts = {
+        uci(rules.types, files, int(move)): perft(rules, rules.play(position, int(move)), depth - 1)
+        for move in rules.legal_moves(position)
+    }
+    return dict(sorted(parts.items()))

@@ -1,0 +1,452 @@
+"""TABLES: everything compiled code knows of a variant, in one record of fixed size.
+
+One dtype serves every variant, so that each compiled function has one signature and is compiled
+once. Records of nested arrays are what compiled code reads fastest; the record travels as an array
+of shape (1,) and is indexed inside.
+
+Where a table is indexed by colour and square, its index is `colour * 128 + square`; by piece code
+and square, `code * 128 + square` (`position.py` says what a code is). Compiled hot loops want flat
+arrays, so these are flat.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import SpecError
+from variant_ai.core.jit import array, element
+from variant_ai.core.rules.kernel.move_programs import (
+    END,
+    Geometry,
+    Path,
+    captures_of,
+    forward_program,
+    may_repeat,
+    reverse_program,
+)
+from variant_ai.core.rules.pieces import PieceType, PieceTypes
+from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
+from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.schema import Promotes, VariantSpec
+from variant_ai.core.spec.zones import square_name
+
+CODES = 2 * COLOUR_STRIDE
+FORWARD_WORDS = 1 << 19
+REVERSE_WORDS = 1 << 18
+MAX_CHOICES = 24
+MAX_RIGHTS = 6
+MAX_WALK = 12
+MAX_PASSANT = 4
+HAND_COUNTS = 128
+MOST_OF_A_PIECE = 256
+"""Moves of one piece from one square, promotions included; what `movegen.py` leaves room for."""
+MOST_DROPS = 1024
+"""Kinds in hand times squares, likewise."""
+
+# Bits of `promotion`.
+PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED, LEAVING_FORCED = 1, 2, 4, 8
+
+# Bits of `features`: rules that most variants do without.
+MUST_CAPTURE = 1
+CAPTURED_CHOICES = 2
+"""Only pieces the mover has lost can be promoted to."""
+COUNTS_CHECKS = 4
+"""Checks beyond some number prolong the move count."""
+WINS_BY_CHECKS = 8
+WINS_BY_REACHING = 16
+WINS_BY_EXTINCTION = 32
+PER_FILE = 64
+DROP_MATE = 128
+REACHES_SAFELY = 256
+DRAWS_DEAD_POSITIONS = 1024
+MAY_REPEAT = 2048
+"""A piece may go to a square in two ways at once, as one that slides and leaps does."""
+COUNTS_PIECES = 512
+"""Makruk's counting: a limit on the moves to mate in, by what is left on the board."""
+
+# Bits of `resets` beyond those of the types.
+CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
+
+# What `mating` says of a type: whether it helps to mate a king.
+MATES, COLOUR_BOUND, NEEDS_HELP, NEVER_MATES = range(4)
+
+# Layout of `zobrist`.
+ZOBRIST_HANDS = CODES * MAX_SQUARES
+ZOBRIST_CASTLING = ZOBRIST_HANDS + 2 * MAX_HAND_KINDS * HAND_COUNTS
+ZOBRIST_PASSANT = ZOBRIST_CASTLING + (1 << MAX_RIGHTS)
+ZOBRIST_WINS = ZOBRIST_PASSANT + MAX_SQUARES
+ZOBRIST_SIDE = ZOBRIST_WINS + 2 * 16
+ZOBRIST_NUMBERS = ZOBRIST_SIDE + 1
+
+TABLES = np.dtype(
+    [
+        ("squares", "i4"),
+        ("files", "i4"),
+        ("features", "i4"),
+        ("hand_kinds", "i4"),
+        ("rights", "i4"),  # number of castling rights of both colours
+        ("advance", "i4", (2,)),  # difference of squares one step forward of each colour
+        ("royal", "i4"),  # royal type, -1 none
+        ("keeps", "i4"),  # how many of the last moves a position remembers
+        # moves
+        ("forward_start", "i4", (CODES * MAX_SQUARES,)),
+        ("forward", "i2", (FORWARD_WORDS,)),
+        ("reverse_start", "i4", (2 * MAX_SQUARES,)),  # by the colour that captures
+        ("reverse", "i4", (REVERSE_WORDS,)),
+        ("promotion", "i1", (CODES * MAX_SQUARES,)),
+        ("choices", "i1", (COLOUR_STRIDE * MAX_CHOICES,)),  # per type: count, then types
+        ("start_count", "i1", (CODES,)),  # pieces of a code in the start position
+        ("passant", "i2", (2 * MAX_SQUARES * MAX_PASSANT,)),  # square | type << 7, -1: origins
+        # hands
+        ("hand_of", "i1", (COLOUR_STRIDE,)),  # hand index the captor of a type gains, -1
+        ("hand_type", "i1", (MAX_HAND_KINDS,)),  # type that a hand index is dropped as
+        ("drop", "i1", (2 * MAX_HAND_KINDS * MAX_SQUARES,)),  # 1: may be dropped there
+        ("per_file", "i1", (MAX_HAND_KINDS,)),  # most pieces on one file for a drop, 0 any
+        ("no_drop_mate", "i1", (MAX_HAND_KINDS,)),
+        # castling, per right
+        ("castle_colour", "i1", (MAX_RIGHTS,)),
+        ("castle_squares", "i1", (MAX_RIGHTS, 4)),  # king from, king to, rook from, rook to
+        ("castle_empty", "i1", (MAX_RIGHTS, MAX_WALK)),  # ended by -1
+        ("castle_safe", "i1", (MAX_RIGHTS, MAX_WALK)),  # squares the king passes, ended by -1
+        ("rights_kept", "i1", (MAX_SQUARES,)),  # mask when something leaves or enters a square
+        # ends
+        ("stalemate", "i4"),  # value for the side without a move: -1, 0, 1
+        ("plies", "i4"),  # move-count rule, 0 none
+        ("checks_counted", "i4"),  # -1 all
+        ("resets", "i4"),  # types whose move resets the clock, CAPTURES_RESET, DROPS_RESET
+        ("checks_to_win", "i4"),
+        ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
+        ("reach_types", "i4"),
+        ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
+        ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, as counting knows them
+        ("extinct_types", "i4"),  # a side without any of them has lost
+        ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
+    ],
+    align=True,
+)
+Tables: TypeAlias = Annotated[NDArray[np.void], array(TABLES)]
+"""Array of shape (1,), dtype `TABLES`."""
+TablesRow: TypeAlias = Annotated[Any, element(TABLES)]
+"""Its one element."""
+
+
+def compile_tables(spec: VariantSpec) -> Tables:
+    """The tables of a variant, shape (1,).
+
+    Raises SpecError naming every word of the spec that the kernel has no rule for.
+    """
+    missing = missing_words(spec)
+    if missing:
+        raise SpecError(
+            f"variant {spec.variant!r}: the kernel has no rule for {', '.join(missing)}; "
+            "write `engine: fairy` under `rules:`",
+            keys=("rules",),
+        )
+    types = PieceTypes(spec)
+    geometry = Geometry(spec)
+    tables = np.zeros(1, TABLES)
+    table = tables[0]
+    table["squares"] = geometry.squares
+    table["files"] = geometry.files
+    table["advance"] = geometry.files, -geometry.files
+    table["royal"] = types.royal
+    table["keeps"] = moves_seen(spec)
+    _fill_moves(table, spec, types, geometry)
+    _fill_promotions(table, spec, types, geometry)
+    _fill_hands(table, spec, types, geometry)
+    _fill_castling(table, types, geometry)
+    _fill_ends(table, spec, types, geometry)
+    table["zobrist"] = np.random.PCG64(0x5EED).random_raw(ZOBRIST_NUMBERS)
+    return tables
+
+
+def missing_words(spec: VariantSpec) -> list[str]:
+    """What the spec asks for and the kernel does not have, in the spec's words."""
+    rules = spec.rules
+    missing = []
+    if rules.explodes:
+        missing.append("`explodes: true`")
+    if rules.bare_king != "none":
+        missing.append(f"`bare_king: {rules.bare_king}`")
+    if spec.policy != "derived" and "pass" in spec.policy:
+        missing.append("`pass` moves")
+    if sum(piece.royal for piece in spec.pieces.values()) > 1:
+        missing.append("more than one royal piece")
+    rights = 2 * len(spec.castling)
+    if rights > MAX_RIGHTS:
+        missing.append(f"{rights} castling rights (at most {MAX_RIGHTS})")
+    kinds = len(spec.hands.order) if spec.hands else 0
+    if kinds * spec.board.files * spec.board.ranks > MOST_DROPS:
+        missing.append(f"{kinds} kinds in hand on so many squares (at most {MOST_DROPS} drops)")
+    for one in ("checks", "reaches", "extinct"):
+        if sum(getattr(win, one) is not None for win in rules.wins) > 1:
+            missing.append(f"two wins by `{one}`")
+    return missing
+
+
+def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
+    """Forward and reverse programs of every piece on every square."""
+    forward = [END]
+    reverse = [END]
+    starts = table["forward_start"]
+    for colour in (0, 1):
+        alike: dict[object, list[tuple[list[Path], list[int]]]] = {}
+        capturing: dict[int, list[tuple[int, Path, int]]] = defaultdict(list)
+        passant: dict[int, list[int]] = defaultdict(list)
+        for kind in types.all:
+            piece = kind.piece
+            moves = (piece.moves, tuple(piece.from_.items()), piece.within, piece.passant)
+            if moves not in alike:  # shogi's four golds, a promoted twin
+                on_squares = [
+                    list(geometry.paths(kind, colour, square)) for square in range(geometry.squares)
+                ]
+                alike[moves] = [(paths, forward_program(paths)) for paths in on_squares]
+            widest = max(sum(len(path.targets) for path in paths) for paths, _ in alike[moves])
+            if widest * (1 + _number_of_choices(kind, types)) > MOST_OF_A_PIECE:
+                raise SpecError(
+                    f"kernel: {kind.symbol!r} has more than {MOST_OF_A_PIECE} moves, promotions "
+                    "included, on one square; that needs `engine: fairy`"
+                )
+            row = piece_code(kind.index, colour) * MAX_SQUARES
+            for square, (paths, program) in enumerate(alike[moves]):
+                if may_repeat(program):
+                    table["features"] |= MAY_REPEAT
+                if program != [END]:
+                    starts[row + square] = len(forward)
+                    forward += program
+                for path in captures_of(geometry, kind, square, paths):
+                    for distance, target in enumerate(path.targets):
+                        capturing[target].append((kind.index, path, distance))
+                    if path.passant:
+                        passant[path.targets[0]].append(square | kind.index << 7)
+        for square in range(geometry.squares):
+            row = colour * MAX_SQUARES + square
+            program = reverse_program(capturing[square])
+            if program != [END]:
+                table["reverse_start"][row] = len(reverse)
+                reverse += program
+            origins = (passant[square] + [-1] * MAX_PASSANT)[:MAX_PASSANT]
+            if len(passant[square]) > MAX_PASSANT:
+                raise SpecError(f"kernel: more than {MAX_PASSANT} en-passant captures on a square")
+            table["passant"][row * MAX_PASSANT : (row + 1) * MAX_PASSANT] = origins
+    if len(forward) > FORWARD_WORDS or len(reverse) > REVERSE_WORDS:
+        raise SpecError(f"variant {spec.variant!r}: its move programs outgrow the kernel's tables")
+    table["forward"][: len(forward)] = forward
+    # masks of 24 types fill the sign bit
+    table["reverse"][: len(reverse)] = np.array(reverse, np.int64).astype(np.uint32).view(np.int32)
+
+
+def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
+    """How many pieces a type may promote to at most."""
+    promotes = kind.piece.promotes
+    if promotes is None:
+        return 0
+    return len(types) if promotes.to == "captured pieces" else len(promotes.to)
+
+
+def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
+    for code, count in _start_counts(spec, types).items():
+        table["start_count"][code] = count
+    for kind in types.all:
+        promotes = kind.piece.promotes
+        if promotes is None or kind.twin:
+            continue
+        if promotes.to == "captured pieces":
+            table["features"] |= CAPTURED_CHOICES
+            choices = [t.index for t in types.all if t.index not in (kind.index, types.royal)]
+        else:
+            choices = [types.promoted(symbol) for symbol in promotes.to]
+        row = kind.index * MAX_CHOICES
+        table["choices"][row] = len(choices)
+        table["choices"][row + 1 : row + 1 + len(choices)] = choices
+        for colour in (0, 1):
+            code = piece_code(kind.index, colour)
+            zone = geometry.zone(promotes.at, colour)
+            forced = _forced(table, promotes, code, zone, geometry, colour)
+            if kind.piece.within is not None:
+                forced &= geometry.zone(kind.piece.within, colour)
+            if stuck := sorted(forced - zone):
+                name = square_name(stuck[0], geometry.files)
+                raise SpecError(
+                    f"variant {spec.variant!r}: {kind.symbol!r} must promote on {name}, which is not "
+                    "in its `at`; accepted: an `at` with all squares of `must`"
+                )
+            from_too = promotes.on == "from or to"
+            for square in range(geometry.squares):
+                table["promotion"][code * MAX_SQUARES + square] = (
+                    PROMOTES_TO * (square in zone)
+                    | PROMOTES_FROM * (square in zone and from_too)
+                    | PROMOTION_FORCED * (square in forced)
+                    | LEAVING_FORCED * (square in zone and from_too and promotes.must is True)
+                )
+
+
+def _forced(
+    table: Any,
+    promotes: Promotes,
+    code: int,
+    zone: frozenset[int],
+    geometry: Geometry,
+    colour: int,
+) -> frozenset[int]:
+    """Squares on which the piece cannot stay what it is."""
+    if promotes.must == "where stuck":
+        starts = table["forward_start"][code * MAX_SQUARES : (code + 1) * MAX_SQUARES]
+        return frozenset(s for s in range(geometry.squares) if starts[s] == 0)
+    if promotes.must is True:
+        return zone
+    if promotes.must is False:
+        return frozenset()
+    return geometry.zone(promotes.must, colour)
+
+
+def _start_counts(spec: VariantSpec, types: PieceTypes) -> dict[int, int]:
+    """How many pieces of each code the start position has."""
+    from variant_ai.core.rules.text.fen import parse_fen
+
+    board = parse_fen(spec, types, spec.rules.start)[0]["board"]
+    codes, counts = np.unique(board[board > 0], return_counts=True)
+    return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
+
+
+def _fill_hands(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
+    table["hand_of"] = -1
+    for kind in types.all:
+        table["hand_of"][kind.index] = kind.hand
+    table["hand_kinds"] = len(types.hand_types)
+    for hand, index in enumerate(types.hand_types):
+        piece = types.all[index].piece
+        table["hand_type"][hand] = index
+        table["per_file"][hand] = piece.per_file or 0
+        table["no_drop_mate"][hand] = not piece.drop_mate
+        table["features"] |= PER_FILE * (piece.per_file is not None)
+        table["features"] |= DROP_MATE * (not piece.drop_mate)
+        for colour in (0, 1):
+            allowed: frozenset[int] = frozenset()
+            if piece.drop is True:
+                allowed = frozenset(range(geometry.squares))
+            elif piece.drop is not False:
+                allowed = geometry.zone(piece.drop, colour)
+            if piece.within is not None:
+                allowed &= geometry.zone(piece.within, colour)
+            for square in allowed:
+                table["drop"][(colour * MAX_HAND_KINDS + hand) * MAX_SQUARES + square] = 1
+
+
+def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
+    rights = types.castling_rights
+    table["rights"] = len(rights)
+    table["rights_kept"] = (1 << len(rights)) - 1
+    table["castle_empty"] = -1
+    table["castle_safe"] = -1
+    for i, right in enumerate(rights):
+        king = _walk(right.king_from, right.king_to)
+        rook = _walk(right.rook_from, right.rook_to)
+        own = (right.king_from, right.rook_from)
+        empty = [s for s in dict.fromkeys([*king, *rook]) if s not in own]
+        safe = king[1:]
+        if len(empty) >= MAX_WALK or len(safe) >= MAX_WALK:
+            raise SpecError(
+                f"kernel: castling.{right.letter}: king and rook pass {len(empty)} squares, at "
+                f"most {MAX_WALK - 1} fit"
+            )
+        table["castle_colour"][i] = right.colour
+        table["castle_squares"][i] = right.king_from, right.king_to, right.rook_from, right.rook_to
+        table["castle_empty"][i, : len(empty)] = empty
+        table["castle_safe"][i, : len(safe)] = safe
+        for square in own:
+            table["rights_kept"][square] &= ~(1 << right.bit)
+
+
+def _walk(start: int, end: int) -> list[int]:
+    """Squares from start to end along a rank, both included."""
+    step = 1 if end >= start else -1
+    return list(range(start, end + step, step))
+
+
+def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
+    rules = spec.rules
+    table["features"] |= MUST_CAPTURE * (rules.captures == "must")
+    table["stalemate"] = {"draw": 0, "loss": -1, "win": 1}[rules.stalemate]
+    count = rules.no_progress
+    table["plies"] = 0 if count.plies == "none" else count.plies
+    table["checks_counted"] = -1 if count.checks_counted == "all" else count.checks_counted
+    table["features"] |= COUNTS_CHECKS * (count.checks_counted != "all")
+    if rules.insufficient_material:
+        table["features"] |= DRAWS_DEAD_POSITIONS
+        for kind in types.all:
+            table["mating"][kind.index] = _mating(kind, types, geometry)
+    if rules.counting != "none":
+        table["features"] |= COUNTS_PIECES
+        table["count_types"] = _counted_types(types)
+    for bits in _reset_bits(count.reset, types):
+        table["resets"] |= bits
+    for win in rules.wins:
+        if win.checks is not None:
+            table["features"] |= WINS_BY_CHECKS
+            table["checks_to_win"] = win.checks
+        if win.piece is not None and win.reaches is not None:
+            table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
+            table["reach_types"] = types.mask(win.piece)
+            for colour in (0, 1):
+                for square in geometry.zone(win.reaches, colour):
+                    table["reach"][colour * MAX_SQUARES + square] = 1
+        if win.extinct is not None:
+            table["features"] |= WINS_BY_EXTINCTION
+            every = (1 << len(types)) - 1
+            one = win.extinct
+            table["extinct_types"] = every if one == "all pieces" else types.mask(one)
+
+
+def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
+    """How a type helps to mate, judged from how it moves, and as Fairy-Stockfish does: a knight or
+    a piece bound to squares of one colour needs help, what promotes is as good as its choices."""
+    piece = kind.piece
+    promotes = piece.promotes
+    if promotes is not None and not kind.twin:
+        if promotes.to == "captured pieces":
+            return MATES
+        choices = [_mating(types.by_symbol[s], types, geometry) for s in promotes.to]
+        return MATES if MATES in choices else NEEDS_HELP
+    if piece.royal or _never_meets_the_king(kind, types, geometry):
+        return NEVER_MATES
+    moves = [m for word in (piece.moves, *piece.from_.values()) for m in parse_betza(word)]
+    if all((move.dx + move.dy) % 2 == 0 for move in moves):
+        return COLOUR_BOUND
+    return NEEDS_HELP if set(moves) == set(parse_betza("N")) else MATES
+
+
+def _never_meets_the_king(kind: PieceType, types: PieceTypes, geometry: Geometry) -> bool:
+    """Whether the piece cannot reach any square of the enemy king's zone."""
+    if kind.piece.within is None or types.royal < 0:
+        return False
+    palace = types.all[types.royal].piece.within
+    if palace is None:
+        return False
+    return not geometry.zone(kind.piece.within, 0) & geometry.zone(palace, 1)
+
+
+def _counted_types(types: PieceTypes) -> list[int]:
+    """Pawn, rook, khon and knight by how they move, whatever letters a spec gives them; -1 none."""
+    found = [next((t.index for t in types.all if t.piece.promotes), -1)]
+    for word in ("R", "FfW", "N"):
+        moves = set(parse_betza(word))
+        same = (t.index for t in types.all if set(parse_betza(t.piece.moves)) == moves)
+        found.append(next(same, -1))
+    return found
+
+
+def _reset_bits(events: tuple[str, ...], types: PieceTypes) -> Iterator[int]:
+    for event in events:
+        if event == "captures":
+            yield CAPTURES_RESET
+        elif event == "drops":
+            yield DROPS_RESET
+        else:
+            yield 1 << types.by_symbol[event].index

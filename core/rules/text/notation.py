@@ -1,0 +1,413 @@
+"""Moves as text: a notation writes a legal move of a position, and reads text back.
+
+Reading is the inner loop of every import, so it costs one call of `legal_moves` and a search among
+the moves that reach the named square. Input is taken generously where only one legal move can be
+meant (needless or missing disambiguation, a missing `x`, `=` or check sign); whatever is written is
+strict.
+
+Notations of one variant only (Chinese characters, WXF) belong to that variant's plugin.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import MoveError
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.pieces import CastlingRight, PieceTypes
+from variant_ai.core.rules.position import (
+    CASTLING,
+    DROP,
+    EN_PASSANT,
+    PASS,
+    PROMOTION,
+    TURNED,
+    Position,
+    move_argument,
+    move_extra,
+    move_kind,
+    move_origin,
+    move_target,
+    piece_type,
+    square_index,
+)
+from variant_ai.core.spec.zones import square_name
+
+Moves = NDArray[np.int32]
+
+ORIGIN_AND_TARGET = 0x3FFF
+TARGET = 0x7F
+NULL_MOVES = ("0000", "--", "@@@@", "Z0", "pass")
+
+
+class Notation(ABC):
+    """One way to write moves."""
+
+    name: str
+    """As commands take it: `uci`, `san`, `iccs`."""
+
+    @abstractmethod
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        """Text of a legal move of the position."""
+
+    @abstractmethod
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        """The legal move that the text means.
+
+        Raises MoveError where the text is not of this notation, no legal move fits it, or several
+        do; the message shows the text and the FEN.
+        """
+
+
+class UciNotation(Notation):
+    """As engines speak it: `e2e4`, `e1g1` (castling), `a7a8q`, `a7a8+`, `P@e4`; ranks from 1.
+
+    A pass is written as the square it is made on, twice; `0000` is read too. Castling may also
+    be given as the king taking its rook.
+    """
+
+    name = "uci"
+
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        return uci(rules.types, rules.spec.board.files, move)
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        token = text.strip()
+        if token in NULL_MOVES:
+            return _read_pass(self.name, rules, position, text)
+        drop = _DROP.fullmatch(token)
+        if drop is not None:
+            return _read_drop(self.name, rules, position, text, drop["piece"], drop["target"])
+        match = _FROM_TO.fullmatch(token.lower())
+        if match is None:
+            raise _unreadable(self.name, rules, position, text, "squares like e2e4, or P@e4")
+        return _read_from_to(
+            self.name,
+            rules,
+            position,
+            text,
+            _square(rules, match["origin"]),
+            _square(rules, match["target"]),
+            match["promoted"],
+            match["wall"] or "",
+        )
+
+
+class IccsNotation(Notation):
+    """Squares with ranks from 0 and a hyphen: `H2-E2`; `h2e2` is read too (ten ranks at most)."""
+
+    name = "iccs"
+
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        files = rules.spec.board.files
+        target = _iccs_square(move_target(move), files)
+        if move_kind(move) == DROP:
+            return f"{_dropped(rules.types, move)}@{target}"
+        text = f"{_iccs_square(move_origin(move), files)}-{target}"
+        return text + promotion_suffix(rules.types, move).upper()
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        match = _ICCS.fullmatch(text.strip().lower())
+        if match is None:
+            raise _unreadable(self.name, rules, position, text, "squares like H2-E2, ranks from 0")
+        target = _square(rules, _one_based(match["target"]))
+        if match["piece"]:
+            return _read_drop(
+                self.name, rules, position, text, match["piece"], _one_based(match["target"])
+            )
+        origin = _square(rules, _one_based(match["origin"]))
+        return _read_from_to(self.name, rules, position, text, origin, target, match["promoted"])
+
+
+class SanNotation(Notation):
+    """Standard algebraic notation with the spec's letters; the piece `P` goes without a letter.
+
+    `Nf3`, `exd5`, `R1e2`, `O-O`, `e8=Q`, `N@g5`, `P@h6`; `+` check, `#` mate, `--` pass. Also
+    read: `@h6`, `0-0`, `e8Q`, `Ng1-f3`, `e2e4`, comment signs such as `!?`, and piece letters with
+    more disambiguation than needed or none where one move fits.
+    """
+
+    name = "san"
+
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        return self._body(rules, position, move) + self._check_sign(rules, position, move)
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        token = text.strip().removesuffix("e.p.").rstrip("+#!?= ")
+        if token[:1] in "O0o" and token[1:2] in ("-", "O", "0", "o"):
+            return self._read_castling(rules, position, text, token)
+        if token in NULL_MOVES:
+            return _read_pass(self.name, rules, position, text)
+        lexicon = _lexicon(rules.types)
+        match = lexicon.pattern.fullmatch(token)
+        if match is None:
+            raise _unreadable(self.name, rules, position, text, "moves like Nf3, exd5, O-O, P@e4")
+        if match["drop"] is not None:
+            return _read_drop(self.name, rules, position, text, match["drop"], match["onto"])
+        target = _square(rules, match["target"])
+        if target is None:
+            raise _illegal(self.name, rules, position, text)
+        files = rules.spec.board.files
+        file = ord(match["file"]) - 97 if match["file"] else -1
+        rank = int(match["rank"]) - 1 if match["rank"] else -1
+        # engines write e2e4: with the whole square of origin the letter is not needed
+        base = match["piece"] or ("" if file >= 0 and rank >= 0 else lexicon.pawn)
+        board = position["board"][0]
+        fits = []
+        moves = rules.legal_moves(position)
+        for move in moves[(moves & TARGET) == target].tolist():
+            origin, kind = move_origin(move), move_kind(move)
+            if kind in (DROP, PASS):
+                continue
+            if base and rules.types.all[piece_type(int(board[origin]))].base != base:
+                continue
+            if (file < 0 or origin % files == file) and (rank < 0 or origin // files == rank):
+                fits.append(move)
+        return _choose(self.name, rules, position, text, fits, match["promoted"])
+
+    def _body(self, rules: Rules, position: Position, move: int) -> str:
+        types, files, board = rules.types, rules.spec.board.files, position["board"][0]
+        kind, target = move_kind(move), square_name(move_target(move), files)
+        if kind == PASS:
+            return "--"
+        if kind == DROP:
+            return f"{_dropped(types, move)}@{target}"
+        lexicon = _lexicon(types)
+        if kind == CASTLING:
+            return lexicon.castling[move_argument(move)]
+        origin = move_origin(move)
+        base = types.all[piece_type(int(board[origin]))].base
+        rivals = []
+        for other in rules.legal_moves(position).tolist():
+            if (
+                move_target(other) == move_target(move)
+                and move_kind(other) not in (DROP, CASTLING, PASS)
+                and move_origin(other) != origin
+                and types.all[piece_type(int(board[move_origin(other)]))].base == base
+            ):
+                rivals.append(move_origin(other))
+        captures = kind == EN_PASSANT or board[move_target(move)] != 0
+        is_pawn = base == lexicon.pawn
+        same_file = any(rival % files == origin % files for rival in rivals)
+        same_rank = any(rival // files == origin // files for rival in rivals)
+        by_file = bool(rivals) and (same_rank or not same_file)
+        name = square_name(origin, files)
+        return "".join(
+            (
+                "" if is_pawn else base,
+                name[0] if by_file or (is_pawn and captures) else "",
+                name[1:] if same_file else "",
+                "x" if captures else "",
+                target,
+                f"={types.all[move_argument(move)].base}" if kind == PROMOTION else "",
+            )
+        )
+
+    def _check_sign(self, rules: Rules, position: Position, move: int) -> str:
+        after = rules.play(position, move)
+        if not rules.in_check(after):
+            return ""
+        return "+" if len(rules.legal_moves(after)) else "#"
+
+    def _read_castling(self, rules: Rules, position: Position, text: str, token: str) -> int:
+        written = token.upper().replace("0", "O")
+        lexicon = _lexicon(rules.types)
+        side = int(position["side"][0])
+        for move in rules.legal_moves(position).tolist():
+            if move_kind(move) == CASTLING:
+                right = rules.types.castling_rights[move_argument(move)]
+                if right.colour == side and lexicon.castling[right.bit] == written:
+                    return int(move)
+        if written not in ("O-O", "O-O-O"):
+            raise _unreadable(self.name, rules, position, text, "castling as O-O or O-O-O")
+        raise _illegal(self.name, rules, position, text)
+
+
+def core_notations() -> tuple[Notation, ...]:
+    """Notations every variant has; plugins add their own."""
+    return (UciNotation(), SanNotation(), IccsNotation())
+
+
+def uci(types: PieceTypes, files: int, move: int) -> str:
+    """UCI text of a move: `e2e4`, `a7a8q`, `c3c4+` (shogi promotion), `c4c5-` (the same undone by
+    moving), `P@e4`, `+P@e4`, `a9a10`, `e2e4,e4d5` (a wall is put up on d5)."""
+    target = square_name(move_target(move), files)
+    if move_kind(move) == DROP:
+        return f"{_dropped(types, move)}@{target}"
+    text = square_name(move_origin(move), files) + target + promotion_suffix(types, move)
+    extra = move_extra(move)
+    wall = f",{target}{square_name(extra - 1, files)}" if extra not in (0, TURNED) else ""
+    return text + wall
+
+
+def promotion_suffix(types: PieceTypes, move: int) -> str:
+    """`q`, `+`, `-` for a piece that is demoted, or nothing for a move that changes nobody."""
+    if move_kind(move) != PROMOTION:
+        return "-" if move_extra(move) == TURNED else ""
+    symbol = types.all[move_argument(move)].base
+    return "+" if symbol.startswith("+") else symbol.lower()
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+_DROP = re.compile(r"(?P<piece>\+?[A-Za-z])[@*](?P<target>[a-l][0-9]{1,2})")
+_FROM_TO = re.compile(
+    r"(?P<origin>[a-l][0-9]{1,2})(?P<target>[a-l][0-9]{1,2})=?(?P<promoted>[a-z+-]?)"
+    r"(?:,[a-l][0-9]{1,2}?(?P<wall>[a-l][0-9]{1,2}))?"
+)
+_ICCS = re.compile(
+    r"(?:(?P<piece>[a-z])@|(?P<origin>[a-l][0-9])-?)(?P<target>[a-l][0-9])(?P<promoted>[a-z+]?)"
+)
+
+
+class _Lexicon:
+    """What SAN needs of a variant: letters, the pawn, castling texts, and the pattern."""
+
+    def __init__(self, types: PieceTypes) -> None:
+        symbols = sorted(types.spec.pieces, key=lambda s: (-len(s), s))
+        letters = "|".join(re.escape(s) for s in symbols)
+        self.pawn = "P" if "P" in types.spec.pieces else ""
+        # either case of a dropped or promoted letter; a bare @ drops the pawn
+        either = "|".join([letters, "|".join(re.escape(s.lower()) for s in symbols)])
+        self.pattern = re.compile(
+            rf"(?P<drop>(?:{either})?)@(?P<onto>[a-l][0-9]{{1,2}})"
+            rf"|(?P<piece>{letters})?(?P<file>[a-l])?(?P<rank>[0-9]{{1,2}}?)?[x:\-]?"
+            rf"(?P<target>[a-l][0-9]{{1,2}})(?:[=/(]?(?P<promoted>{either})\)?)?"
+        )
+        self.castling: dict[int, str] = {}
+        for colour in (0, 1):
+            # the nearer rook castles short
+            rights = sorted(
+                (r for r in types.castling_rights if r.colour == colour), key=_rook_distance
+            )
+            for number, right in enumerate(rights):
+                self.castling[right.bit] = "-".join("O" * (2 + number))
+
+
+def _rook_distance(right: CastlingRight) -> int:
+    return abs(right.rook_from - right.king_from)
+
+
+@lru_cache(maxsize=64)
+def _lexicon(types: PieceTypes) -> _Lexicon:
+    return _Lexicon(types)
+
+
+def _read_from_to(
+    name: str,
+    rules: Rules,
+    position: Position,
+    text: str,
+    origin: int | None,
+    target: int | None,
+    promoted: str,
+    wall: str = "",
+) -> int:
+    if origin is None or target is None:
+        raise _illegal(name, rules, position, text)
+    moves = rules.legal_moves(position)
+    fits = [
+        move
+        for move in moves[(moves & ORIGIN_AND_TARGET) == (target | origin << 7)].tolist()
+        if move_kind(move) != DROP
+    ]
+    if not fits:
+        for move in moves.tolist():  # the king takes its own rook
+            if (
+                move_kind(move) == CASTLING
+                and move_origin(move) == origin
+                and rules.types.castling_rights[move_argument(move)].rook_from == target
+            ):
+                fits.append(move)
+    if wall:
+        square = _square(rules, wall)
+        fits = [m for m in fits if square is not None and move_extra(m) == 1 + square]
+    return _choose(name, rules, position, text, fits, promoted)
+
+
+def _read_drop(
+    name: str, rules: Rules, position: Position, text: str, piece: str, square: str
+) -> int:
+    """A drop of `piece` (either case; empty: the pawn) on the square."""
+    order = rules.spec.hands.order if rules.spec.hands else ()
+    symbol = piece.upper() or "P"
+    target = _square(rules, square)
+    turned = symbol not in order and symbol[1:] in order
+    if target is None or not (turned or symbol in order):
+        raise _illegal(name, rules, position, text)
+    wanted = order.index(symbol[1:] if turned else symbol)
+    moves = rules.legal_moves(position)
+    for move in moves[(moves & TARGET) == target].tolist():
+        found = move_kind(move), move_argument(move), move_extra(move) == TURNED
+        if found == (DROP, wanted, turned):
+            return int(move)
+    raise _illegal(name, rules, position, text)
+
+
+def _read_pass(name: str, rules: Rules, position: Position, text: str) -> int:
+    for move in rules.legal_moves(position).tolist():
+        if move_kind(move) == PASS:
+            return int(move)
+    raise _illegal(name, rules, position, text)
+
+
+def _choose(
+    name: str, rules: Rules, position: Position, text: str, fits: list[int], promoted: str | None
+) -> int:
+    """The one move meant. Without a promotion sign a move that does not promote is preferred, and
+    without a castling sign one that does not castle."""
+    if promoted:
+        fits = [m for m in fits if promotion_suffix(rules.types, m) == _suffix_of(promoted)]
+    elif len(fits) > 1:
+        fits = [m for m in fits if move_kind(m) not in (PROMOTION, CASTLING)] or fits
+    if len(fits) == 1:
+        return int(fits[0])
+    if not fits:
+        raise _illegal(name, rules, position, text)
+    files = rules.spec.board.files
+    listed = ", ".join(uci(rules.types, files, move) for move in fits)
+    raise MoveError(
+        f"ambiguous {name} move {_shown(text)}: it could be {listed} (FEN {rules.fen(position)})"
+    )
+
+
+def _suffix_of(promoted: str) -> str:
+    return "+" if promoted.startswith("+") else promoted.lower()
+
+
+def _square(rules: Rules, name: str) -> int | None:
+    return square_index(name, rules.spec.board.files, rules.spec.board.ranks)
+
+
+def _dropped(types: PieceTypes, move: int) -> str:
+    symbol = types.all[types.hand_types[move_argument(move)]].symbol
+    return f"+{symbol}" if move_extra(move) == TURNED else symbol
+
+
+def _iccs_square(square: int, files: int) -> str:
+    return f"{chr(65 + square % files)}{square // files}"
+
+
+def _one_based(name: str) -> str:
+    return f"{name[0]}{int(name[1:]) + 1}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "...")
+
+
+def _unreadable(name: str, rules: Rules, position: Position, text: str, accepted: str) -> MoveError:
+    return MoveError(
+        f"unreadable {name} move {_shown(text)}: expected {accepted} (FEN {rules.fen(position)})"
+    )
+
+
+def _illegal(name: str, rules: Rules, position: Position, text: str) -> MoveError:
+    return MoveError(
+        f"illegal {name} move {_shown(text)}: no legal move fits it (FEN {rules.fen(position)})"
+    )

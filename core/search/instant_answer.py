@@ -1,0 +1,26 @@
+"""What an evaluator must be and say for a search to go on with it."""
+
+from __future__ import annotations
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+
+
+def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
+    """Raises DataError where the evaluator takes or gives other shapes than the spec's."""
+    if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
+        raise DataError(
+            f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
+            f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
+            f"{encoder.actions}"
+        )
+
+
+def check_answer(answer: Evaluation, rows: int, actions: int) -> None:
+    """Raises DataError where an answer to `rows` positions is not of their number."""
+    if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
+        raise DataError(
+            f"the evaluator's answer to {rows} positions has values {answer.value.shape} and "
+            f"policy {answer.policy.shape}; ({rows},) and ({rows}, {actions}) are needed"
+        )

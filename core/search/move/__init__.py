@@ -1,0 +1,1 @@
+"""From a searched tree to a move: limits, clock, choice of the move, variations."""

@@ -1,0 +1,151 @@
+"""A search on a clock: its report is looked at again and again, until the clock's rules end it.
+
+The rules are those of `TimeManager`; here they meet a search that runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import Protocol
+
+from variant_ai.core.search.move.clock import Budget, Clock, Progress, TimeManager
+from variant_ai.core.search.move.limits import Limits
+from variant_ai.core.search.report import Report
+
+TICK = 0.05
+"""Longest pause between two looks at the search, in seconds."""
+LEAST_TICK = 0.004
+TICKS = 20
+"""Looks at a search within its target time."""
+PATIENCE = 0.002
+"""Seconds between two calls of `stop`: one that comes before the search has begun has no effect."""
+LINES_WATCHED = 3
+"""Root moves that the clock's verdict looks at."""
+LOOK_SHARE = 1 / 6
+"""Share of the time left that a single question to the net may take: a large net may need more and
+then would take the time and answer nothing."""
+
+
+class ClockableSearch(Protocol):
+    """The part of `Search` that is used here."""
+
+    def run(self, limits: Limits) -> Report: ...
+
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report: ...
+
+    def stop(self) -> None: ...
+
+
+def progress_of(report: Report, elapsed: float) -> Progress | None:
+    """Progress of a search for `TimeManager.verdict`; None if the search has not looked at anything yet.
+
+    report: of LINES_WATCHED moves. elapsed: seconds since the clock started to run.
+    """
+    lines = report.known_lines
+    if not lines or not report.visits:
+        return None
+    by_visits = sorted((line.visits for line in lines), reverse=True)
+    top = max(lines, key=lambda line: line.prior)
+    return Progress(
+        elapsed=elapsed,
+        q=lines[0].q,
+        top_prior=top.prior,
+        top_prior_leads=top.q >= max(line.q for line in lines),
+        leader_visits=by_visits[0],
+        second_visits=by_visits[1] if len(by_visits) > 1 else 0,
+        leader_chosen=lines[0].visits == by_visits[0],
+        visits_per_second=report.visits / report.seconds if report.seconds > 0 else 0.0,
+    )
+
+
+def hurried(
+    manager: TimeManager, clock: Clock, own_moves: int, movetime: float | None
+) -> Limits | None:
+    """Limits of a move for which there is hardly any time; None if there is enough.
+
+    movetime: seconds that the move may take at most by another limit.
+    """
+    pace = manager.pace(clock, own_moves)
+    if pace == "search":
+        return None
+    if pace == "at once":
+        return Limits(movetime=0.0)
+    look = LOOK_SHARE * (clock.remaining - manager.overhead)
+    return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
+
+
+def pause_within(budget: Budget) -> float:
+    """Seconds between two looks at a search that has this time."""
+    return max(LEAST_TICK, min(TICK, budget.target / TICKS))
+
+
+def run_on_clock(
+    search: ClockableSearch,
+    manager: TimeManager,
+    clock: Clock,
+    limits: Limits,
+    *,
+    ply: int,
+    legal_moves: int,
+) -> Report:
+    """Search the game that is set, for as long as the clock's rules allow.
+
+    limits: further ones; the first that is met ends the search. ply: of the game, before the move.
+    legal_moves: how many there are to choose from.
+    """
+    own_moves = ply // 2
+    manager.lag.shown(ply, clock.remaining)
+    few = hurried(manager, clock, own_moves, limits.movetime)
+    meant = 0.0
+    if few is not None:
+        report = search.run(few)
+    else:
+        budget = manager.budget(clock, own_moves)
+        latest = budget.maximum if limits.movetime is None else min(budget.maximum, limits.movetime)
+        watch = _Watch(search, manager, budget, legal_moves)
+        watch.start()
+        began = time.perf_counter()
+        try:
+            report = search.run(replace(limits, movetime=latest))
+        finally:
+            watch.end()
+        meant = min(time.perf_counter() - began, latest)
+    manager.lag.sent(ply, clock.remaining, clock.increment, meant)
+    best = report.lines[0] if report.lines else None
+    if best is not None and best.is_known:
+        manager.played(best.q)
+    return report
+
+
+class _Watch(threading.Thread):
+    """Stops one search when its time is spent well enough."""
+
+    def __init__(
+        self, search: ClockableSearch, manager: TimeManager, budget: Budget, legal_moves: int
+    ) -> None:
+        super().__init__(name="clock", daemon=True)
+        self._search = search
+        self._manager = manager
+        self._budget = budget
+        self._legal_moves = legal_moves
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        began = time.perf_counter()
+        pause = pause_within(self._budget)
+        while not self._ended.wait(pause):
+            elapsed = time.perf_counter() - began
+            progress = progress_of(self._search.report(LINES_WATCHED, pv=False), elapsed)
+            if progress is None:
+                continue
+            if self._manager.verdict(self._budget, progress, self._legal_moves) is not None:
+                while not self._ended.is_set():
+                    self._search.stop()
+                    self._ended.wait(PATIENCE)
+
+    def end(self) -> None:
+        """The search has returned."""
+        self._ended.set()
+        self.join()

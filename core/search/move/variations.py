@@ -1,0 +1,186 @@
+"""What a tree says of the root's moves: lines of play, values, the best move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from variant_ai.core.rules.game import Game
+from variant_ai.core.search.move.move_choice import choose, move_policy, pv_adjusted, ranking
+from variant_ai.core.search.report import Line, Report, centipawns
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.edges import Edges
+from variant_ai.core.search.tree.game_tree import Tree
+
+LONGEST = 200
+VISITS_A_PLY = 500
+"""Visits for each ply of a depth asked for, after which a line that ends by itself will do."""
+
+
+def order(edges: Edges, params: SearchParams) -> list[int]:
+    """Edges of a node, best first: proven ones, then by equation 5."""
+    policy = move_policy(edges.visits, edges.q, params)
+    return [int(e) for e in ranking(policy, edges.q, edges.priors, edges.mates)]
+
+
+def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[tuple[int, int]]:
+    """Moves and nodes (0 where there is none) that follow from an edge of the root.
+
+    It ends where nothing was visited, where the game ends, and where a position comes again.
+    """
+    assert tree.game is not None
+    position = tree.game.position
+    fold = tree.rules.spec.rules.repetition.fold
+    seen: set[int] = set()
+    line: list[tuple[int, int]] = []
+    while len(line) < LONGEST:
+        move, child = int(edges.moves[edge]), int(edges.children[edge])
+        line.append((move, child))
+        position = tree.after(position, move, child)
+        key = int(position["key"][0])
+        if child == 0 or key in seen or tree.game.times_seen(key) + 1 >= fold:
+            break
+        seen.add(key)
+        record = tree.arrays.nodes[child]
+        if int(record["count"]) == 0 or int(record["opened"]) == 0:
+            break
+        edges = tree.edges(child)
+        best = order(edges, params)[0]
+        if edges.visits[best] == 0 and edges.mates[best] == 0:
+            break
+        edge = best
+    return line
+
+
+def is_deep(game: Game, report: Report, depth: int) -> bool:
+    """Whether the best line has `depth` plies; or, after VISITS_A_PLY visits for each, never will,
+    since it ends the game or comes to a position again."""
+    if report.depth >= depth:
+        return True
+    if report.visits < depth * VISITS_A_PLY:
+        return False
+    position = game.position
+    keys: set[int] = set()
+    for move in report.lines[0].pv:
+        keys.add(int(position["key"][0]))
+        position = game.rules.play(position, move)
+    last = int(position["key"][0])
+    return last in keys or game.times_seen(last) > 0 or game.rules.outcome(position) is not None
+
+
+def visited_moves(edges: Edges, allowed: Sequence[int] | None) -> list[tuple[int, int]]:
+    """(move, visits) of the root's moves that were visited, the most visited first: what a policy
+    may learn from a search.
+
+    What is proven goes before what was counted, for a proof ends a search before its visits tell of
+    it: of moves that win the quickest stands alone, with all of the visits, and moves that lose are
+    left out where there are others. `allowed`: as of `make_report`.
+    """
+    use = np.ones(len(edges.moves), bool)
+    if allowed is not None:
+        use = np.isin(edges.moves, np.array(allowed, np.int32))
+    wins = np.flatnonzero(use & (edges.mates > 0))
+    if len(wins):
+        quickest = wins[int(edges.mates[wins].argmin())]
+        total = int(edges.visits[use].sum())
+        return [(int(edges.moves[quickest]), max(1, total))]
+    use &= edges.visits > 0
+    if (use & (edges.mates == 0)).any():
+        use &= edges.mates == 0
+    kept = np.flatnonzero(use)
+    ordered = kept[np.argsort(-edges.visits[kept], kind="stable")]
+    return [(int(edges.moves[e]), int(edges.visits[e])) for e in ordered]
+
+
+def make_report(
+    tree: Tree,
+    params: SearchParams,
+    *,
+    multipv: int,
+    allowed: Sequence[int] | None,
+    knows_draws: bool,
+    seconds: float,
+    least_depth: int = 0,
+    stopped_by: str = "",
+    rng: np.random.Generator | None = None,
+    pv: bool = True,
+) -> Report:
+    """The state of a search. `allowed`: moves of the root that may be played, None for all; `rng`:
+    draws the final move, None for a report on the way; `least_depth`: depth of an earlier report of
+    the search; `pv`: whether lines go on behind their first move, which costs most of a report."""
+    edges = tree.edges(tree.root)
+    kept = np.arange(len(edges.moves))
+    if allowed is not None:
+        kept = np.flatnonzero(np.isin(edges.moves, np.array(allowed, np.int32)))
+    if not len(kept):
+        return Report(best=None, seconds=seconds, stopped_by=stopped_by)
+    part = Edges(**{name: getattr(edges, name)[kept] for name in Edges.__dataclass_fields__})
+    if params.pv_values == "on":
+        part = _adjusted(tree, part, params)
+    ranked = order(part, params)
+    if rng is not None:
+        own_moves = tree.game.ply // 2 if tree.game else 0
+        best = choose(
+            part.visits,
+            part.q,
+            part.priors,
+            params,
+            mates=part.mates,
+            own_moves=own_moves,
+            rng=rng,
+        )
+        ranked.remove(best)
+        ranked.insert(0, best)
+    shown = ranked[: max(1, multipv)]
+    lines = []
+    for edge in shown:
+        moves = tuple(m for m, _ in line_of(tree, edge, part, params)) if pv else ()
+        q, draw = float(part.q[edge]), float(part.draws[edge])
+        wdl = None
+        if knows_draws and part.visits[edge]:
+            draw = min(max(draw, 0.0), 1.0 - abs(q))
+            wdl = ((1.0 - draw + q) / 2, draw, (1.0 - draw - q) / 2)
+        mate = int(part.mates[edge])
+        lines.append(
+            Line(
+                move=int(part.moves[edge]),
+                pv=moves or (int(part.moves[edge]),),
+                visits=int(part.visits[edge]),
+                prior=float(part.priors[edge]),
+                q=q,
+                wdl=wdl,
+                cp=centipawns(q),
+                mate=mate or None,
+            )
+        )
+    longest = max(len(line.pv) for line in lines)
+    depth = max(least_depth, len(lines[0].pv) if pv else 0)
+    return Report(
+        best=lines[0].move,
+        ponder=lines[0].pv[1] if len(lines[0].pv) > 1 else None,
+        lines=tuple(lines),
+        visits=tree.counter("visits"),
+        evaluations=tree.counter("evaluations"),
+        terminals=tree.counter("terminals"),
+        collisions=tree.counter("collisions"),
+        merges=tree.counter("merges"),
+        tree_nodes=tree.counter("node_count"),
+        depth=depth,
+        seldepth=max(longest, depth),
+        seconds=seconds,
+        hashfull=tree.hashfull,
+        stopped_by=stopped_by,
+    )
+
+
+def _adjusted(tree: Tree, edges: Edges, params: SearchParams) -> Edges:
+    """Q lowered to the value down each move's line (000 eq. 6)."""
+    leaf = edges.q.copy()
+    for edge in np.flatnonzero(edges.visits).tolist():
+        nodes = [node for _, node in line_of(tree, edge, edges, params)[: params.pv_depth] if node]
+        if nodes:
+            value = float(tree.arrays.nodes[nodes[-1]]["q"])
+            leaf[edge] = value if len(nodes) % 2 == 0 else -value
+    values = {name: getattr(edges, name) for name in Edges.__dataclass_fields__}
+    return Edges(**{**values, "q": pv_adjusted(edges.q, leaf)})

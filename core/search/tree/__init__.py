@@ -1,0 +1,1 @@
+"""The search graph: nodes, selection, descent, backup, repetition, reuse."""

@@ -1,0 +1,433 @@
+"""One descent: from the root along the edges that selection picks, to whatever ends it.
+
+    LEAF        a position to evaluate; its path is under way until the evaluator has answered
+    COLLISION   the leaf is at the evaluator already; the path is under way until the batch is full
+    DONE        backed up: the game was over, proven, repeated or known through another path
+    FULL        no memory for a new node
+    ASK         a chase must be judged first; nothing has changed (of the path, `length` + 1 edges)
+    STUCK       every move left to the search is proven to lose
+
+Positions are not kept in the graph: the path's are played anew on the line, 30 ns a move, behind
+the game's positions up to the root, which repetition needs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit.arrays import Ints3D, Key
+from variant_ai.core.rules.kernel.attacks import MoveWork
+from variant_ai.core.rules.kernel.game_ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
+from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
+from variant_ai.core.rules.kernel.make_move import count_given_check, play_into, replay_into
+from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import Position
+from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
+from variant_ai.core.search.tree.backup import back_up, fly, prove
+from variant_ai.core.search.tree.nodes import (
+    CHECKED,
+    CLOSES,
+    DRAWN,
+    END,
+    FRESH,
+    LOOKED,
+    LOST,
+    MARKING,
+    MATES,
+    MOST_VISITS,
+    OPEN,
+    REPEATS,
+    SHARED,
+    UNKNOWN,
+    UNPROVEN,
+    WAITING,
+    WINS,
+    WON,
+    Arrays,
+    allocate_node,
+    first_move,
+    first_prior,
+    open_edge,
+    repeat_of,
+    share,
+)
+from variant_ai.core.search.tree.prefetch import prefetch
+from variant_ai.core.search.tree.priors import Expander
+from variant_ai.core.search.tree.repetition import (
+    ASK_FROM,
+    ASK_SHARE,
+    NO_CYCLE,
+    Judged,
+    Past,
+    check_verdict,
+    cycle_key,
+    cycle_start,
+    idle_verdict,
+    judged_place,
+)
+from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
+from variant_ai.core.search.tree.transpositions import find, insert, node_key
+
+LEAF, COLLISION, DONE, FULL, ASK, STUCK = range(6)
+
+LOOK_FROM = 4
+"""Visits at which a node's checks are tried for mate."""
+
+TRIP = np.dtype(
+    [
+        ("root_at", "i8"),  # index of the root in the line
+        ("root_end", "i8"),  # edges of the root that may be taken, in front
+        ("leaf", "i8"),  # node of a LEAF
+        ("length", "i8"),  # edges of the path
+        ("row", "i8"),  # ASK: row of the path
+        ("cycle", "i8"),  # ASK: index in the line where the cycle begins
+        ("cycle_end", "i8"),  # and where it ends
+    ]
+)
+
+
+class Trail(NamedTuple):
+    """What a descent walks on; one per tree."""
+
+    line: Position
+    """POSITION: the game's positions up to the root, then the path's."""
+    past: Past
+    """PAST, of the game."""
+    judged: Judged
+    """JUDGED."""
+    root_priors: NDArray[np.float32]
+    """See `select_edge`; empty where the root's own priors serve."""
+    no_priors: NDArray[np.float32]
+    """Empty."""
+    trip: Annotated[NDArray[np.void], array(TRIP)]
+    """TRIP, shape (1,)."""
+    out: MoveLists
+    """Move lists of the generator."""
+    work: MoveWork
+    """Scratch of the generator."""
+
+
+class Bench(NamedTuple):
+    """Scratch of expansion, one per tree."""
+
+    expander: Expander
+    """EXPANDER."""
+    checks: CheckWork
+    """CHECKS."""
+    trial: Position
+    """POSITION, shape (1,)."""
+
+
+@borrowing
+def make_node(t: Tables, s: Settings, g: Arrays, w: Trail, at: Number, key: Key) -> Number:
+    """A new node for position `at` of the line: FRESH, or END where the game is over there.
+
+    0 where memory is full. What a position shows by itself proves its node; the move count does
+    not, since it depends on how one got there.
+    """
+    n = legal_moves_into(t, w.line, at, w.out, w.work)
+    end = end_of(t, w.line, at, n, np.int64(w.work[0]["check"]))
+    kept = n if end == NO_END else np.int64(0)
+    node = allocate_node(g, kept)
+    if node == 0:
+        return node
+    record = g.nodes[node]
+    record["key"] = key
+    if w.work[0]["check"]:
+        record["flags"] = CHECKED
+    if end == NO_END:
+        first = first_move(node, n)
+        moves = w.out[0]["move"]
+        for k in range(n):
+            g.moves[first + k] = moves[k]
+    else:
+        winner = (np.int64(end) >> 3) - 1
+        finish(s, g, node, winner, np.int64(w.line[at]["side"]), np.int64(end) & 7 != MOVE_COUNT)
+    return node
+
+
+@borrowing
+def finish(
+    s: Settings, g: Arrays, node: Number, winner: Number, side: Number, proves: Truth
+) -> None:
+    """Make an END node; winner -1 for a draw."""
+    record = g.nodes[node]
+    record["state"] = END
+    record["visits"] = 1
+    proof = np.int64(DRAWN)
+    if winner >= 0:
+        proof = np.int64(WON) if winner == side else np.int64(LOST)
+    prove(g, node, proof, np.int64(0))
+    record["value"] = record["q"]
+    if not (proves and s[0]["solver"]):
+        record["proof"] = UNPROVEN
+
+
+@borrowing
+def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> None:
+    """Let an edge lead to a node, `known` if there was one for its position already.
+
+    A marking that has passed the parent must not miss the child.
+    """
+    slot = g.slots[np.int64(g.nodes[node]["slots"]) + edge]
+    there = g.nodes[child]
+    slot["child"] = child
+    if known:
+        share(g, child)
+        slot["flags"] |= SHARED
+    else:
+        there["parent"] = node
+        if slot["flags"] & REPEATS == 0:
+            slot["q"] = there["q"]
+            slot["proof"] = there["proof"]
+    if there["state"] == END and there["q"] <= -1.0:
+        slot["flags"] |= WINS
+    state = g.state[0]
+    if state["phase"] == MARKING and g.nodes[child]["mark"] != state["mark"]:
+        g.nodes[child]["mark"] = state["mark"]
+        g.stack[state["stack"]] = child
+        state["stack"] += 1
+
+
+@borrowing
+def stops_at(g: Arrays, s: Settings, slot: Number) -> Truth:
+    """Whether a visit goes no further than a child that other parents visited.
+
+    Catch-up: the child knows more than this edge has counted. Q_epsilon: the edge's mean is off.
+    """
+    edge = g.slots[slot]
+    child = g.nodes[np.int64(edge["child"])]
+    if child["state"] != OPEN:
+        return False
+    own = np.int64(edge["visits"])
+    if edge["flags"] & REPEATS:
+        own -= np.int64(g.repeats[np.int64(edge["repeat"])]["visits"])
+    if own == 0:
+        return True
+    if child["visits"] <= own:
+        return False
+    if s[0]["backup"] == CATCH_UP:
+        return True
+    if s[0]["backup"] == Q_EPSILON:
+        return abs(np.float64(g.edge_values[slot]) + np.float64(child["q"])) > s[0]["q_epsilon"]
+    return False
+
+
+@borrowing
+def correction(g: Arrays, s: Settings, slot: Number) -> float:
+    """The value, for the child's mover, that brings an edge's mean to the child's Q."""
+    edge = g.slots[slot]
+    q = np.float64(g.nodes[np.int64(edge["child"])]["q"])
+    if s[0]["backup"] != Q_EPSILON or edge["visits"] == 0:
+        return q
+    mean = -np.float64(g.edge_values[slot])
+    return min(max(q + np.int64(edge["visits"]) * (q - mean), -1.0), 1.0)
+
+
+@borrowing
+def verdict_on_cycle(
+    t: Tables,
+    s: Settings,
+    g: Arrays,
+    w: Trail,
+    slot: Number,
+    first: Number,
+    at: Number,
+    near: Truth,
+) -> Number:
+    """Value of a closed cycle for the side to move at its end; UNKNOWN where a judge must be asked.
+
+    `near`: the edge belongs to the root, where the judge is asked at once.
+    """
+    value = check_verdict(t, s, w.line, first, at)
+    if value != UNKNOWN:
+        return value
+    if s[0]["chase_loses"]:
+        place = judged_place(w.judged, cycle_key(w.line, first, at))
+        if w.judged[place]["used"]:
+            return np.int64(w.judged[place]["value"])
+        if near:
+            return np.int64(UNKNOWN)
+        if g.slots[slot]["flags"] & REPEATS:
+            repeat = np.int64(g.slots[slot]["repeat"])
+            if g.repeats[repeat]["verdict"] != UNKNOWN:
+                return np.int64(g.repeats[repeat]["verdict"])
+            times = np.int64(g.repeats[repeat]["visits"])
+            visits = np.int64(g.nodes[np.int64(g.state[0]["root"])]["visits"])
+            if times >= ASK_FROM and times * ASK_SHARE >= visits:
+                return np.int64(UNKNOWN)
+    return idle_verdict(s, w.line, at)
+
+
+@borrowing
+def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
+    """Count a visit that closed a cycle worth `value` to the side to move at its end; False where
+    memory is full."""
+    entry = repeat_of(g, g.slots[slot])
+    if entry == 0:
+        return False
+    g.nodes[node]["flags"] |= CLOSES
+    repeat = g.repeats[entry]
+    if repeat["visits"] == MOST_VISITS:
+        return True
+    repeat["visits"] += 1
+    if value == 0:
+        repeat["draws"] += 1.0
+    else:
+        # a verdict that came late holds for the visits before it as well
+        repeat["sum"] = -1.0 * value * np.int64(repeat["visits"])
+        repeat["draws"] = 0.0
+    return True
+
+
+@borrowing
+def look_for_mate(t: Tables, g: Arrays, w: Trail, k: Bench, node: Number, at: Number) -> None:
+    """Make a move that mates, if there is one among the untried, the next to be tried.
+
+    Only checks can, and a node is looked at once, when it has had a few visits: with priors that
+    know nothing a mate in one would otherwise wait for its turn among all the moves.
+    """
+    record = g.nodes[node]
+    record["flags"] |= LOOKED
+    count = np.int64(record["count"])
+    opened = np.int64(record["opened"])
+    first = first_move(node, count)
+    gives = k.expander[0]["gives"]
+    if checks_into(t, w.line, at, g.moves, first, count, k.checks, k.trial, gives) == 0:
+        return
+    for e in range(opened, count):
+        if not gives[e]:
+            continue
+        move = g.moves[first + e]
+        play_into(t, w.line, at, w.line, at + 1, np.int64(move))
+        if legal_moves_into(t, w.line, at + 1, w.out, w.work) > 0:
+            continue
+        if np.int64(end_of(t, w.line, at + 1, np.int64(0), np.int64(1))) & 7 != CHECKMATE:
+            continue
+        prior = g.priors[first_prior(node) + e]
+        for j in range(e, opened, -1):
+            g.moves[first + j] = g.moves[first + j - 1]
+            g.priors[first_prior(node) + j] = g.priors[first_prior(node) + j - 1]
+        g.moves[first + opened] = move
+        # its prior is raised to that of the move it replaces, so that the best stays in front
+        kept = g.priors[first_prior(node) + opened]
+        g.priors[first_prior(node) + opened] = max(prior, kept)
+        record["flags"] |= MATES
+        return
+
+
+@borrowing
+def descend(
+    t: Tables,
+    s: Settings,
+    g: Arrays,
+    w: Trail,
+    k: Bench,
+    path: Ints3D,
+    row: Number,
+) -> Number:
+    """Walk one path into `path[row]`, int32 [rows, 2, depth]: nodes and the edges taken."""
+    trip = w.trip[0]
+    state = g.state[0]
+    at = np.int64(trip["root_at"])
+    node = np.int64(state["root"])
+    depth = np.int64(0)
+    flown = np.int64(0)
+    while True:
+        record = g.nodes[node]
+        prefetch(g.nodes, np.int64(record["slot0"][0]))  # of most nodes the only child yet
+        where = record["state"]
+        trip["length"] = depth
+        if where == FRESH:
+            record["state"] = WAITING
+            trip["leaf"] = node
+            fly(g, path, row, depth, np.int64(1))
+            return np.int64(LEAF)
+        if where == WAITING:
+            fly(g, path, row, depth, np.int64(1))
+            state["collisions"] += 1
+            return np.int64(COLLISION)
+        if where == END or (record["proof"] != UNPROVEN and depth > 0):
+            back_up(
+                g, s, path, row, depth, np.float64(record["q"]), np.float64(record["draw"]), flown
+            )
+            state["terminals"] += 1
+            return np.int64(DONE)
+        if depth >= s[0]["max_depth"]:
+            back_up(
+                g, s, path, row, depth, np.float64(record["q"]), np.float64(record["draw"]), flown
+            )
+            state["cuts"] += 1
+            return np.int64(DONE)
+        plain = depth > 0 or w.root_priors.shape[0] == 0
+        if record["visits"] >= LOOK_FROM and record["flags"] & LOOKED == 0 and plain:
+            if s[0]["look"]:
+                look_for_mate(t, g, w, k, node, at)
+            else:
+                record["flags"] |= LOOKED
+        if record["flags"] & MATES and plain:
+            edge = np.int64(record["opened"])
+            record["flags"] &= 255 - MATES
+        elif depth == 0:
+            edge = select_edge(g, s, node, w.root_priors, np.int64(trip["root_end"]))
+            if edge == NO_EDGE:
+                return np.int64(STUCK)
+        else:
+            edge = select_edge(g, s, node, w.no_priors, np.int64(record["count"]))
+            if edge == NO_EDGE:  # all proven to lose, yet one has closed a repetition
+                edge = np.int64(0)
+        if edge == np.int64(record["opened"]) and not open_edge(g, node):
+            return np.int64(FULL)
+        path[row, 0, depth] = node
+        path[row, 1, depth] = edge
+        slot = np.int64(record["slots"]) + edge
+        child = np.int64(g.slots[slot]["child"])
+        for cell in range(3):
+            prefetch(g.nodes, child + cell)
+        move = np.int64(g.moves[first_move(node, np.int64(record["count"])) + edge])
+        if child == 0:
+            play_into(t, w.line, at, w.line, at + 1, move)
+        else:
+            replay_into(t, w.line, at, w.line, at + 1, move)
+            if g.nodes[child]["flags"] & CHECKED:
+                count_given_check(t, w.line, at + 1)
+        at += 1
+        depth += 1
+        first = cycle_start(s, w.line, np.int64(trip["root_at"]), at, w.past)
+        if first != NO_CYCLE:
+            value = verdict_on_cycle(t, s, g, w, slot, first, at, depth == 1)
+            if value == UNKNOWN:
+                trip["row"] = row
+                trip["cycle"] = first
+                trip["cycle_end"] = at
+                return np.int64(ASK)
+            if not visit_cycle(g, node, slot, value):
+                return np.int64(FULL)
+            back_up(g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, flown)
+            state["terminals"] += 1
+            return np.int64(DONE)
+        if child == 0:
+            key = node_key(w.line, at, s[0]["read"])
+            if s[0]["transpositions"]:
+                child = find(g, key)
+            known = child != 0
+            if known:
+                state["merges"] += 1
+            else:
+                child = make_node(t, s, g, w, at, key)
+                if child == 0:
+                    return np.int64(FULL)
+                insert(g, child, key)
+            link(g, node, edge, child, known)
+        if s[0]["transpositions"] and stops_at(g, s, slot):
+            value = correction(g, s, slot)
+            draw = np.float64(g.nodes[child]["draw"])
+            back_up(g, s, path, row, depth, value, draw, flown)
+            state["catches"] += 1
+            return np.int64(DONE)
+        node = child

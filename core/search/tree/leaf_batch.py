@@ -1,0 +1,200 @@
+"""Batches: leaves gathered for the evaluator, and what becomes of its answer.
+
+    fill      descents until there are enough leaves; planes and paths are kept by row
+    complete  the evaluator's answer makes OPEN nodes of the leaves and is backed up, row by row
+    abandon   the answer is not waited for: paths and leaves become as they were
+
+Rows below the batch size hold leaves, those above it collisions of the present `fill`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoding_kernels import encode_into
+from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.jit.arrays import Floats2D, Ints3D
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.tree.backup import back_up, fly
+from variant_ai.core.search.tree.descent import COLLISION, DONE, LEAF, Bench, Trail, descend
+from variant_ai.core.search.tree.nodes import FRESH, UNPROVEN, Arrays
+from variant_ai.core.search.tree.priors import expand_node, expand_uniform
+
+ENOUGH = 6
+"""Outcome of `fill` that ended as it should; the others are those of a descent."""
+DONE_AT_ONCE = 256
+"""Visits without a leaf after which `fill` looks whether it should go on: where every move ends the
+game or repeats, there may never be a leaf again."""
+
+
+class Batch(NamedTuple):
+    """B leaves and as many collisions."""
+
+    planes: Floats2D
+    """[B, C * H * W]; no rows where the evaluator looks at none."""
+    positions: Position
+    """POSITION [B]."""
+    leaves: NDArray[np.int32]
+    """Node of each row, [B]."""
+    lengths: NDArray[np.int64]
+    """Edges of each row's path, [2 * B]."""
+    paths: Ints3D
+    """[2 * B, 2, depth]."""
+
+
+def new_batch(size: int, planes: int, depth: int) -> Batch:
+    """Room for `size` leaves of `planes` numbers each (0: none) and paths of `depth` edges."""
+    return Batch(
+        planes=np.zeros((size if planes else 0, planes), np.float32),
+        positions=np.zeros(size, POSITION),
+        leaves=np.zeros(size, np.int32),
+        lengths=np.zeros(2 * size, np.int64),
+        paths=np.zeros((2 * size, 2, depth + 1), np.int32),
+    )
+
+
+@borrowing
+def fill(
+    t: Tables,
+    e: InputTables,
+    s: Settings,
+    g: Arrays,
+    w: Trail,
+    b: Batch,
+    bench: Bench,
+    first: Number,
+    end: Number,
+    enough: Number,
+    most: Number,
+    uniform: Number,
+) -> Number:
+    """Descend until rows `first` to `end` hold leaves, `most` visits were begun or made, or as many
+    collisions happened as there are rows, or DONE_AT_ONCE visits ended without a leaf.
+
+    With `uniform` 1 the evaluator is one that says the same of every position, the answer is taken
+    at once, and batches follow one another until `enough` visits were made. Returns
+    outcome + 8 * (row behind the last leaf). t: TABLES, e: INPUT.
+    """
+    size = b.leaves.shape[0]
+    root = np.int64(g.state[0]["root"])
+    row = first
+    made = np.int64(0)
+    outcome = np.int64(ENOUGH)
+    while True:
+        collided = size
+        done = np.int64(0)
+        while row < end and made < most and collided < 2 * size and done < DONE_AT_ONCE:
+            found = descend(t, s, g, w, bench, b.paths, row)
+            length = np.int64(w.trip[0]["length"])
+            if found == LEAF:
+                at = np.int64(w.trip[0]["root_at"]) + length
+                b.positions[row] = w.line[at]
+                b.leaves[row] = w.trip[0]["leaf"]
+                b.lengths[row] = length
+                if b.planes.shape[0] > 0:
+                    encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+                row += 1
+                made += 1
+            elif found == COLLISION:
+                for d in range(length):
+                    b.paths[collided, 0, d] = b.paths[row, 0, d]
+                    b.paths[collided, 1, d] = b.paths[row, 1, d]
+                b.lengths[collided] = length
+                collided += 1
+            elif found == DONE:
+                made += 1
+                done += 1
+                if g.nodes[root]["proof"] != UNPROVEN:
+                    break
+            else:
+                outcome = found
+                break
+        for c in range(size, collided):
+            fly(g, b.paths, np.int64(c), np.int64(b.lengths[c]), np.int64(-1))
+        if not uniform:
+            break
+        for k in range(row):
+            node = np.int64(b.leaves[k])
+            expand_uniform(t, s, g, node, b.positions, k, bench.expander, bench.checks, bench.trial)
+            finish_row(s, g, b, np.int64(k))
+        row = np.int64(0)
+        solved = g.nodes[root]["proof"] != UNPROVEN
+        if outcome != ENOUGH or solved or made >= enough or made >= most:
+            break
+    return outcome + 8 * row
+
+
+@borrowing
+def complete(
+    t: Tables,
+    a: PolicyTables,
+    action_table: NDArray[np.int32],
+    s: Settings,
+    g: Arrays,
+    b: Batch,
+    bench: Bench,
+    first: Number,
+    end: Number,
+    values: NDArray[np.float32],
+    logits: Floats2D,
+    draws: NDArray[np.float32],
+) -> Number:
+    """Expand and back up rows `first` to `end`. Returns the row behind the last one done, which is
+    `end` unless an answer was not a number.
+
+    values [B], logits [B, A], draws [B] or empty where the evaluator knows none.
+    """
+    for row in range(first, end):
+        node = np.int64(b.leaves[row])
+        draw = np.float64(draws[row]) if draws.shape[0] > 0 else 0.0
+        if not expand_node(
+            t,
+            a,
+            action_table,
+            s,
+            g,
+            node,
+            b.positions,
+            row,
+            logits,
+            row,
+            np.float64(values[row]),
+            draw,
+            bench.expander,
+            bench.checks,
+            bench.trial,
+        ):
+            return np.int64(row)
+        finish_row(s, g, b, row)
+    return end
+
+
+@borrowing
+def finish_row(s: Settings, g: Arrays, b: Batch, row: Number) -> None:
+    """Back up an expanded leaf."""
+    record = g.nodes[np.int64(b.leaves[row])]
+    g.state[0]["evaluations"] += 1
+    back_up(
+        g,
+        s,
+        b.paths,
+        row,
+        b.lengths[row],
+        np.float64(record["value"]),
+        np.float64(record["draw"]),
+        np.int64(1),
+    )
+
+
+@borrowing
+def abandon(g: Arrays, b: Batch, first: Number, end: Number) -> None:
+    """Undo rows `first` to `end`: their leaves wait to be visited again."""
+    for row in range(first, end):
+        fly(g, b.paths, row, b.lengths[row], np.int64(-1))
+        g.nodes[np.int64(b.leaves[row])]["state"] = FRESH

@@ -1,0 +1,184 @@
+"""Priors: from the policy's logits to the edges of a node.
+
+A prior is kept in 16 bits: 5 bits of exponent and 11 of mantissa, of a positive number up to 1.
+The relative error is at most 2**-12, and 0 means 2**-31, which no search tells from 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoding_kernels import action_of
+from variant_ai.core.encoding.encoding_tables import PolicyTables
+from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import Position
+from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.tree.nodes import OPEN, Arrays, bring_best, first_move, first_prior
+
+_SHIFT = 12
+_OFFSET = 96 << 11
+
+EXPANDER = np.dtype(
+    [
+        ("p", "f8", (2048,)),  # probabilities of the legal moves
+        ("gives", "u1", (2048,)),  # 1 where the move gives check
+    ],
+    align=True,
+)
+Expander: TypeAlias = Annotated[NDArray[np.void], array(EXPANDER)]
+
+
+@borrowing
+def encode_prior(p: float) -> Number:
+    """The code of a probability in [0, 1], rounded to the nearest."""
+    bits = np.int64(np.float32(p).view(np.uint32))
+    code = ((bits + (1 << (_SHIFT - 1))) >> _SHIFT) - _OFFSET
+    return min(max(code, 0), 31 << 11)
+
+
+@borrowing
+def decode_prior(code: np.uint16) -> Number:
+    """The probability of a code, a float32."""
+    return np.uint32((np.int64(code) + _OFFSET) << _SHIFT).view(np.float32)
+
+
+def decode_priors(codes: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Probabilities of an array of codes."""
+    return ((codes.astype(np.uint32) + np.uint32(_OFFSET)) << np.uint32(_SHIFT)).view(np.float32)
+
+
+@borrowing
+def expand_node(
+    t: Tables,
+    a: PolicyTables,
+    action_table: NDArray[np.int32],
+    s: Settings,
+    g: Arrays,
+    node: Number,
+    p: Position,
+    i: Number,
+    logits: Floats2D,
+    j: Number,
+    value: float,
+    draw: float,
+    scratch: Expander,
+    work: CheckWork,
+    trial: Position,
+) -> Truth:
+    """Make an OPEN node of what the evaluator says of position i: `logits[j]`, value, draw rate.
+
+    False, with the node as it was, where that is not a number. `action_table` maps indices of the
+    policy map to logits (-1: the head has none, prior 0).
+    """
+    record = g.nodes[node]
+    n = np.int64(record["count"])
+    first = first_move(node, n)
+    chances = scratch[0]["p"]
+    greatest = -np.inf
+    for k in range(n):
+        index = action_of(a, p, i, np.int64(g.moves[first + k]))
+        action = np.int64(-1)
+        if index >= 0:
+            action = np.int64(action_table[index])
+        logit = -np.inf
+        if action >= 0:
+            logit = np.float64(logits[j, action])
+            if math.isnan(logit):
+                return False
+        chances[k] = logit
+        greatest = max(greatest, logit)
+    if not math.isfinite(value) or not math.isfinite(draw):
+        return False
+    if not math.isfinite(greatest):
+        if greatest > 0 or n == 0:
+            return False
+        for k in range(n):  # no move has a logit: all alike
+            chances[k] = 0.0
+        greatest = 0.0
+    total = 0.0
+    for k in range(n):
+        chances[k] = math.exp((chances[k] - greatest) / s[0]["temperature"])
+        total += chances[k]
+    if not math.isfinite(total):
+        return False
+    for k in range(n):
+        chances[k] /= total
+    settle(t, s, g, node, p, i, scratch, work, trial)
+    record["value"] = min(max(value, -1.0), 1.0)
+    record["q"] = record["value"]
+    record["draw"] = min(max(draw, 0.0), 1.0)
+    record["visits"] = 1
+    record["state"] = OPEN
+    return True
+
+
+@borrowing
+def expand_uniform(
+    t: Tables,
+    s: Settings,
+    g: Arrays,
+    node: Number,
+    p: Position,
+    i: Number,
+    scratch: Expander,
+    work: CheckWork,
+    trial: Position,
+) -> None:
+    """`expand_node` for an evaluator that finds every move alike and every position even."""
+    record = g.nodes[node]
+    n = np.int64(record["count"])
+    chances = scratch[0]["p"]
+    if s[0]["enhance"] and n * s[0]["enhance_threshold"] > 1.0:
+        for k in range(n):
+            chances[k] = 1.0 / n
+        settle(t, s, g, node, p, i, scratch, work, trial)
+    else:
+        first = first_prior(node)
+        code = encode_prior(1.0 / n)
+        for k in range(n):
+            g.priors[first + k] = code
+    record["visits"] = 1
+    record["state"] = OPEN
+
+
+@borrowing
+def settle(
+    t: Tables,
+    s: Settings,
+    g: Arrays,
+    node: Number,
+    p: Position,
+    i: Number,
+    scratch: Expander,
+    work: CheckWork,
+    trial: Position,
+) -> None:
+    """Enhance checks (000 eq. 12), then write the node's priors, the best in front."""
+    record = g.nodes[node]
+    n = np.int64(record["count"])
+    first = first_move(node, n)
+    to_prior = first_prior(node)
+    chances = scratch[0]["p"]
+    if s[0]["enhance"]:
+        gives = scratch[0]["gives"]
+        if checks_into(t, p, i, g.moves, first, n, work, trial, gives) > 0:
+            greatest = 0.0
+            for k in range(n):
+                greatest = max(greatest, chances[k])
+            total = 0.0
+            for k in range(n):
+                if gives[k] and chances[k] < s[0]["enhance_threshold"]:
+                    chances[k] += s[0]["enhance_factor"] * greatest
+                total += chances[k]
+            for k in range(n):
+                chances[k] /= total
+    for k in range(n):
+        g.priors[to_prior + k] = encode_prior(chances[k])
+    bring_best(g, node)

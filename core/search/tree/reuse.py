@@ -1,0 +1,114 @@
+"""Keeping what is below a new root, and giving back the rest bit by bit.
+
+A move was played: the new root is a node of the graph, and most other nodes can no longer be
+reached. They are found and freed in slices between batches, each so short that nobody notices,
+while the search goes on:
+
+    MARKING   from the root along the slots; nodes made meanwhile are born marked, and an edge newly
+              led to an unmarked node puts that one on the stack (`descend.link`)
+    SWEEPING  chain by chain, nodes without the mark leave the table and are freed
+    JOINING   in the order of memory, free blocks that lie side by side become one
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.search.tree.nodes import (
+    CLASSES,
+    IDLE,
+    JOINING,
+    MARKING,
+    SWEEPING,
+    USED,
+    Arrays,
+    free_node,
+    list_block,
+)
+
+SLICE = 4096
+"""Steps of one slice: about a millisecond."""
+
+
+@borrowing
+def begin_reclaim(g: Arrays) -> None:
+    """Start to look for nodes that the root does not reach. The last one must be over, or still marking."""
+    state = g.state[0]
+    state["mark"] = 1 if state["mark"] == 255 else state["mark"] + 1
+    state["phase"] = MARKING
+    root = np.int64(state["root"])
+    g.nodes[root]["mark"] = state["mark"]
+    g.stack[0] = root
+    state["stack"] = 1
+
+
+@borrowing
+def reclaim(g: Arrays, steps: Number) -> Number:
+    """Look at about so many nodes; returns the phase afterwards, IDLE when done."""
+    state = g.state[0]
+    while steps > 0 and state["phase"] == MARKING:
+        if state["stack"] == 0:
+            state["phase"] = SWEEPING
+            state["swept"] = 0
+            break
+        state["stack"] -= 1
+        record = g.nodes[np.int64(g.stack[state["stack"]])]
+        slots = np.int64(record["slots"])
+        for k in range(np.int64(record["opened"])):
+            child = np.int64(g.slots[slots + k]["child"])
+            if child != 0 and g.nodes[child]["mark"] != state["mark"]:
+                g.nodes[child]["mark"] = state["mark"]
+                g.stack[state["stack"]] = child
+                state["stack"] += 1
+            steps -= 1
+        steps -= 1
+    while steps > 0 and state["phase"] == SWEEPING:
+        chain = np.int64(state["swept"])
+        if chain >= g.heads.shape[0]:
+            state["phase"] = JOINING
+            state["swept"] = 1
+            for cells in range(CLASSES):
+                state["free"][cells] = 0
+            break
+        kept = np.int64(0)
+        node = np.int64(g.heads[chain])
+        while node != 0:
+            after = np.int64(g.nodes[node]["next"])
+            if g.nodes[node]["mark"] == state["mark"]:
+                kept = node
+            else:
+                if kept == 0:
+                    g.heads[chain] = after
+                else:
+                    g.nodes[kept]["next"] = after
+                free_node(g, node)
+                steps -= 2
+            node = after
+            steps -= 1
+        state["swept"] = chain + 1
+        steps -= 1
+    while steps > 0 and state["phase"] == JOINING:
+        block = np.int64(state["swept"])
+        top = np.int64(state["cell_top"])
+        if block >= top:
+            state["phase"] = IDLE
+            break
+        size = np.int64(g.blocks[block])
+        if size & USED:
+            state["swept"] = block + (size & ~USED)
+        else:
+            end = block + size
+            while end < top and g.blocks[end] & USED == 0:
+                after = np.int64(g.blocks[end])
+                if end + after - block >= CLASSES:
+                    break
+                end += after
+                steps -= 1
+            state["swept"] = end
+            if end == top:
+                state["cell_top"] = block
+            else:
+                list_block(g, block, end - block)
+        steps -= 1
+    return np.int64(state["phase"])

@@ -1,0 +1,370 @@
+"""A tree whose rules engine is not compiled: the same search, walked in Python.
+
+Variants that the kernel has no words for run on Fairy-Stockfish, at two milliseconds a question.
+The graph, selection, back-up and expansion are the compiled ones; only the descent, which asks the
+rules, is Python, and keeps each node's position, since playing a path anew would cost a question a
+move.
+
+Where a descent meets a move not played yet, the next ones are foretold: as many walks as the batch
+still lacks, with the edges that former ones took in flight, and no question asked. Worker processes
+(`core/rules/fairy/fairy_workers.py`) answer for all the moves that these came upon, at once. A walk foretold
+wrongly costs time and changes nothing: with and without workers the tree is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.rules.fairy.fairy_workers import Ahead, workers_of
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.rule_tables import TABLES
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.verdicts import idle_winner
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.backup import back_up, fly
+from variant_ai.core.search.tree.descent import (
+    COLLISION,
+    DONE,
+    FULL,
+    LEAF,
+    STUCK,
+    correction,
+    finish,
+    link,
+    stops_at,
+    visit_cycle,
+)
+from variant_ai.core.search.tree.edges import edge_arrays
+from variant_ai.core.search.tree.game_tree import Tree
+from variant_ai.core.search.tree.leaf_batch import DONE_AT_ONCE, ENOUGH, Batch
+from variant_ai.core.search.tree.nodes import (
+    END,
+    FRESH,
+    OPEN,
+    SORTED,
+    UNPROVEN,
+    WAITING,
+    allocate_node,
+    first_move,
+    open_edge,
+)
+from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
+from variant_ai.core.search.tree.transpositions import READS_PLY, find, insert
+
+FORETOLD = 256
+"""Most walks foretold at once."""
+MOST_AHEAD = 4096
+"""Answers kept that nobody has used yet."""
+
+
+class SlowTree(Tree):
+    """`Tree` over any `Rules`. Checks are not enhanced and not looked through for mates: asking of
+    every move whether it gives check would take longer than the rest."""
+
+    def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
+        self._positions: dict[int, Position] = {}
+        self._ahead: dict[tuple[int, int], Ahead] = {}
+        self._walks = np.zeros((FORETOLD, 2, params.max_depth + 1), np.int32)
+        self._lacking = 0
+        self._line: list[Position] = []
+        super().__init__(encoder, rules, params)
+        workers = workers_of(rules)
+        if workers is not None:
+            workers.start()
+
+    def _new_tables(self) -> np.ndarray:
+        self.settings[0]["enhance"] = 0
+        self.settings[0]["look"] = 0
+        return np.zeros(1, TABLES)  # nothing compiled asks it anything
+
+    def _key(self, position: Position) -> np.uint64:
+        memory = self.rules.memory(position)
+        return super()._key(position) ^ np.uint64(memory * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+
+    def _plant(self) -> None:
+        assert self.game is not None
+        self._positions.clear()
+        self._ahead.clear()
+        position = self.game.position
+        node = self._make_node(position, self._key(position), None)
+        self._take_root(node)
+
+    def set_game(self, game: Game) -> bool:
+        self._ahead.clear()  # nodes are about to be freed, and their numbers given to others
+        return super().set_game(game)
+
+    def _goes_back(self, game: Game) -> bool:
+        return False
+
+    def after(self, position: Position, move: int, child: int) -> Position:
+        known = self._positions.get(child) if child else None
+        return super().after(position, move, child) if known is None else known
+
+    def close(self) -> None:
+        workers = workers_of(self.rules)
+        if workers is not None:
+            workers.close()
+
+    def _make_node(self, position: Position, key: np.uint64, known: Ahead | None) -> int:
+        """See `descend.make_node`; entered in the table."""
+        moves: Sequence[int] | NDArray[np.int32]
+        if known is not None:
+            outcome, moves = known.outcome, known.moves
+        else:
+            outcome = self.rules.outcome(position)
+            moves = () if outcome else self.rules.legal_moves(position)
+        node = int(allocate_node(self.arrays, np.int64(len(moves))))
+        if node == 0:
+            return 0
+        self.arrays.nodes[node]["key"] = key
+        if outcome is None:
+            first = int(first_move(node, len(moves)))
+            self.arrays.moves[first : first + len(moves)] = moves
+        else:
+            winner = -1 if outcome.winner is None else outcome.winner
+            side = int(position["side"][0])
+            proves = outcome.reason != "move count"
+            args = np.int64(winner), np.int64(side), np.bool_(proves)
+            finish(self.settings, self.arrays, np.int64(node), *args)
+        insert(self.arrays, np.int64(node), key)
+        self._positions[node] = position
+        return node
+
+    def _warm_up_rare(self, batch: Batch) -> None:
+        g, s = self.arrays, self.settings
+        self.fill(batch, 0, 1, 1)
+        self.abandon(batch, 0, 1)
+        root = np.int64(self.root)
+        slot = np.int64(g.nodes[root]["slots"])
+        visit_cycle(g, root, slot, np.int64(0))
+        correction(g, s, slot)
+        back_up(g, s, batch.paths, np.int64(0), np.int64(0), 0.0, 0.0, np.int64(0))
+        child = np.int64(g.slots[slot]["child"])
+        finish(s, g, child, np.int64(-1), np.int64(0), np.bool_(True))
+
+    def shorten(
+        self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
+    ) -> None:
+        """Nobody looks: at so many positions nobody would wait for the answer."""
+
+    def fill(
+        self,
+        batch: Batch,
+        first: int,
+        end: int,
+        most: int,
+        enough: int | None = None,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> tuple[int, int]:
+        assert self.game is not None
+        made, outcome = 0, ENOUGH
+        size = len(batch.leaves)
+        while True:
+            row, collided, done = first, 0, 0
+            while row < end and made < most and collided < size and done < DONE_AT_ONCE:
+                if not goes_on():
+                    break
+                self._lacking = min(end - row, most - made)
+                outcome = self._descend(batch.paths, row)
+                length = int(self.trip["length"])
+                if outcome == LEAF:
+                    batch.positions[row] = self._line[-1][0]
+                    batch.leaves[row] = self.trip["leaf"]
+                    batch.lengths[row] = length
+                    if len(batch.planes):
+                        planes = batch.planes[row : row + 1].reshape(1, *self.encoder.shape)
+                        self.encoder.planes(self._line[-1], planes)
+                    row += 1
+                    made += 1
+                elif outcome == COLLISION:
+                    batch.paths[size + collided] = batch.paths[row]
+                    batch.lengths[size + collided] = length
+                    collided += 1
+                elif outcome == DONE:
+                    made += 1
+                    done += 1
+                    if self.solved:
+                        break
+                else:
+                    break
+                outcome = ENOUGH
+            if outcome in (LEAF, COLLISION, DONE):
+                outcome = ENOUGH
+            for k in range(size, size + collided):
+                fly(self.arrays, batch.paths, np.int64(k), batch.lengths[k], np.int64(-1))
+            if enough is None:
+                return row, outcome
+            zeros = np.zeros((row, self.encoder.actions), np.float32)
+            self.complete(batch, 0, row, np.zeros(row, np.float32), zeros, None)
+            if outcome != ENOUGH or self.solved or made >= min(enough, most) or not goes_on():
+                return 0, outcome
+
+    def _descend(self, path: np.ndarray, row: int) -> int:
+        """See `descend.descend`; the position reached is the line's last."""
+        assert self.game is not None
+        g, s, trail, state = self.arrays, self.settings, self.trail, self.arrays.state[0]
+        self._line = list(self.game.positions)
+        node, depth = self.root, 0
+        at = np.int64(row)
+
+        def done(value: float, draw: float) -> int:
+            back_up(g, s, path, at, np.int64(depth), value, draw, np.int64(0))
+            return DONE
+
+        while True:
+            record = g.nodes[node]
+            trail.trip[0]["length"] = depth
+            where = int(record["state"])
+            if where in (FRESH, WAITING):
+                fly(g, path, at, np.int64(depth), np.int64(1))
+                if where == WAITING:
+                    state["collisions"] += 1
+                    return COLLISION
+                record["state"] = WAITING
+                trail.trip[0]["leaf"] = node
+                return LEAF
+            ended = where == END or (record["proof"] != UNPROVEN and depth > 0)
+            if ended or depth >= self.params.max_depth:
+                state["terminals" if ended else "cuts"] += 1
+                return done(float(record["q"]), float(record["draw"]))
+            priors = trail.root_priors if depth == 0 else trail.no_priors
+            limit = int(trail.trip[0]["root_end"]) if depth == 0 else int(record["count"])
+            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            if edge == NO_EDGE:
+                if depth == 0:
+                    return STUCK
+                edge = 0
+            if edge == record["opened"] and not open_edge(g, np.int64(node)):
+                return FULL
+            path[row, 0, depth], path[row, 1, depth] = node, edge
+            slot = int(record["slots"]) + edge
+            child = int(g.slots[slot]["child"])
+            move = int(edge_arrays(g, node)[0][edge])
+            position = self._positions.get(child) if child else None
+            answer = None
+            if position is None:
+                answer = self._answer(node, move)
+                position = answer.position if answer else self.rules.play(self._line[-1], move)
+            self._line.append(position)
+            depth += 1
+            value = self._cycle_value(position)
+            if value is not None:
+                if not visit_cycle(g, np.int64(node), np.int64(slot), np.int64(value)):
+                    return FULL
+                state["terminals"] += 1
+                return done(float(value), float(value == 0))
+            if child == 0:
+                key = self._key(position)
+                child = int(find(g, key)) if s[0]["transpositions"] else 0
+                known = child != 0
+                state["merges"] += known
+                child = child or self._make_node(position, key, answer)
+                if child == 0:
+                    return FULL
+                link(g, np.int64(node), np.int64(edge), np.int64(child), np.bool_(known))
+            if s[0]["transpositions"] and stops_at(g, s, np.int64(slot)):
+                state["catches"] += 1
+                return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
+            node = child
+
+    def _answer(self, node: int, move: int) -> Ahead | None:
+        """What the workers say of a move that leads to no node yet; None where there are none."""
+        workers = workers_of(self.rules)
+        if workers is None or not workers.count:
+            return None
+        if (node, move) not in self._ahead:
+            if len(self._ahead) > MOST_AHEAD:
+                self._ahead.clear()
+            # a search that is told to stop waits for the answers: so many that come soon
+            wanted = min(max(self._lacking, workers.count), workers.at_once, FORETOLD)
+            ways = [way for way in self._foretell(wanted) if way not in self._ahead]
+            told = workers.ask([(self._position_of(parent), move) for parent, move in ways])
+            self._ahead.update(
+                (way, answer) for way, answer in zip(ways, told, strict=True) if answer is not None
+            )
+        return self._ahead.pop((node, move), None)
+
+    def _position_of(self, node: int) -> Position:
+        """As a descent has it on its line."""
+        assert self.game is not None
+        return self.game.position if node == self.root else self._positions[node]
+
+    def _foretell(self, count: int) -> list[tuple[int, int]]:
+        """Nodes and their untried moves that the next descents come upon, as far as can be told
+        without an answer. The graph is left as it was."""
+        g = self.arrays
+        found: dict[tuple[int, int], None] = {}
+        ends: list[tuple[int, int]] = []
+        untried: dict[int, int] = {}
+        for walk in range(count):
+            node, depth = self._walk(walk)
+            fly(g, self._walks, np.int64(walk), np.int64(depth), np.int64(1))
+            g.nodes[node]["flight"] += 1
+            ends.append((node, depth))
+            nth = untried.get(node, 0)
+            if g.nodes[node]["state"] != OPEN:
+                continue
+            moves, codes = edge_arrays(g, node)
+            opened = int(g.nodes[node]["opened"])
+            limit = int(self.trip["root_end"]) if node == self.root else len(moves)
+            if opened + nth >= limit:
+                continue
+            untried[node] = nth + 1
+            if int(g.nodes[node]["flags"]) & SORTED:
+                place = nth
+            else:
+                place = int(np.argsort(-codes[opened:].astype(np.int64), kind="stable")[nth])
+            found[node, int(moves[opened + place])] = None
+        for walk, (node, depth) in enumerate(ends):
+            fly(g, self._walks, np.int64(walk), np.int64(depth), np.int64(-1))
+            g.nodes[node]["flight"] -= 1
+        return list(found)
+
+    def _walk(self, walk: int) -> tuple[int, int]:
+        """Follow selection into `_walks[walk]` as far as there are nodes: the last one, its depth."""
+        g, s, trail = self.arrays, self.settings, self.trail
+        node, depth = self.root, 0
+        while depth < self.params.max_depth:
+            record = g.nodes[node]
+            if record["state"] != OPEN or (record["proof"] != UNPROVEN and depth > 0):
+                break
+            priors = trail.root_priors if depth == 0 else trail.no_priors
+            limit = int(trail.trip[0]["root_end"]) if depth == 0 else int(record["count"])
+            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            if edge in (NO_EDGE, int(record["opened"])):
+                break
+            child = int(g.slots[int(record["slots"]) + edge]["child"])
+            if child == 0:
+                break
+            self._walks[walk, 0, depth], self._walks[walk, 1, depth] = node, edge
+            node, depth = child, depth + 1
+        return node, depth
+
+    def _cycle_value(self, position: Position) -> int | None:
+        """Value for the side to move of the cycle that the line's last position closes."""
+        assert self.game is not None
+        rule = self.rules.spec.rules.repetition
+        root, last = len(self.game.positions) - 1, len(self._line) - 1
+        key = position["key"][0]
+        earlier = [k for k in range(last - 2, -1, -2) if self._line[k]["key"][0] == key]
+        before = [k for k in earlier if k <= root]
+        border = root if int(self.settings[0]["read"]) & READS_PLY else root - 1
+        first = next((k for k in earlier if k > border), None)
+        if first is None:
+            position["repetitions"] = min(len(before), 127)
+            if len(before) + 1 < rule.fold:
+                return None
+            first = before[rule.fold - 2]
+        if rule.perpetual_check == "loss":
+            checked = [self.rules.in_check(p) for p in self._line[first : last + 1]][::-1]
+            opponent, mover = all(checked[::2]), all(checked[1::2])
+            if opponent or mover:
+                return int(opponent) - int(mover)
+        side = int(position["side"][0])
+        winner = idle_winner(self.rules.spec, side)
+        return 0 if winner is None else (1 if winner == side else -1)

@@ -1,0 +1,61 @@
+"""Specs of variants: schema, loader, checks, inheritance. The YAML files are in `specs/`.
+
+Names are imported when they are first used, because some programs need only the exceptions and the
+list of specs and must start without pydantic.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from variant_ai.core.errors import (
+        DataError,
+        EngineError,
+        FenError,
+        MoveError,
+        PluginError,
+        SpecError,
+        UnknownNameError,
+        VariantAIError,
+    )
+    from variant_ai.core.spec.catalogue import builtin_specs
+    from variant_ai.core.spec.hashing import encoding_hash, rules_hash, spec_hash
+    from variant_ai.core.spec.loader import load_spec, parse_spec
+    from variant_ai.core.spec.schema import VariantSpec
+
+__all__ = [
+    "DataError",
+    "EngineError",
+    "FenError",
+    "MoveError",
+    "PluginError",
+    "SpecError",
+    "UnknownNameError",
+    "VariantAIError",
+    "VariantSpec",
+    "builtin_specs",
+    "encoding_hash",
+    "load_spec",
+    "parse_spec",
+    "rules_hash",
+    "spec_hash",
+]
+
+_HOME = {
+    "VariantSpec": "schema",
+    "builtin_specs": "catalogue",
+    "encoding_hash": "hashing",
+    "load_spec": "loader",
+    "parse_spec": "loader",
+    "rules_hash": "hashing",
+    "spec_hash": "hashing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = f"{__name__}.{_HOME[name]}" if name in _HOME else "variant_ai.core.errors"
+    return getattr(importlib.import_module(home), name)

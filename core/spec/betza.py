@@ -1,0 +1,290 @@
+"""Betza notation: how a piece moves, in a word, as Fairy-Stockfish reads it.
+
+A word is a row of atoms, each with its modifiers before it: `mRcpR` moves as a rook (`mR`) and
+captures as a rook over one piece (`cpR`). What Fairy-Stockfish reads differently from the letter,
+or not at all, is refused by name and position: a movement nobody else plays cannot be checked.
+
+    leapers    W 0:1  F 1:1  D 0:2  N 1:2  A 2:2  H 0:3  C 1:3  Z 2:3  G 3:3
+    compounds  K = WF   R = WW   B = FF   Q = RB
+    riders     WW W0 unlimited, W3 at most three steps; likewise F, N, K (R3, B3, Q3 also)
+    modes      m only without capture, c only with capture
+    hoppers    p jumps one piece, any distance before and after it; g lands just behind it
+               (of unlimited W and F riders only)
+    lame       n the leg must be empty (N, A, D, and Z with two legs: janggi's elephant)
+    directions f b l r s v, in pairs fl, fs, ..., and with h (half: all four) where eight exist
+
+Directions are the mover's: `f` is away from the own side, and for the second player everything is
+turned by 180 degrees, left and right too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec.schema import Board, Piece
+
+Step = tuple[int, int]
+Hop = Literal["", "over", "behind"]
+
+LEAPS: dict[str, Step] = {
+    "W": (0, 1),
+    "F": (1, 1),
+    "D": (0, 2),
+    "N": (1, 2),
+    "A": (2, 2),
+    "H": (0, 3),
+    "C": (1, 3),
+    "Z": (2, 3),
+    "G": (3, 3),
+}
+COMPOUNDS = {"K": "WF", "R": "W", "B": "F", "Q": "WF"}
+RIDERS = "RBQ"
+"""Compounds that slide without being doubled."""
+MAY_RIDE = "WFNKRBQ"
+LAME = "NADZ"
+DIRECTIONS = "fblrsvh"
+VERTICAL, HORIZONTAL = "fbv", "lrs"
+
+NOT_JUDGED = {
+    "i": "Fairy-Stockfish's 'i' means a region of the board; add moves by zone with `from:`",
+    "O": "castling has a word of its own, `castling:`",
+    "e": "en passant has a word of its own, `passant:`",
+    "j": "Fairy-Stockfish has no such modifier",
+    "o": "Fairy-Stockfish has no such modifier",
+    "z": "Fairy-Stockfish has no such modifier",
+}
+"""Letters of other dialects, and what to write instead."""
+
+
+class BetzaError(SpecError):
+    """A Betza word with a token that has no meaning here; says which and where."""
+
+    def __init__(self, text: str, position: int, message: str) -> None:
+        super().__init__(f"Betza {text!r}, character {position + 1}: {message}")
+        self.text = text
+        self.position = position
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[BetzaError], tuple[str, int, str]]:
+        return type(self), (self.text, self.position, self.message)
+
+
+@dataclass(frozen=True)
+class Movement:
+    """One direction of one atom, in the mover's view (dy > 0 is forward)."""
+
+    dx: int
+    dy: int
+    reach: int
+    """How often the step may be repeated; 0 is without limit."""
+    quiet: bool
+    """May end on an empty square."""
+    capture: bool
+    """May end on an enemy piece."""
+    lame: bool = False
+    """The squares of `legs` must be empty."""
+    hop: Hop = ""
+    """`over`: must jump exactly one piece; `behind`: and lands on the next square."""
+
+    @property
+    def legs(self) -> tuple[Step, ...]:
+        """Displacements that must be empty for a lame leap: straight first, then diagonally."""
+        if not self.lame:
+            return ()
+        legs: list[Step] = []
+        x = y = 0
+        while True:
+            left_x, left_y = self.dx - x, self.dy - y
+            x += _sign(left_x) if abs(left_x) >= abs(left_y) else 0
+            y += _sign(left_y) if abs(left_y) >= abs(left_x) else 0
+            if (x, y) == (self.dx, self.dy):
+                return tuple(legs)
+            legs.append((x, y))
+
+
+@functools.cache
+def parse_betza(text: str) -> tuple[Movement, ...]:
+    """The movements of a Betza word, in the order written, directions clockwise from north.
+
+    Raises BetzaError for every token without a meaning, or without a judge for it.
+    """
+    if not text:
+        raise BetzaError(text, 0, "the word is empty; it needs at least one atom such as K")
+    return tuple(movement for atom in _atoms(text) for movement in atom)
+
+
+def is_lopsided(word: str) -> bool:
+    """Whether it moves differently to the left and to the right."""
+    moves = set(parse_betza(word))
+    return moves != {replace(move, dx=-move.dx) for move in moves}
+
+
+def displacements(piece: Piece, board: Board) -> set[Step]:
+    """Every (dx, dy) the piece can move by somewhere on the board: see `word_displacements`."""
+    words = (piece.moves, *piece.from_.values())
+    return {step for word in words for step in word_displacements(word, board)}
+
+
+def word_displacements(word: str, board: Board) -> set[Step]:
+    """Every (dx, dy) of one Betza word on the board, in its mover's view.
+
+    dy > 0 is forward. Zones are not considered, castling is not a piece's move. Where the second
+    player's board is mirrored, not rotated, left and right of an asymmetric piece change places
+    in the view, so both are listed.
+    """
+    found: set[Step] = set()
+    for move in parse_betza(word):
+        for n in range(1, (move.reach or max(board.files, board.ranks)) + 1):
+            dx, dy = n * move.dx, n * move.dy
+            if abs(dx) >= board.files or abs(dy) >= board.ranks:
+                break
+            found.add((dx, dy))
+            if board.sides == "mirror":
+                found.add((-dx, dy))
+    return found
+
+
+def _sign(n: int) -> int:
+    return (n > 0) - (n < 0)
+
+
+def _atoms(text: str) -> Iterator[tuple[Movement, ...]]:
+    """Cut the word into atoms with their modifiers and read each."""
+    at = 0
+    while at < len(text):
+        start = at
+        while at < len(text) and text[at] in "mcpgn" + DIRECTIONS:
+            at += 1
+        modifiers, letter = text[start:at], text[at : at + 1]
+        if not letter:
+            raise BetzaError(text, start, f"modifiers {modifiers!r} have no atom after them")
+        if letter not in LEAPS and letter not in COMPOUNDS:
+            known = NOT_JUDGED.get(letter, "atoms are " + " ".join([*LEAPS, *COMPOUNDS]))
+            raise BetzaError(text, at, f"unknown token {letter!r}; {known}")
+        suffix = text[at + 1 : at + 2]
+        doubled = suffix == letter
+        rides = doubled or suffix in tuple("0123456789")
+        if rides and (letter not in MAY_RIDE or (doubled and letter in RIDERS)):
+            raise BetzaError(
+                text, at, f"{letter + suffix!r} has no judge; riders are made of {MAY_RIDE}"
+            )
+        reach = 0 if doubled else int(suffix) if rides else 0 if letter in RIDERS else 1
+        end = at + 1 + rides
+        yield _read_atom(text, start, end, modifiers, letter, reach)
+        at = end
+
+
+def _read_atom(
+    text: str, start: int, end: int, modifiers: str, letter: str, reach: int
+) -> tuple[Movement, ...]:
+    flags, groups = _split(text, start, modifiers)
+    quiet = "m" in flags or "c" not in flags
+    capture = "c" in flags or "m" not in flags
+    lame = "n" in flags
+    hop: Hop = "over" if "p" in flags else "behind" if "g" in flags else ""
+    token = text[start:end]
+    if lame and (letter not in LAME or len(token) > len(modifiers) + 1):
+        raise BetzaError(text, start, f"{token!r} has no judge; only nN, nA, nD and nZ do")
+    if hop and (letter == "N" or reach != 0 or lame):
+        raise BetzaError(text, start, f"{token!r} has no judge; only unlimited sliders hop")
+    movements = []
+    for base in COMPOUNDS.get(letter, letter):
+        leap = LEAPS[base]
+        steps: set[Step] = set() if groups else set(_turns(leap))
+        for position, group in groups:
+            chosen = _directed(leap, group, compound=letter in "KQ")
+            if not chosen:
+                raise BetzaError(
+                    text, position, f"direction {group!r} has no judge with atom {letter!r}"
+                )
+            steps.update(chosen)
+        movements += [
+            Movement(dx, dy, reach, quiet, capture, lame, hop)
+            for dx, dy in _turns(leap)
+            if (dx, dy) in steps
+        ]
+    return tuple(movements)
+
+
+def _split(text: str, start: int, modifiers: str) -> tuple[set[str], list[tuple[int, str]]]:
+    """Flags (m c p g n), and groups of one or two direction letters with their positions.
+
+    Two letters pair when they are equal, or when one is vertical and the other horizontal; `h`
+    pairs with the letter before it.
+    """
+    flags: set[str] = set()
+    groups: list[tuple[int, str]] = []
+    i = 0
+    while i < len(modifiers):
+        first, second = modifiers[i], modifiers[i + 1 : i + 2]
+        if first not in DIRECTIONS:
+            if first in flags:
+                raise BetzaError(text, start + i, f"modifier {first!r} is given twice")
+            flags.add(first)
+            i += 1
+        elif second and (
+            second == first
+            or (first in VERTICAL and second in HORIZONTAL)
+            or (first in HORIZONTAL and second in VERTICAL)
+            or second == "h"
+        ):
+            groups.append((start + i, first + second))
+            i += 2
+        else:
+            groups.append((start + i, first))
+            i += 1
+    if {"p", "g"} <= flags:
+        raise BetzaError(text, start, "hoppers 'p' and 'g' exclude each other")
+    return flags, groups
+
+
+def _turns(leap: Step) -> list[Step]:
+    """All squares a leap reaches by symmetry, clockwise from north."""
+    x, y = leap
+    quarter = [(x, y)] if x == 0 else [(x, y), (y, x)] if x != y else [(x, y)]
+    turned: list[Step] = []
+    for _ in range(4):
+        turned += [step for step in quarter if step not in turned]
+        quarter = [(dy, -dx) for dx, dy in quarter]
+    return turned
+
+
+def _directed(leap: Step, group: str, compound: bool) -> set[Step]:
+    """Those of a leap's squares that a direction group names; empty where no judge plays it."""
+    steps = set(_turns(leap))
+    toward = {
+        "f": {s for s in steps if s[1] > 0},
+        "b": {s for s in steps if s[1] < 0},
+        "l": {s for s in steps if s[0] < 0},
+        "r": {s for s in steps if s[0] > 0},
+    }
+    toward["s"] = toward["l"] | toward["r"]
+    toward["v"] = toward["f"] | toward["b"]
+    steep = {s for s in steps if abs(s[1]) > abs(s[0])}
+    if len(group) == 2 and group[0] == group[1]:
+        group = group[0]
+    first, second = group[0], group[1:]
+    if first == "h" or (second == "h" and first in "sv"):
+        return set()
+    if len(steps) == 8:  # oblique: single letters take the two nearest to the axis
+        flat = steps - steep
+        if not second:
+            return toward[first] & (steep if first in VERTICAL else flat)
+        if second == "h":
+            return toward[first]
+        if first in "fb" and second in HORIZONTAL:
+            return toward[first] & toward[second] & flat
+        if first in "lr" and second in VERTICAL:
+            return toward[first] & toward[second] & steep
+        return set()
+    if second and compound:  # the halves of K and Q would be cut differently
+        return set()
+    if not second or second == "h":
+        return toward[first] if not second else set()
+    if steep:  # orthogonal: `fs` is forward or sideways
+        return toward[first] | toward[second]
+    return toward[first] & toward[second] if {first, second} <= set("fblr") else set()

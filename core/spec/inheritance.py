@@ -1,0 +1,113 @@
+"""`extends:` a spec that says only what differs from another one.
+
+    extends: crazyhouse          a name, or the path of a file beside this one
+    variant: my-crazyhouse
+    input: [inherited, {halfmove: {max: 100}}]
+
+Mappings are merged key by key, all other values replaced. A key with `null` takes the parent's away.
+In a list the item `inherited` stands for the parent's items. The parent's keys keep their places and new
+ones follow: the order of pieces is the order of planes. What comes out is a spec like any other, and
+its hashes are those of the same spec written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
+from variant_ai.core.spec.located import Node, parse_yaml, plain, read_text
+
+EXTENDS = "extends"
+INHERITED = "inherited"
+MOST_PARENTS = 20
+
+
+def read_spec_tree(text: str, where: str, folder: Path | None = None) -> Node:
+    """The whole tree of a spec, inherited words included. Raises SpecError with file, line and column.
+
+    where: stands before line and column in messages. folder: of the spec's file, in which parents
+    are looked for before the specs that come with the program.
+    """
+    return _resolved(_parsed(text, where), where, folder, ())
+
+
+def _parsed(text: str, where: str) -> Node:
+    return parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
+
+
+def _resolved(own: Node, where: str, folder: Path | None, chain: tuple[Path, ...]) -> Node:
+    if EXTENDS not in own:
+        return own
+    parent = own.value[EXTENDS]
+    path = _find(parent, folder)
+    if path in chain or len(chain) >= MOST_PARENTS:
+        names = " → ".join(p.name for p in (*chain, path))
+        raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.place)
+    text = read_text(path, "a variant spec")
+    whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
+    rest = Node({key: node for key, node in own.value.items() if key != EXTENDS}, own.place)
+    merged = _merged(whole, rest)
+    assert isinstance(merged, Node)
+    return merged
+
+
+def _find(parent: Node, folder: Path | None) -> Path:
+    """The file that a spec extends."""
+    name = parent.value
+    if not isinstance(name, str):
+        raise SpecError(
+            f"{EXTENDS}: given {plain(parent)!r}; accepted: the name of a variant, or the path of a "
+            "spec",
+            parent.place,
+        )
+    if name.endswith(SPEC_SUFFIXES):
+        path = Path(name).expanduser()
+        path = path if folder is None else folder / path
+        if not path.is_file():
+            raise SpecError(f"{EXTENDS}: there is no file {path}", parent.place)
+        return path.resolve()
+    beside = [] if folder is None else [folder / f"{name}{suffix}" for suffix in SPEC_SUFFIXES]
+    found = next((path for path in beside if path.is_file()), builtin_specs().get(name))
+    if found is None:
+        known = unknown("variant", name, sorted(builtin_specs()))
+        raise SpecError(f"{EXTENDS}: {known}, or the path of a spec", parent.place)
+    return found.resolve()
+
+
+def _merged(parent: Node | None, child: Node) -> Node | None:
+    """None: the child takes the parent's value away."""
+    if child.value is None and parent is not None:
+        return None
+    if isinstance(child.value, list):
+        return Node(_merged_list(parent, child.value), child.place)
+    if not isinstance(child.value, dict):
+        return child
+    keys: dict[str, Node] = {}
+    if parent is not None and isinstance(parent.value, dict):
+        keys.update(parent.value)
+    for key, node in child.value.items():
+        merged = _merged(keys.get(key), node)
+        if merged is None:
+            del keys[key]
+        else:
+            keys[key] = merged
+    return Node(keys, child.place)
+
+
+def _merged_list(parent: Node | None, items: Sequence[Node]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        if item.value != INHERITED:
+            found.append(item)
+        elif parent is not None and isinstance(parent.value, list):
+            found += parent.value
+        else:
+            raise SpecError(
+                f"`{INHERITED}` stands for the items of the spec that is extended, which has no "
+                "such list",
+                item.place,
+            )
+    return found

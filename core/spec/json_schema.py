@@ -1,0 +1,79 @@
+"""The vocabulary as JSON schema, so that editors complete and check a spec while it is written.
+
+`specs/schema.json` is what `schema_text` gives; `variant-ai spec schema` writes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from variant_ai.core.spec.schema import VariantSpec
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a spec file. Sizes and shapes are in it, what several words must agree on is
+    not: `variant-ai spec check` looks at that."""
+    schema = _inheritable(_without_titles(VariantSpec.model_json_schema(by_alias=True)))
+    extends = {
+        "type": "string",
+        "description": "Spec that this one changes in some words: the name of a variant, or "
+        "the path of a file. Mappings are merged, `null` takes a key away, and in lists the item "
+        "`inherited` stands for the items of that spec",
+    }
+    for name, inner in schema["$defs"].items():
+        if not name.endswith(("Plane", "Planes")):  # those are told apart by what they need
+            inner.pop("required", None)
+    schema["properties"] = {"extends": extends, **schema["properties"]}
+    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends", "variant"]}]
+    return {"$schema": DIALECT, "title": "Variant spec", **schema}
+
+
+def schema_text() -> str:
+    """The same as text, as it stands in `specs/schema.json`."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_titles(node: Any, *, names: bool = False) -> Any:
+    """pydantic titles every field with its own name in other letters; editors would show it.
+
+    `names`: the keys of this mapping are names of fields, of which one may be `title`.
+    """
+    if isinstance(node, dict):
+        return {
+            key: _without_titles(value, names=key in ("properties", "$defs") and not names)
+            for key, value in node.items()
+            if names or key != "title"
+        }
+    if isinstance(node, list):
+        return [_without_titles(item) for item in node]
+    return node
+
+
+def _inheritable(node: Any) -> Any:
+    """The same for a spec that extends another: any key may be null, and any list may hold
+    `inherited`."""
+    if isinstance(node, list):
+        return [_inheritable(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: _inheritable(value) for key, value in node.items()}
+    for key in ("properties", "additionalProperties"):
+        if isinstance(found.get(key), dict):
+            inner = found[key]
+            is_one = key == "additionalProperties"
+            found[key] = _or_null(inner) if is_one else {k: _or_null(v) for k, v in inner.items()}
+    if isinstance(found.get("items"), dict):
+        found["items"] = {"anyOf": [found["items"], {"const": "inherited"}]}
+    return found
+
+
+def _or_null(node: Any) -> Any:
+    options = node.get("anyOf", []) if isinstance(node, dict) else []
+    if not isinstance(node, dict) or {"type": "null"} in options:
+        return node
+    kept = {key: node[key] for key in ("description", "default") if key in node}
+    rest = {key: value for key, value in node.items() if key not in kept}
+    return {"anyOf": [rest, {"type": "null"}], **kept}

@@ -1,0 +1,211 @@
+"""From a YAML file to a checked `VariantSpec`, with the file:line:column of every mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.spec.consistency import check
+from variant_ai.core.spec.inheritance import read_spec_tree
+from variant_ai.core.spec.located import (
+    Node,
+    line_of,
+    located_error,
+    place_of,
+    plain,
+    read_text,
+    yaml_path,
+)
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import Issue
+from variant_ai.core.spec.zones import ACCEPTED as ZONES
+
+
+def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> VariantSpec:
+    """Read and check a spec. Raises SpecError: a line per mistake, each with its place.
+
+    `engines`: names that `rules.engine` may have; None where only who makes the rules knows them.
+    """
+    path = Path(path)
+    text = read_text(path, "a variant spec")
+    return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), engines)
+
+
+def parse_spec(
+    text: str, where: str = "<spec>", *, engines: Collection[str] | None = None
+) -> VariantSpec:
+    """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
+    return _parsed_spec(read_spec_tree(text, where), where, engines)
+
+
+def _parsed_spec(tree: Node, where: str, engines: Collection[str] | None) -> VariantSpec:
+    try:
+        spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
+    except ValidationError as error:
+        found = _said_once(tree, error.errors(include_url=False))
+        raise located_error((line_of(tree, *one) for one in found), where) from None
+    issues = check(spec)
+    engine = spec.rules.engine
+    if engines is not None and engine not in engines:
+        message = unknown("rules engine", engine, sorted(engines))
+        issues.append(Issue(("rules", "engine"), message))
+    if issues:
+        raise located_error((line_of(tree, i.path, i.message) for i in issues), where)
+    return spec
+
+
+def _said_once(tree: Node, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Path and message of each mistake. A word that may be of several types is refused once for
+    each; that is one mistake, and none of its own where a deeper word says what is wrong."""
+    by_path: dict[tuple[str | int, ...], list[Any]] = {}
+    for item in errors:
+        by_path.setdefault(yaml_path(tree, item["loc"]), []).append(item)
+    for path, items in by_path.items():
+        plain_types = all(item["type"] in _TYPE_ERRORS for item in items)
+        if plain_types and any(p[: len(path)] == path != p for p in by_path):
+            continue
+        types = [item for item in items if item["type"] in _TYPE_ERRORS]
+        of_union = len(items) > 1 and types
+        if of_union or (types and path and items[0]["type"] != "literal_error"):
+            yield path, _wrong_type(path, items)
+        else:
+            yield from ((path, _message(item)) for item in items)
+
+
+def in_file(error: SpecError, path: Path) -> SpecError:
+    """What was found wrong with a spec after it was read, with the place in its file."""
+    if error.where:
+        return error
+    tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
+    return SpecError(str(error), place_of(tree, error.keys), error.keys)
+
+
+_TYPE_ERRORS = {
+    "string_type",
+    "tuple_type",
+    "bool_type",
+    "int_type",
+    "float_type",
+    "dict_type",
+    "model_type",
+    "model_attributes_type",
+    "literal_error",
+}
+"""pydantic's names of errors that say the value is of another type."""
+_ZONE_WORDS = {"at", "must", "within", "drop", "reaches", "palace"}
+
+
+def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
+    """What was given, and every form that would be accepted in its place."""
+    given = items[-1]["input"]
+    options = [node for item in items for node in _subschemas(item["loc"])]
+    zone = bool(path) and (path[-1] in _ZONE_WORDS or "zones" in path[-2:-1])
+    square = not zone and (bool(_ZONE_WORDS & {*path[-2:-1]}) or "zones" in path[-3:-2])
+    loc = items[-1]["loc"]
+    bare = loc[0] in ("input", "policy") and loc[2:] == (given,)
+    forms: list[str] = []
+    for option in options:
+        if bare:  # a plane item's key without its value
+            values = option.get("enum") or [_form(option, None)]
+            forms += [f"{{{given}: {value}}}" for value in values]
+        elif zone and "const" not in option and option.get("type") in ("string", "array"):
+            number = isinstance(given, int) and not isinstance(given, bool)
+            forms.append(f"a zone: `rank {given}`, …" if number else f"a zone: {ZONES}")
+        elif square:
+            forms.append("a square such as e4")
+        elif option.get("type") != "null":
+            forms.append(_form(option, given))
+    listed = list(dict.fromkeys(forms))
+    return f"given {_short(given)}; accepted: {', or '.join(listed)}"
+
+
+def _form(node: Mapping[str, Any], given: Any) -> str:
+    """A JSON subschema in words."""
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return ", ".join(f"`{word}`" for word in node["enum"])
+    kind = node.get("type")
+    if "properties" in node:
+        keys = node.get("required") or list(node["properties"])
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        value = given if number and len(keys) == 1 else "…"
+        more = ", …" if len(keys) < len(node["properties"]) else ""
+        return f"{{{', '.join(f'{key}: {value}' for key in keys)}{more}}}"
+    if kind in ("integer", "number"):
+        low, high = node.get("minimum"), node.get("maximum")
+        limits = f" from {low} to {high}" if low is not None and high is not None else ""
+        return ("a whole number" if kind == "integer" else "a number") + limits
+    words = {"string": "text", "boolean": "true or false", "array": "a list in [ ]"}
+    return words.get(str(kind), "a mapping of keys")
+
+
+def _message(item: Any) -> str:
+    kind, given, context = item["type"], item["input"], item.get("ctx", {})
+    last = str(item["loc"][-1]) if item["loc"] else ""
+    if kind == "extra_forbidden":
+        return unknown("key", last, sorted(_accepted_keys(item["loc"][:-1])))
+    if kind == "missing":
+        return f"the key {last!r} is missing"
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _unknown_plane(given, item["loc"])
+    if kind in ("literal_error", "enum"):
+        return f"given {given!r}; accepted: {context['expected']}"
+    message = item["msg"][0].lower() + item["msg"][1:]
+    return f"{message}, given {_short(given)}"
+
+
+def _unknown_plane(given: Any, loc: Sequence[str | int]) -> str:
+    kinds = sorted(set(_union_tags(loc)))
+    if isinstance(given, dict) and len(given) != 1:
+        return f"one key per item, given {len(given)}; accepted: {', '.join(kinds)}"
+    word = next(iter(given)) if isinstance(given, dict) else str(given)
+    return unknown("plane item", str(word), kinds)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _subschemas(loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
+    """JSON subschemas that pydantic's location can stand for."""
+    root = VariantSpec.model_json_schema(by_alias=True)
+
+    def flat(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        if "$ref" in node:
+            yield from flat(root["$defs"][node["$ref"].rsplit("/", 1)[-1]])
+        elif "oneOf" in node or "anyOf" in node:
+            for option in node.get("oneOf", node.get("anyOf", ())):
+                yield from flat(option)
+        else:
+            yield node
+
+    nodes = list(flat(root))
+    for part in loc:
+        deeper: list[Mapping[str, Any]] = []
+        for node in nodes:
+            if isinstance(part, int) and isinstance(node.get("items"), dict):
+                deeper += flat(node["items"])
+            elif part in node.get("properties", {}):
+                deeper += flat(node["properties"][part])
+            elif isinstance(node.get("additionalProperties"), dict):
+                deeper += flat(node["additionalProperties"])
+        nodes = deeper or nodes  # a union's tag leads nowhere: stay
+    yield from nodes
+
+
+def _accepted_keys(loc: Sequence[str | int]) -> set[str]:
+    return {key for node in _subschemas(loc) for key in node.get("properties", {})}
+
+
+def _union_tags(loc: Sequence[str | int]) -> Iterator[str]:
+    for node in _subschemas(loc):
+        if "const" in node:
+            yield str(node["const"])
+        yield from node.get("properties", {})

@@ -1,0 +1,311 @@
+"""Input and policy planes of a spec, one descriptor per plane, in order.
+
+The only place that turns the words of `input:` and `policy:` into plane numbers: encoders,
+networks, `spec show` and the checks all read these lists. Everything is in the mover's view:
+`dy > 0` is forward, `dx > 0` is to the mover's right as the board is turned for them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec.betza import displacements, word_displacements
+from variant_ai.core.spec.schema import (
+    CapturedPlanes,
+    CastlingPlanes,
+    ChecksPlane,
+    DropPlanes,
+    HalfmovePlane,
+    HandPlanes,
+    InputItem,
+    LastMovesPlanes,
+    LeapPlanes,
+    MoveNumberPlane,
+    Piece,
+    PiecePlanes,
+    PolicyItem,
+    PromotedPlane,
+    PromotionPlanes,
+    RepetitionPlanes,
+    SlidePlanes,
+    VariantSpec,
+    Who,
+)
+from variant_ai.core.spec.zones import square_of, zone_squares
+
+COMPASS: dict[str, tuple[int, int]] = {
+    "N": (0, 1),
+    "NE": (1, 1),
+    "E": (1, 0),
+    "SE": (1, -1),
+    "S": (0, -1),
+    "SW": (-1, -1),
+    "W": (-1, 0),
+    "NW": (-1, 1),
+}
+_LEAP = re.compile(r"([1-9])([NS])([1-9])([EW])\Z")
+_WHOSE = {"me": "my", "them": "their"}
+Step = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class InputPlane:
+    index: int
+    item: str
+    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`, `colour`,
+    `move_number`, `castling`, `halfmove` or `checks`."""
+    who: Who | None
+    piece: str | None
+    number: int
+    """Which repetition (1 = occurred once before), which castling side (0 = first), or of
+    `last_moves` 2 * (plies since the move) for its origin, one more for its target."""
+    max: float
+    """Normalisation constant: the count is divided by it; 1 for binary planes."""
+    name: str
+
+
+@dataclass(frozen=True)
+class PolicyPlane:
+    index: int
+    kind: Literal["move", "promotion", "drop", "pass"]
+    dx: int
+    dy: int
+    piece: str | None
+    """Piece promoted to or dropped."""
+    name: str
+
+
+def input_planes(spec: VariantSpec) -> tuple[InputPlane, ...]:
+    """Every input plane in order (papers 000/001 table 1, thesis table 4.2)."""
+    planes: list[InputPlane] = []
+    for item in spec.input:
+        for kind, who, piece, number, top, name in input_rows(spec, item):
+            planes.append(InputPlane(len(planes), kind, who, piece, number, top, name))
+    return tuple(planes)
+
+
+_Row = tuple[str, Who | None, str | None, int, float, str]
+
+
+def input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
+    """The planes of one item of `input`: all of `InputPlane` but the index."""
+    match item:
+        case PiecePlanes(pieces=who):
+            for letter, piece in spec.pieces.items():
+                yield "pieces", who, letter, 0, 1, f"{_WHOSE[who]} {piece.name}s"
+        case CapturedPlanes(captured=count):
+            for letter in count.order:
+                name = f"{spec.pieces[letter].name}s captured by {count.by}"
+                yield "captured", count.by, letter, 0, count.max, name
+        case HandPlanes(hand=hand):
+            for letter in hand.order:
+                name = f"{spec.pieces[letter].name}s in {_WHOSE[hand.of]} hand"
+                yield "hand", hand.of, letter, 0, hand.max, name
+        case RepetitionPlanes(repetitions=count_):
+            for k in range(1, count_ + 1):
+                yield "repetitions", None, None, k, 1, f"occurred at least {k} times before"
+        case LastMovesPlanes(last_moves=moves):
+            for k in range(moves):
+                mover: Who = "me" if k % 2 else "them"
+                when = "their last move" if k == 0 else f"{_WHOSE[mover]} move {k + 1} plies ago"
+                yield "last_moves", mover, None, 2 * k, 1, f"origin of {when}"
+                yield "last_moves", mover, None, 2 * k + 1, 1, f"target of {when}"
+        case PromotedPlane(promoted=who):
+            yield "promoted", who, None, 0, 1, f"{_WHOSE[who]} promoted pieces"
+        case CastlingPlanes(castling=who):
+            for number, side in enumerate(spec.castling):
+                yield "castling", who, None, number, 1, f"{_WHOSE[who]} castling right {side}"
+        case MoveNumberPlane(move_number=top):
+            yield "move_number", None, None, 0, top.max, "full move number"
+        case HalfmovePlane(halfmove=top):
+            yield "halfmove", None, None, 0, top.max, "plies without progress"
+        case ChecksPlane(checks=checks):
+            yield "checks", checks.of, None, 0, checks.max, f"checks given by {checks.of}"
+        case "colour":
+            yield "colour", None, None, 0, 1, "one for the first player"
+        case "en_passant":
+            yield "en_passant", None, None, 0, 1, "en passant square"
+
+
+def moves_seen(spec: VariantSpec) -> int:
+    """How many of the last moves the planes of a spec show."""
+    return max(
+        (item.last_moves for item in spec.input if isinstance(item, LastMovesPlanes)), default=0
+    )
+
+
+def parse_leap(text: str) -> Step:
+    """`2N1E` -> (1, 2). Raises SpecError."""
+    match = _LEAP.match(text)
+    if match is None:
+        raise SpecError(f"{text!r} is not a leap; leaps look like '2N1E' (two north, one east)")
+    dy = int(match[1]) * (1 if match[2] == "N" else -1)
+    dx = int(match[3]) * (1 if match[4] == "E" else -1)
+    return dx, dy
+
+
+def parse_step(text: str) -> Step:
+    """A compass point or a leap. Raises SpecError."""
+    return COMPASS[text] if text in COMPASS else parse_leap(text)
+
+
+def step_name(dx: int, dy: int) -> str:
+    """`N`, `3NE`, `2N1E`: how a displacement is written in tables."""
+    if dx == 0 or dy == 0 or abs(dx) == abs(dy):
+        length = max(abs(dx), abs(dy))
+        point = ("N" if dy > 0 else "S" if dy < 0 else "") + ("E" if dx > 0 else "W" if dx else "")
+        return point if length == 1 else f"{length}{point}"
+    return f"{abs(dy)}{'N' if dy > 0 else 'S'}{abs(dx)}{'E' if dx > 0 else 'W'}"
+
+
+def policy_planes(
+    spec: VariantSpec, layout: Literal["derived"] | None = None
+) -> tuple[PolicyPlane, ...]:
+    """Every policy plane in order (paper 000 table 2, thesis table 4.3).
+
+    `layout="derived"` gives the layout that follows from the pieces, whatever the spec says; of its
+    own layout only `pass` is kept, which follows from no piece.
+    Raises SpecError where two planes stand for the same move.
+    """
+    derived = layout == "derived" or spec.policy == "derived"
+    rows = _derived_rows(spec) if derived else _written_rows(spec)
+    planes: list[PolicyPlane] = []
+    seen: dict[tuple[str, int, int, str | None], int] = {}
+    for kind, dx, dy, piece in rows:
+        key = (kind, dx, dy, piece)
+        name = step_name(dx, dy) if kind in ("move", "promotion") else kind
+        name = f"{name}={piece}" if kind == "promotion" else f"{piece}@" if piece else name
+        if key in seen:
+            raise SpecError(f"planes {seen[key]} and {len(planes)} both stand for {kind} {name}")
+        seen[key] = len(planes)
+        planes.append(PolicyPlane(len(planes), kind, dx, dy, piece, name))
+    return tuple(planes)
+
+
+_Kind = Literal["move", "promotion", "drop", "pass"]
+_PolicyRow = tuple[_Kind, int, int, str | None]
+
+
+def _written_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
+    assert not isinstance(spec.policy, str)
+    steps: list[Step] = []
+    for item in spec.policy:
+        yield from _item_rows(spec, item, steps)
+
+
+def _item_rows(spec: VariantSpec, item: PolicyItem, steps: list[Step]) -> Iterator[_PolicyRow]:
+    """Rows of one item; `steps` collects displacements so far, for `promotions: {as: moves}`."""
+    match item:
+        case SlidePlanes(slides=slides):
+            for point, length in slides.items():
+                dx, dy = COMPASS[point]
+                for k in range(1, length + 1):
+                    steps.append((k * dx, k * dy))
+                    yield "move", k * dx, k * dy, None
+        case LeapPlanes(leaps=leaps):
+            for text in leaps:
+                dx, dy = parse_leap(text)
+                steps.append((dx, dy))
+                yield "move", dx, dy, None
+        case PromotionPlanes(promotions=choice):
+            choices = choice.to or all_promotion_choices(spec)
+            twins = steps if choice.as_ == "moves" else [parse_step(s) for s in choice.steps]
+            for piece in choices:
+                for dx, dy in twins:
+                    yield "promotion", dx, dy, piece
+        case DropPlanes(drops=drops):
+            for piece in drops:
+                yield "drop", 0, 0, piece
+        case "pass":
+            yield "pass", 0, 0, None
+
+
+def clockwise(steps: Iterable[Step]) -> list[Step]:
+    """Displacements clockwise from north, then by length."""
+
+    def key(step: Step) -> tuple[float, int]:
+        dx, dy = step
+        shared = math.gcd(dx, dy)
+        return math.atan2(dx // shared, dy // shared) % (2 * math.pi), shared
+
+    return sorted(set(steps), key=key)
+
+
+def _derived_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
+    moves: set[Step] = set()
+    promotions: dict[str, set[Step]] = {}
+    for letter, piece in spec.pieces.items():
+        moves |= displacements(piece, spec.board)
+        for choice in promotion_choices(spec, letter):
+            promotions.setdefault(choice, set()).update(promotion_steps(spec, piece))
+    moves |= castling_steps(spec)
+    for dx, dy in clockwise(moves):
+        yield "move", dx, dy, None
+    for choice in spec.pieces:
+        for dx, dy in clockwise(promotions.get(choice, ())):
+            yield "promotion", dx, dy, choice
+    for piece_ in spec.hands.order if spec.hands else ():
+        yield "drop", 0, 0, piece_
+    # No piece tells whether a player may pass; last, so that all other moves keep their codes.
+    if not isinstance(spec.policy, str) and "pass" in spec.policy:
+        yield "pass", 0, 0, None
+
+
+def castling_steps(spec: VariantSpec) -> set[Step]:
+    """Displacements of the castling king, for both players' views."""
+    steps: set[Step] = set()
+    for side in spec.castling.values():
+        a, b = (square_of(name, spec.board) for name in side.king.split("-"))
+        files = spec.board.files
+        dx, dy = b % files - a % files, b // files - a // files
+        steps.add((dx, dy))
+        if spec.board.sides == "rotate":
+            steps.add((-dx, dy))
+    return steps
+
+
+def promotion_choices(spec: VariantSpec, letter: str) -> tuple[str, ...]:
+    """Pieces that `letter` may promote to, in policy order; empty if it never promotes."""
+    promotes = spec.pieces[letter].promotes
+    if promotes is None:
+        return ()
+    if promotes.to == "captured pieces":
+        return tuple(p for p, piece in spec.pieces.items() if p != letter and not piece.royal)
+    return promotes.to
+
+
+def all_promotion_choices(spec: VariantSpec) -> tuple[str, ...]:
+    """Every piece any piece may promote to, in plane order."""
+    wanted = {choice for letter in spec.pieces for choice in promotion_choices(spec, letter)}
+    return tuple(p for p in spec.pieces if p in wanted)
+
+
+def promotion_steps(spec: VariantSpec, piece: Piece) -> set[Step]:
+    """Displacements with which the piece can promote somewhere on the board."""
+    promotes = piece.promotes
+    if promotes is None:
+        return set()
+    board = spec.board
+    zone = zone_squares(promotes.at, board)
+    everywhere = word_displacements(piece.moves, board)
+    added = [
+        (zone_squares(name, board), word_displacements(moves, board))
+        for name, moves in piece.from_.items()
+    ]
+    steps: set[Step] = set()
+    for square in range(board.files * board.ranks):
+        file, rank = square % board.files, square // board.files
+        here = set(everywhere).union(*(extra for where, extra in added if square in where))
+        for dx, dy in here - steps:
+            f, r = file + dx, rank + dy
+            if not (0 <= f < board.files and 0 <= r < board.ranks):
+                continue
+            from_inside = promotes.on == "from or to" and square in zone
+            if from_inside or r * board.files + f in zone:
+                steps.add((dx, dy))
+    return steps

@@ -1,0 +1,252 @@
+"""Checks of what `rules.start` and `castling` say together: who stands at home, and who may castle.
+
+Made only of a spec whose words each make sense by themselves: squares on the board, known pieces,
+a start array of the board's size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import square_name, square_of, zone_squares
+
+Path = tuple[str | int, ...]
+Home = dict[int, tuple[int, str]]
+"""Square -> colour (0 the first player) and piece symbol."""
+PLAYERS = ("the first player", "the second player")
+_RIGHT = re.compile(r"[A-Z]\Z")
+_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z])~?|\*")
+
+
+@dataclass(frozen=True)
+class Issue:
+    """What is wrong, and the path of YAML keys that leads to it."""
+
+    path: Path
+    message: str
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The squares of one castling side and one player, and the word that gives them."""
+
+    letter: str
+    king_from: int
+    king_to: int
+    rook_from: int
+    rook_to: int
+
+    def of(self, colour: int, spec: VariantSpec) -> _Side:
+        """The same for a player: ranks are mirrored for the second, files never."""
+        if colour == 0:
+            return self
+        files, ranks = spec.board.files, spec.board.ranks
+        squares = (self.king_from, self.king_to, self.rook_from, self.rook_to)
+        turned = [(ranks - 1 - s // files) * files + s % files for s in squares]
+        return _Side(self.letter.lower(), *turned)
+
+
+def start_array(spec: VariantSpec) -> Home:
+    """What stands where in `rules.start`."""
+    names = {piece.also: symbol for symbol, piece in spec.pieces.items() if piece.also}
+    files, ranks = spec.board.files, spec.board.ranks
+    home: Home = {}
+    rows = spec.rules.start.split()[0].split("[")[0].split("/")
+    for number, row in enumerate(rows):
+        square = (ranks - 1 - number) * files
+        for match in _CELL.finditer(row):
+            if match[1]:
+                square += int(match[1])
+                continue
+            if match[2] is None:  # a wall
+                square += 1
+                continue
+            symbol = match[2].upper()
+            home[square] = (int(match[2].islower()), names.get(symbol, symbol))
+            square += 1
+    return home
+
+
+def check_home(spec: VariantSpec) -> Iterator[Issue]:
+    """Royal pieces of the start array, and castling from it."""
+    home = start_array(spec)
+    kings = _kings(spec, home)
+    for colour, squares in enumerate(kings):
+        if len(squares) > 1:
+            where = ", ".join(_name(s, spec) for s in squares)
+            yield Issue(
+                ("rules", "start"),
+                f"{PLAYERS[colour]} has {len(squares)} royal pieces, on {where}; accepted: at most "
+                "one (where losing one of several is no loss, leave `royal` out and say "
+                "`wins: [{extinct: K}]`)",
+            )
+    yield from _missing_kings(spec, kings)
+    if spec.castling:
+        yield from _castling_issues(spec, home, kings)
+
+
+def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iterator[Issue]:
+    """A player without the royal piece that the other one has: nothing can be done to lose."""
+    rules = spec.rules
+    otherwise = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
+    if rules.engine != "kernel" or otherwise or bool(kings[0]) == bool(kings[1]):
+        return
+    if not any(win.extinct or win.piece for win in rules.wins):
+        colour = int(bool(kings[0]))
+        symbol = next(s for s, piece in spec.pieces.items() if piece.royal)
+        name = spec.pieces[symbol].name
+        yield Issue(
+            ("rules", "start"),
+            f"{PLAYERS[colour]} has no royal piece, so {PLAYERS[1 - colour]} cannot win; accepted: "
+            f"a start position with the {name} {symbol.lower() if colour else symbol}, or "
+            "`wins: [{extinct: all pieces}]`",
+        )
+
+
+def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
+    kings: tuple[list[int], list[int]] = ([], [])
+    for square, (colour, symbol) in sorted(home.items()):
+        if spec.pieces[symbol].royal:
+            kings[colour].append(square)
+    return kings
+
+
+def _castling_issues(
+    spec: VariantSpec, home: Home, kings: tuple[list[int], list[int]]
+) -> Iterator[Issue]:
+    royal = any(piece.royal for piece in spec.pieces.values())
+    if not royal and spec.rules.engine == "kernel":
+        message = "castling needs a king: a piece with `royal: true`; no piece here has it"
+        yield Issue(("castling",), message)
+        return
+    fields = spec.rules.start.split()
+    rights = fields[2] if len(fields) > 2 else ""
+    if len(fields) < 4 or rights.isdigit():
+        both = "".join(spec.castling) + "".join(spec.castling).lower()
+        message = f"no field says who may castle; accepted: `{both} -` after the side to move"
+        yield Issue(("rules", "start"), message)
+        return
+    walks: dict[tuple[int, int], str] = {}
+    for letter, walk in spec.castling.items():
+        king, rook = walk.king.split("-"), walk.rook.split("-")
+        side = _Side(letter, *(square_of(name, spec.board) for name in (*king, *rook)))
+        issues = list(_shape_issues(spec, side))
+        same = walks.setdefault((side.king_from, side.king_to), letter)
+        if same != letter:
+            message = f"{walk.king!r} is the king's walk of castling {same} already"
+            issues.append(Issue(("castling", letter, "king"), message))
+        claimed = [c for c in (0, 1) if side.of(c, spec).letter in rights]
+        # a player without a king, such as horde's, castles only if the FEN says so
+        for colour in claimed or [c for c in (0, 1) if kings[c] or not royal]:
+            if not issues:
+                issues += _home_issues(spec, side, colour, home, kings[colour])
+        yield from issues or _own_move_issues(spec, side, home, kings)
+
+
+def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:
+    """What is wrong with the walks whoever stands there."""
+    letter, files = side.letter, spec.board.files
+    walk = spec.castling[letter]
+    path: Path = ("castling", letter)
+    if not _RIGHT.match(letter):
+        yield Issue(
+            path,
+            f"{letter!r} is no castling right of a FEN; accepted: one capital letter, such as K "
+            "(the second player's is then k)",
+        )
+    rank = side.king_from // files
+    for who, text, end in (
+        ("king", walk.king, side.king_to),
+        ("rook", walk.rook, side.rook_to),
+    ):
+        start = side.king_from if who == "king" else side.rook_from
+        if start // files != end // files:
+            yield Issue((*path, who), f"{text!r} is not along one rank; accepted: such as 'e1-g1'")
+        elif start // files != rank:
+            message = f"{text!r} is not on the rank of the king's walk {walk.king!r}"
+            yield Issue((*path, who), message)
+    if side.king_from == side.king_to:
+        yield Issue((*path, "king"), f"the king does not move by {walk.king!r}")
+    if side.king_from == side.rook_from:
+        square = _name(side.king_from, spec)
+        yield Issue((*path, "rook"), f"king and rook both start on {square}")
+    if side.king_to == side.rook_to:
+        square = _name(side.king_to, spec)
+        yield Issue((*path, "rook"), f"king and rook both end on {square}")
+
+
+def _home_issues(
+    spec: VariantSpec, side: _Side, colour: int, home: Home, kings: list[int]
+) -> Iterator[Issue]:
+    """King and rook of a player who may castle stand where their walks start."""
+    path: Path = ("castling", side.letter)
+    here = side.of(colour, spec)
+    royal = any(piece.royal for piece in spec.pieces.values())
+
+    def found(square: int) -> str:
+        name, (owner, symbol) = _name(square, spec), home.get(square, (0, ""))
+        if not symbol:
+            return f"nothing stands on {name} in rules.start"
+        return f"{PLAYERS[owner]}'s {spec.pieces[symbol].name} ({symbol}) stands on {name}"
+
+    owner, symbol = home.get(here.king_from, (colour, ""))
+    if owner != colour or not symbol or (royal and not spec.pieces[symbol].royal):
+        where = " and ".join(_name(s, spec) for s in kings)
+        king = (
+            f"the royal piece of {PLAYERS[colour]} stands on {where}"
+            if kings
+            else f"{PLAYERS[colour]} has no royal piece there"
+            if royal
+            else f"accepted: the square of a piece of {PLAYERS[colour]}"
+        )
+        yield Issue((*path, "king"), f"{found(here.king_from)}; {king}")
+    owner, symbol = home.get(here.rook_from, (colour, ""))
+    if owner != colour or not symbol or spec.pieces[symbol].royal:
+        message = (
+            f"{found(here.rook_from)}; accepted: the square of a piece of {PLAYERS[colour]} "
+            "that is not royal"
+        )
+        yield Issue((*path, "rook"), message)
+
+
+def _own_move_issues(
+    spec: VariantSpec, side: _Side, home: Home, kings: tuple[list[int], list[int]]
+) -> Iterator[Issue]:
+    """A castling that is written as a move its king has anyway: text and action would be one."""
+    board = spec.board
+    for colour in (0, 1):
+        here = side.of(colour, spec)
+        if here.king_from not in home or (any(kings) and here.king_from not in kings[colour]):
+            continue
+        symbol = home[here.king_from][1]
+        piece = spec.pieces[symbol]
+        turned = colour == 1 and board.sides == "rotate"
+        square = side.king_from  # as its owner sees it
+        if turned:
+            square += board.files - 1 - 2 * (square % board.files)
+        step = (side.king_to - side.king_from) * (-1 if colour else 1)
+        words = [piece.moves] + [
+            word for zone, word in piece.from_.items() if square in zone_squares(zone, board)
+        ]
+        for word in words:
+            for move in parse_betza(word):
+                if not move.quiet or move.hop or move.dy or move.dx * step <= 0:
+                    continue
+                times, rest = divmod(step, move.dx)
+                if rest == 0 and (move.reach == 0 or times <= move.reach):
+                    start, end = (_name(s, spec) for s in (here.king_from, here.king_to))
+                    yield Issue(
+                        ("castling", side.letter, "king"),
+                        f"castling {here.letter} brings the {piece.name} ({symbol}) from {start} "
+                        f"to {end}, and so does its move {word!r}: the two could not be told "
+                        "apart; end the walk elsewhere, or take the move away",
+                    )
+                    return
+
+
+def _name(square: int, spec: VariantSpec) -> str:
+    return square_name(square, spec.board.files)

@@ -1,0 +1,80 @@
+"""Zones: sets of squares as the first player sees them (`square = rank * files + file`, a1 = 0)."""
+
+from __future__ import annotations
+
+import re
+
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec.schema import Board, Zone
+
+_RANKS = re.compile(r"rank ([0-9]+)(?:-([0-9]+))?\Z")
+_FILES = re.compile(r"file ([a-z])(?:-([a-z]))?\Z")
+_RECTANGLE = re.compile(r"([a-z][0-9]+)-([a-z][0-9]+)\Z")
+_SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")
+
+WORDS = ("where stuck",)
+"""What else stands where a zone may."""
+ACCEPTED = "`rank 2`, `rank 6-10`, `file a-c`, `d1-f3`, a name of board.zones, or a list of squares"
+
+
+def square_of(name: str, board: Board) -> int:
+    """Square number of `e4`. Raises SpecError where it is not on the board."""
+    match = _SQUARE.match(name)
+    if match is None:
+        raise SpecError(f"{name!r} is not a square; squares look like 'e4'")
+    file, rank = ord(match[1]) - 97, int(match[2]) - 1
+    if file >= board.files or rank >= board.ranks:
+        last = f"{chr(96 + board.files)}{board.ranks}"
+        raise SpecError(f"square {name!r} lies outside the board, which ends at {last}")
+    return rank * board.files + file
+
+
+def square_name(square: int, files: int) -> str:
+    """`e4`; ranks are 1-based as in UCI (`a10` exists)."""
+    return f"{chr(97 + square % files)}{square // files + 1}"
+
+
+def reads_as_zone(name: str) -> bool:
+    """Whether a text has a meaning wherever a zone is asked for, so that it can name none."""
+    return name in WORDS or any(p.match(name) for p in (_RANKS, _FILES, _RECTANGLE, _SQUARE))
+
+
+def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
+    """Squares of a zone. Raises SpecError on a zone that is unknown, empty or off the board."""
+    if not isinstance(zone, str):
+        if not zone:
+            raise SpecError(f"a list without squares is no zone; accepted: {ACCEPTED}")
+        return frozenset(square_of(name, board) for name in zone)
+    if zone in board.zones:
+        inner = board.zones[zone]
+        if isinstance(inner, str) and inner in board.zones:
+            raise SpecError(f"zone {zone!r} names another zone {inner!r}; write its squares")
+        return zone_squares(inner, board)
+    if match := _RANKS.match(zone):
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise SpecError(f"zone {zone!r} is empty; accepted: `rank {last}-{first}`")
+        if first < 1 or last > board.ranks:
+            raise SpecError(f"zone {zone!r} lies outside the board's ranks 1-{board.ranks}")
+        return frozenset(range((first - 1) * board.files, last * board.files))
+    if match := _FILES.match(zone):
+        left, right = ord(match[1]) - 97, ord(match[2] or match[1]) - 97
+        if right < left:
+            message = f"zone {zone!r} is empty; accepted: `file {match[2]}-{match[1]}`"
+            raise SpecError(message)
+        if right >= board.files:
+            raise SpecError(f"zone {zone!r} lies outside files a-{chr(96 + board.files)}")
+        return frozenset(
+            r * board.files + f for r in range(board.ranks) for f in range(left, right + 1)
+        )
+    if match := _RECTANGLE.match(zone):
+        a, b = square_of(match[1], board), square_of(match[2], board)
+        files = range(a % board.files, b % board.files + 1)
+        ranks = range(a // board.files, b // board.files + 1)
+        if not files or not ranks:
+            raise SpecError(f"zone {zone!r} is empty: write its lower left corner first")
+        return frozenset(r * board.files + f for r in ranks for f in files)
+    if _SQUARE.match(zone):
+        return frozenset((square_of(zone, board),))
+    names = ", ".join(board.zones) or "none"
+    raise SpecError(f"{zone!r} is not a zone; accepted: {ACCEPTED} (named here: {names})")

@@ -1,0 +1,1 @@
+"""The training loop: learner, schedule, optimisers, averages, distributed training."""

@@ -1,0 +1,1 @@
+"""Measuring nets on stored positions: metrics, calibration, confidence intervals."""

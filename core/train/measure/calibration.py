@@ -1,0 +1,133 @@
+"""Calibration: whether a net that says 0.4 scores 0.4 on average.
+
+Predictions are sorted into bins of equal width; in each, the mean prediction is compared with the
+mean of what happened. The expected calibration error is the mean distance, weighted by positions
+(Guo et al. 2017, equation 5). N positions, K bins.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.train.measure.metrics import Scores
+
+VALUE_BINS = 20
+SHARE_BINS = 10
+CLASSES = ("win", "draw", "loss")
+"""Of a WDL output, in its order."""
+TINY = 1e-7
+"""Least probability in a logarithm."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Predictions from `low` to `high`; a bin without any is left out."""
+
+    low: float
+    high: float
+    positions: int
+    predicted: float
+    """Mean prediction."""
+    happened: float
+    """Mean of what happened, in the same unit."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    bins: tuple[Bin, ...]
+    expected_error: float
+    """Mean of |predicted - happened| over positions, in the prediction's unit."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "expected_error": _known(self.expected_error),
+            "bins": [asdict(b) for b in self.bins],
+        }
+
+
+@dataclass(frozen=True)
+class WdlQuality:
+    """A net's probabilities of win, draw and loss against N results."""
+
+    log_loss: float
+    """Mean of -log p(result)."""
+    brier: float
+    """Mean of the squared distance from the result, summed over the three classes: 0 to 2."""
+    accuracy: float
+    """Share in which the likeliest class is the result."""
+    classes: dict[str, Calibration]
+    """`win`, `draw`, `loss`."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "log_loss": _known(self.log_loss),
+            "brier": _known(self.brier),
+            "accuracy": self.accuracy,
+            "classes": {name: found.as_dict() for name, found in self.classes.items()},
+        }
+
+
+def _known(value: float) -> float | None:
+    """For JSON, which has no NaN."""
+    return value if math.isfinite(value) else None
+
+
+def calibration(
+    predicted: NDArray[np.floating[Any]],
+    happened: NDArray[np.floating[Any]],
+    low: float,
+    high: float,
+    bins: int,
+) -> Calibration:
+    """Both [N], predictions within [low, high]; the last bin holds its upper end too. Predictions that
+    are no numbers (of a net whose training went wrong) are in no bin, and the error is none then."""
+    told = np.isfinite(predicted)
+    whole = bool(told.all())
+    predicted, happened = predicted[told], happened[told]
+    width = (high - low) / bins
+    number = np.clip(((predicted - low) / width).astype(np.int64), 0, bins - 1)
+    count = np.bincount(number, minlength=bins)
+    said = np.bincount(number, predicted.astype(np.float64), bins)
+    was = np.bincount(number, happened.astype(np.float64), bins)
+    made = tuple(
+        Bin(
+            low + k * width,
+            low + (k + 1) * width,
+            int(count[k]),
+            float(said[k] / count[k]),
+            float(was[k] / count[k]),
+        )
+        for k in np.flatnonzero(count)
+    )
+    known = whole and len(predicted)
+    error = float(np.abs(said - was).sum() / count.sum()) if known else math.nan
+    return Calibration(made, error)
+
+
+def value_calibration(scores: Scores, bins: int = VALUE_BINS) -> Calibration:
+    """Value against result, both from -1 (lost) to 1 (won) from the mover's side."""
+    return calibration(scores.value, scores.outcome, -1.0, 1.0, bins)
+
+
+def wdl_quality(
+    wdl: NDArray[np.float32], outcome: NDArray[np.float32], bins: int = SHARE_BINS
+) -> WdlQuality:
+    """`wdl` [N, 3] probabilities of win, draw, loss; `outcome` [N] 1, 0, -1, mover's side."""
+    result = (1 - outcome).astype(np.int64)
+    happened = np.eye(3)[result]
+    given = wdl.astype(np.float64)
+    chosen = given[np.arange(len(given)), result]
+    return WdlQuality(
+        float(-np.log(np.maximum(chosen, TINY)).mean()),
+        float(((given - happened) ** 2).sum(1).mean()),
+        float((given.argmax(1) == result).mean()),
+        {
+            name: calibration(given[:, k], happened[:, k], 0.0, 1.0, bins)
+            for k, name in enumerate(CLASSES)
+        },
+    )

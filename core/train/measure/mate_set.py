@@ -1,0 +1,381 @@
+"""The mate-in-one set: positions in which a move wins at once, taken from stored games.
+
+Paper 000, section 8 and table 10: 1,000 positions of the test set, on average 115.8 legal moves of
+which 1.62 mate. Here a move mates where the rules end the game for the mover by the position that
+it leads to: checkmate, a stalemate that loses, a variant's own win. So the set exists for every
+variant.
+
+N positions, n legal moves of one, A actions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.sample.sampler import Batch, Sampler
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.attacks import MoveWork
+from variant_ai.core.rules.kernel.game_ends import end_of
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.kernel.make_move import is_in_check, play_into
+from variant_ai.core.rules.kernel.movegen import (
+    VARIANT_ENDS,
+    MoveLists,
+    legal_moves_into,
+    new_moves,
+    new_work,
+)
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.position import POSITION, Position, new_position
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec.hashing import rules_hash
+from variant_ai.core.system.files import write_whole
+
+COUNT = 1000
+"""Positions of the published set."""
+FORMAT = 1
+TOP = 5
+
+
+@dataclass(frozen=True)
+class MateSet:
+    """N positions, each with at least one move that wins at once."""
+
+    variant: str
+    rules_hash: str
+    positions: Position
+    """[N] dtype POSITION."""
+    mates: tuple[tuple[int, ...], ...]
+    """[N] the mating moves of each position, ascending."""
+    legal: NDArray[np.int64]
+    """[N] number of legal moves."""
+    seed: int = 0
+    scanned: int = 0
+    """Positions looked at to find these."""
+
+    def __len__(self) -> int:
+        return len(self.mates)
+
+    @property
+    def legal_moves(self) -> float:
+        """Mean number of legal moves."""
+        return float(self.legal.mean())
+
+    @property
+    def mating_moves(self) -> float:
+        """Mean number of mating moves."""
+        return float(np.mean([len(moves) for moves in self.mates]))
+
+
+@dataclass(frozen=True)
+class MateMetrics:
+    """How a net did on a mate-in-one set (paper 000, table 10)."""
+
+    positions: int
+    legal_moves: float
+    mating_moves: float
+    accuracy: float
+    """Share in which the legal move with the greatest logit mates."""
+    top5_accuracy: float
+    """Share in which one of the five legal moves with the greatest logits mates."""
+    unmasked_accuracy: float
+    """Share in which the greatest logit of all actions is a mating move."""
+    value_loss: float
+    """Mean of (1 - v)²: the mover has won."""
+
+    def as_dict(self) -> dict[str, float | int]:
+        return asdict(self)
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+def find_mates(
+    source: Sampler,
+    rules: Rules,
+    count: int = COUNT,
+    *,
+    advance: Callable[[int], None] = lambda n: None,
+) -> MateSet:
+    """The first `count` distinct positions with a mate in one, in the source's shuffled order.
+
+    Which they are follows from the games and the source's seed. `advance` is told how many were
+    found. There are fewer than `count` where the games have no more. Raises DataError where they
+    have none.
+    """
+    found: list[Position] = []
+    mates: list[tuple[int, ...]] = []
+    legal: list[int] = []
+    seen: set[tuple[bytes, ...]] = set()
+    scanned = 0
+    finder = _Finder(rules)
+    for batch in _unmirrored(source):
+        for at in finder.candidates(batch.positions):
+            position = batch.positions[at : at + 1].copy()
+            identity = tuple(position[0][name].tobytes() for name in ("board", "hands", "side"))
+            moves, n = finder(position)
+            if not moves or identity in seen:
+                continue
+            seen.add(identity)
+            found.append(position)
+            mates.append(moves)
+            legal.append(n)
+            advance(1)
+            if len(found) == count:
+                scanned += at + 1
+                break
+        if len(found) == count:
+            break
+        scanned += len(batch)
+    if not found:
+        raise DataError(f"none of the {scanned:,} positions has a move that wins at once")
+    return MateSet(
+        rules.spec.variant,
+        rules_hash(rules.spec),
+        np.concatenate(found),
+        tuple(mates),
+        np.asarray(legal, np.int64),
+        source.seed,
+        scanned,
+    )
+
+
+def _unmirrored(source: Sampler) -> Iterator[Batch]:
+    """Every position of a sampler once, in its shuffled order."""
+    left = source.positions
+    for batch in source.batches(ahead=1):
+        yield batch.first(min(left, len(batch)))
+        left -= len(batch)
+        if left <= 0:
+            return
+
+
+class _Finder:
+    """Positions with a mate in one, and their mating moves."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        if is_compiled(rules):
+            self._moves, self._replies, self._work = new_moves(2), new_moves(2), new_work()
+            self._after, self._here = new_position(), new_position()
+            ends_otherwise = int(rules.tables["features"][0]) & VARIANT_ENDS
+            self._only_checks = int(rules.types.royal >= 0 and not ends_otherwise)
+
+    def candidates(self, positions: Position) -> Iterator[int]:
+        """Indices of positions, shape (n,), with a checkmate or a variant's win in one.
+
+        A position whose only winning move gives stalemate (rare, and dear to look for) is passed
+        over where there is a king to be mated. On `fairy` all positions are candidates.
+        """
+        if not is_compiled(self.rules):
+            yield from range(len(positions))
+            return
+        at = 0
+        while True:
+            at = int(
+                next_mate(
+                    self.rules.tables, positions, at, self._only_checks, self._after,
+                    self._moves, self._replies, self._work,
+                )
+            )  # fmt: skip
+            if at == len(positions):
+                return
+            yield at
+            at += 1
+
+    def __call__(self, position: Position) -> tuple[tuple[int, ...], int]:
+        """All moves that win at once, ascending, and the number of legal moves."""
+        if is_compiled(self.rules):
+            tables = self.rules.tables
+            self._here[0] = position[0]
+            n = int(legal_moves_into(tables, self._here, 0, self._moves, self._work))
+            kept = int(
+                keep_mates(
+                    tables, self._here, self._after, self._moves, n, self._replies, self._work
+                )
+            )
+            return tuple(sorted(self._moves["move"][0, :kept].tolist())), n
+        us = int(position[0]["side"])
+        moves = self.rules.legal_moves(position).tolist()
+        mates = []
+        for move in moves:
+            outcome = self.rules.outcome(self.rules.play(position, move))
+            if outcome is not None and outcome.winner == us:
+                mates.append(move)
+        return tuple(sorted(mates)), len(moves)
+
+
+@njit
+def wins_at_once(
+    t: Tables, p: Position, i: Number, move: Number, only_checks: Number,
+    after: Position, replies: MoveLists, work: MoveWork,
+) -> Truth:  # fmt: skip
+    """Whether the legal move wins position `p[i]` at once; with `only_checks`, by a check alone."""
+    only = np.int64(0)  # a literal would be another signature
+    play_into(t, p, i, after, only, move)
+    if only_checks and not is_in_check(t, after, only):
+        return False
+    count = np.int64(legal_moves_into(t, after, only, replies, work))
+    end = np.int64(end_of(t, after, only, count, np.int64(work[0]["check"])))
+    return end >> 3 == np.int64(p[i]["side"]) + 1
+
+
+@njit
+def keep_mates(
+    t: Tables,
+    p: Position,
+    after: Position,
+    moves: MoveLists,
+    n: Number,
+    replies: MoveLists,
+    work: MoveWork,
+) -> Number:
+    """Of the n legal `moves` of `p[0]` keep, in front, those that win at once; how many they are.
+
+    t TABLES shape (1,); p and after POSITION shape (1,), after is scratch; moves and replies
+    `new_moves(2)`; work `new_work()`.
+    """
+    kept = np.int64(0)
+    only = np.int64(0)
+    for k in range(n):
+        move = np.int64(moves[0]["move"][k])
+        if wins_at_once(t, p, only, move, only, after, replies, work):
+            moves[0]["move"][kept] = move
+            kept += 1
+    return kept
+
+
+@njit
+def next_mate(
+    t: Tables, p: Position, first: Number, only_checks: Number,
+    after: Position, moves: MoveLists, replies: MoveLists, work: MoveWork,
+) -> Number:  # fmt: skip
+    """The first of the positions from `first` on with a move that wins at once, or their number."""
+    for i in range(np.int64(first), p.shape[0]):
+        n = np.int64(legal_moves_into(t, p, np.int64(i), moves, work))
+        for k in range(n):
+            move = np.int64(moves[0]["move"][k])
+            if wins_at_once(t, p, np.int64(i), move, np.int64(only_checks), after, replies, work):
+                return np.int64(i)
+    return np.int64(p.shape[0])
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def measure_mates(
+    predict: Callable[[NDArray[np.float32]], Any],
+    mates: MateSet,
+    rules: Rules,
+    encoder: Encoder,
+    *,
+    batch: int = 256,
+) -> MateMetrics:
+    """A net on the set. `predict` is a `Predictor`."""
+    hits = top = unmasked = 0
+    error = 0.0
+    for first in range(0, len(mates), batch):
+        positions = mates.positions[first : first + batch]
+        said = predict(encoder.planes(positions))
+        values = np.asarray(said[0], np.float64).reshape(-1)
+        error += float(((1 - values) ** 2).sum())
+        for k, logits in enumerate(said[1]):
+            position = positions[k : k + 1]
+            legal = encoder.action_indices(position, rules.legal_moves(position).tolist())
+            winning = encoder.action_indices(position, list(mates.mates[first + k]))
+            order = legal[np.argsort(-logits[legal], kind="stable")]
+            hits += int(order[0] in winning)
+            top += bool(np.isin(order[:TOP], winning).any())
+            unmasked += int(int(np.argmax(logits)) in winning)
+    n = len(mates)
+    return MateMetrics(
+        n, mates.legal_moves, mates.mating_moves, hits / n, top / n, unmasked / n, error / n
+    )
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> None:
+    """JSON lines: what the set is of, then one position a line, moves in UCI."""
+    files = rules.spec.board.files
+    head = {
+        "format": FORMAT,
+        "variant": mates.variant,
+        "rules_hash": mates.rules_hash,
+        "seed": mates.seed,
+        "scanned": mates.scanned,
+        "positions": len(mates),
+        "legal_moves": round(mates.legal_moves, 3),
+        "mating_moves": round(mates.mating_moves, 3),
+    }
+    lines: list[dict[str, Any]] = [head]
+    for k, (moves, legal) in enumerate(zip(mates.mates, mates.legal.tolist(), strict=True)):
+        position = mates.positions[k : k + 1]
+        line: dict[str, Any] = {
+            "fen": rules.fen(position),
+            "mates": [uci(rules.types, files, move) for move in moves],
+            "legal": legal,
+        }
+        repeated = int(position[0]["repetitions"])
+        if repeated:  # no FEN says so, and there may be a plane for it
+            line["repetitions"] = repeated
+        last = np.trim_zeros(position[0]["last_moves"], "b").tolist()
+        if last:  # nor of these
+            line["last_moves"] = last
+        lines.append(line)
+    write_whole(Path(path), "".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
+    """Reads what `save_mates` wrote; every move is looked up among the legal ones.
+
+    Raises DataError: not such a file, of another variant or rules, or a position of it is wrong.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"there is no mate-in-one set {path}")
+    try:
+        head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+        version, variant, of_rules = (head[key] for key in ("format", "variant", "rules_hash"))
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError):
+        raise DataError(f"{path} is no mate-in-one set (`variant-ai store mates`)") from None
+    spec = rules.spec
+    if version != FORMAT:
+        raise DataError(f"{path} has format {version}; this version reads format {FORMAT}")
+    if variant != spec.variant:
+        raise DataError(f"{path} holds positions of {variant}, not of {spec.variant}")
+    if of_rules != rules_hash(spec):
+        raise DataError(f"{path} was made under other rules of {variant}; make it again")
+    positions = np.zeros(len(lines), POSITION)
+    mates, legal = [], np.zeros(len(lines), np.int64)
+    for k, line in enumerate(lines):
+        try:
+            position = rules.position(line["fen"])
+            by_name = {
+                uci(rules.types, spec.board.files, move): move
+                for move in rules.legal_moves(position).tolist()
+            }
+            mates.append(tuple(sorted(by_name[text] for text in line["mates"])))
+            position[0]["repetitions"] = line.get("repetitions", 0)
+            last = line.get("last_moves", [])
+            position[0]["last_moves"][: len(last)] = last
+        except (KeyError, TypeError, ValueError, OverflowError, VariantAIError) as error:
+            raise DataError(f"{path}, line {k + 2}: {error}") from None
+        positions[k] = position[0]
+        legal[k] = len(by_name)
+    if not mates or not all(mates):
+        raise DataError(f"{path} has no position, or one without a mating move")
+    seed, scanned = head.get("seed", 0), head.get("scanned", 0)
+    return MateSet(variant, of_rules, positions, tuple(mates), legal, seed, scanned)

@@ -1,0 +1,204 @@
+"""How well nets do: calibration, and accuracy by ply and by rating, several nets together.
+
+Takes what `evaluation.NetEvaluation.as_dict` gives, so that pictures can be made from a run's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from variant_ai.core.train.measure.metric_titles import CALIBRATION, WDL_CALIBRATION, axis_label
+from variant_ai.core.train.pictures.canvas import (
+    GREY,
+    Picture,
+    new_figure,
+    picture,
+    printable,
+    series,
+    tidy,
+)
+
+Measured = Mapping[str, Any]
+"""A net's evaluation as JSON."""
+LEAST = 50
+"""Positions below which a bin is not drawn: its mean says nothing."""
+
+
+def quality_pictures(nets: Mapping[str, Measured]) -> list[Picture]:
+    """Every picture there is something to draw in; `nets` by their names."""
+    made = (
+        calibration_picture(nets),
+        wdl_picture(nets),
+        plies_picture(nets),
+        ratings_picture(nets),
+    )
+    return [found for found in made if found is not None]
+
+
+def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
+    """Value said against mean result, and how often each value is said."""
+    known = {
+        name: net["calibration"] for name, net in nets.items() if _told(net.get("calibration"))
+    }
+    if not known:
+        return None
+    figure = new_figure(6.8, 7.4)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    above.plot([-1, 1], [-1, 1], color=GREY, linewidth=1, linestyle="--", label="perfect")
+    for number, (name, found) in enumerate(known.items()):
+        label = f"{name}: {CALIBRATION} {found['expected_error']:.3f}"
+        _reliability(above, found["bins"], number, label)
+        _frequencies(below, found["bins"], number)
+    above.set(ylabel="mean result (1 won, 0 drawn, -1 lost)", ylim=(-1.03, 1.03))
+    below.set(xlabel="value, for the player to move", ylabel="positions, %", xlim=(-1.03, 1.03))
+    below.set_ylim(bottom=0)
+    _finish(figure, above, below)
+    return picture(
+        figure,
+        "calibration",
+        "Calibration of the value",
+        "Above, the mean result of positions by the value the net gives them: on the dashed line "
+        "the value is right on average. Below, how often it gives such values.",
+    )
+
+
+def _told(found: Measured | None) -> bool:
+    """Whether a calibration is one: that of a net that says no numbers is not."""
+    return found is not None and found.get("expected_error") is not None
+
+
+def wdl_picture(nets: Mapping[str, Measured]) -> Picture | None:
+    """The same for the probabilities of win, draw and loss; None where no net tells them."""
+    known = {
+        name: net["wdl"]["classes"]
+        for name, net in nets.items()
+        if net.get("wdl") and all(map(_told, net["wdl"]["classes"].values()))
+    }
+    if not known:
+        return None
+    classes = list(next(iter(known.values())))
+    figure = new_figure(11, 4.6)
+    for axis, kind in zip(figure.subplots(1, len(classes), sharey=True), classes, strict=True):
+        axis.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--")
+        for number, (name, found) in enumerate(known.items()):
+            error = found[kind]["expected_error"]
+            _reliability(axis, found[kind]["bins"], number, f"{name}: {error:.3f}")
+        axis.set(xlabel=f"probability of a {kind}", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        axis.legend(frameon=False, fontsize=8, loc="upper left", title=WDL_CALIBRATION,
+                    title_fontsize=8)  # fmt: skip
+        tidy(axis)
+    figure.axes[0].set_ylabel("share of positions")
+    return picture(
+        figure,
+        "calibration-wdl",
+        "Calibration of win, draw and loss",
+        "The share of positions that ended so, by the probability the net gives it.",
+    )
+
+
+def plies_picture(nets: Mapping[str, Measured]) -> Picture | None:
+    """Accuracies and losses over the course of a game (paper 000, section 8)."""
+    known = {}
+    for name, net in nets.items():
+        points = net.get("over_plies") or []
+        known[name] = [point for point in points if point["positions"] >= LEAST] or points
+    return _panels(
+        known,
+        "first",
+        "ply",
+        "by-ply",
+        "Over the game",
+        "Every point stands for ten plies, from its own on.",
+    )
+
+
+def ratings_picture(nets: Mapping[str, Measured]) -> Picture | None:
+    """The same by the rating of the player to move; None where no position has one."""
+    known = {}
+    for name, net in nets.items():
+        points = [
+            {"first": title, **metrics}
+            for title, metrics in (net.get("by_rating") or {}).items()
+            if metrics["positions"] >= LEAST
+        ]
+        if any(point["first"][0].isdigit() for point in points):
+            known[name] = points
+    return _panels(
+        known,
+        "first",
+        "rating of the player to move",
+        "by-rating",
+        "By rating",
+        "Positions by the rating of the player to move.",
+    )
+
+
+def _panels(
+    nets: Mapping[str, Sequence[Measured]],
+    key: str,
+    xlabel: str,
+    name: str,
+    title: str,
+    caption: str,
+) -> Picture | None:
+    if not nets or not any(nets.values()):
+        return None
+    panels = (
+        ("policy_accuracy", 100),
+        ("policy_loss", 1),
+        ("value_accuracy_sign", 100),
+        ("value_loss", 1),
+    )
+    figure = new_figure(10.5, 7)
+    classes = list(dict.fromkeys(point[key] for points in nets.values() for point in points))
+    words = any(isinstance(place, str) for place in classes)
+    places = {place: k if words else place for k, place in enumerate(classes)}
+    axes = figure.subplots(2, 2, sharex=True)
+    for axis, (measure, scale) in zip(axes.flat, panels, strict=True):
+        for number, (net, points) in enumerate(nets.items()):
+            kept = [p for p in points if p.get(measure) is not None]
+            axis.plot(
+                [places[p[key]] for p in kept], [p[measure] * scale for p in kept],
+                **series(number), markersize=4, linewidth=1.5, label=printable(net, 50),
+            )  # fmt: skip
+        axis.set_ylabel(axis_label(measure))
+        axis.margins(y=0.1)
+        tidy(axis)
+    for axis in axes[1]:
+        axis.set_xlabel(xlabel)
+        if words:
+            axis.set_xticks(
+                list(places.values()), list(places), rotation=35, ha="right", fontsize=8
+            )
+    if len(nets) > 1:
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+    return picture(figure, name, title, caption)
+
+
+def _reliability(axis: Any, bins: Sequence[Measured], number: int, label: str) -> None:
+    kept = [b for b in bins if b["positions"] >= LEAST] or list(bins)
+    axis.plot(
+        [b["predicted"] for b in kept], [b["happened"] for b in kept], **series(number),
+        markersize=5, linewidth=1.4, label=printable(label, 60),
+    )  # fmt: skip
+
+
+def _frequencies(axis: Any, bins: Sequence[Measured], number: int) -> None:
+    total = sum(b["positions"] for b in bins)
+    edges = np.array([b["low"] for b in bins] + [bins[-1]["high"]])
+    shares = [100 * b["positions"] / total for b in bins]
+    filled = dict(zip(edges[:-1].round(6).tolist(), shares, strict=True))
+    width = bins[0]["high"] - bins[0]["low"]
+    every = np.arange(-1, 1 - width / 2, width)
+    heights = [filled.get(round(float(low), 6), 0.0) for low in every]
+    axis.stairs(heights, [*every, 1.0], color=series(number)["color"], linewidth=1.4)
+
+
+def _finish(figure: Any, above: Any, below: Any) -> None:
+    above.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="upper left")
+    for axis in (above, below):
+        tidy(axis)

@@ -1,0 +1,174 @@
+"""The course of a training: losses, accuracies and schedules over the steps.
+
+Paper 000, figure 2 (several runs), figure 9 (schedules), figure 10 (learning progress) and figure
+11 (the last of it); thesis, figures 4.4 to 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.measure.metric_titles import axis_label
+from variant_ai.core.train.pictures.canvas import (
+    BLUE,
+    GREY,
+    VERMILION,
+    Picture,
+    new_figure,
+    picture,
+    printable,
+    series,
+    tidy,
+)
+
+Event = dict[str, Any]
+
+PANELS = (
+    ("policy_loss", axis_label("policy_loss"), 1),
+    ("value_loss", axis_label("value_loss"), 1),
+    ("policy_accuracy", axis_label("policy_accuracy"), 100),
+    ("value_accuracy_sign", axis_label("value_accuracy_sign"), 100),
+)
+LAST_SHARE = 0.15
+"""Of the steps, what the detailed view shows."""
+
+
+def draw_curves(events: Sequence[Event], path: Path, title: str) -> None:
+    """Draws the record of a run (`record.read_metrics`) into a PNG, written whole."""
+    write_whole(path, learning_curves(events, title).png)
+
+
+def learning_curves(events: Sequence[Event], title: str) -> Picture:
+    """Figure 10 of one run: training is a thin line (each point the mean since the last),
+    validation a line with points. The schedules of figure 9 are below."""
+    kept = without_undone(events)
+    train = [e for e in kept if e["kind"] == "train"]
+    validation = [e for e in kept if e["kind"] in ("validation", "final")]
+    figure = new_figure(11, 10.5)
+    axes = figure.subplots(3, 2)
+    figure.suptitle(printable(title), fontsize=12)
+    for axis, (name, label, scale) in zip(axes.flat, PANELS, strict=False):
+        _curve(axis, train, name, scale, color=BLUE, linewidth=1, alpha=0.8, label="training")
+        _curve(
+            axis, validation, name, scale,
+            color=VERMILION, linewidth=1.5, marker="o", markersize=4, label="validation",
+        )  # fmt: skip
+        if validation and validation[-1].get(name) is not None:
+            last = validation[-1]
+            axis.annotate(
+                f"{last[name] * scale:.2f}",
+                (last["step"], last[name] * scale),
+                xytext=(6, 0),
+                textcoords="offset points",
+                ha="left",
+                va="center",
+                color=VERMILION,
+                fontsize=9,
+            )
+        axis.set_ylabel(label)
+        axis.margins(y=0.12)
+        if axis.lines:
+            axis.legend(framealpha=0.8, edgecolor="none", fontsize=9)
+    _curve(axes[2][0], train, "lr", 1, color=BLUE, linewidth=1.5)
+    axes[2][0].set_ylabel("learning rate")
+    _curve(axes[2][1], train, "momentum", 1, color=BLUE, linewidth=1.5)
+    axes[2][1].set_ylabel("momentum")
+    last_step = max((e["step"] for e in kept), default=1)
+    for axis in axes.flat:
+        tidy(axis)
+        axis.set_xlim(0, 1.1 * last_step)  # room for the last value
+    for axis in axes[2]:
+        axis.set_xlabel("step")
+        axis.set_ylim(bottom=0 if axis is axes[2][0] else None)
+    caption = (
+        "Losses and accuracies over the steps, in training (thin line) and in validation "
+        "(line with points), and below the learning rate and momentum of each step."
+    )
+    return picture(figure, "curves", "Learning curves and schedules", caption)
+
+
+def last_steps(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
+    """Figure 11: the last of the training seen closely; None where it has too few lines."""
+    return _several(
+        runs,
+        LAST_SHARE,
+        "last-steps",
+        "The last steps",
+        f"The last {LAST_SHARE:.0%} of each run's steps. Dashed lines are training, solid lines "
+        "with points validation.",
+    )
+
+
+def compared_curves(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
+    """Figures 2 and 10: several runs in one picture, by name."""
+    return _several(
+        runs,
+        1,
+        "compared-curves",
+        "Learning curves of several runs",
+        "Dashed lines are training, solid lines with points validation.",
+    )
+
+
+def _several(
+    runs: Mapping[str, Sequence[Event]], share: float, name: str, title: str, caption: str
+) -> Picture | None:
+    figure = new_figure(11, 7.6)
+    axes = figure.subplots(2, 2)
+    drawn = False
+    handles: dict[str, Any] = {}
+    for number, (run, events) in enumerate(runs.items()):
+        kept = without_undone(events)
+        last = max((e["step"] for e in kept), default=0)
+        late = [e for e in kept if e["step"] >= (1 - share) * last]
+        if share < 1:  # runs may differ in length, and would lie far apart
+            late = [{**e, "step": 100 * e["step"] / last} for e in late]
+        train = [e for e in late if e["kind"] == "train"]
+        validation = [e for e in late if e["kind"] in ("validation", "final")]
+        style = series(number)
+        for axis, (measure, label, scale) in zip(axes.flat, PANELS, strict=True):
+            dashed = {"color": style["color"], "linestyle": (0, (4, 2)), "linewidth": 1}
+            drawn |= _curve(axis, train, measure, scale, **dashed, alpha=0.75)
+            solid = {**style, "linewidth": 1.8, "markersize": 5}
+            drawn |= _curve(axis, validation, measure, scale, **solid)
+            axis.set_ylabel(label)
+        from matplotlib.lines import Line2D
+
+        handles[printable(run, 60)] = Line2D([], [], **style, linewidth=1.8)
+    if not drawn:
+        return None
+    for axis in axes.flat:
+        tidy(axis)
+        axis.margins(y=0.1)
+    for axis in axes[1]:
+        axis.set_xlabel("step" if share == 1 else "steps done, %")
+    handles["training"] = Line2D([], [], color=GREY, linestyle=(0, (4, 2)), linewidth=1)
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside upper center",
+        ncols=min(3, len(handles)), frameon=False, fontsize=9,
+    )  # fmt: skip
+    return picture(figure, name, title, caption)
+
+
+def _curve(axis: Any, events: Sequence[Event], name: str, scale: float, **style: Any) -> bool:
+    """Draws one measure; whether there was anything to draw."""
+    points = [(e["step"], e[name] * scale) for e in events if e.get(name) is not None]
+    if len(points) == 1:
+        style.setdefault("marker", "o")
+    if points:
+        axis.plot(*zip(*points, strict=True), **style)
+    return bool(points)
+
+
+def without_undone(events: Sequence[Event]) -> list[Event]:
+    """Events without those that a return to a checkpoint undid."""
+    kept: list[Event] = []
+    for event in events:
+        if event["kind"] == "recovery":
+            kept = [e for e in kept if e["step"] <= event["step"]]
+        else:
+            kept.append(event)
+    return kept

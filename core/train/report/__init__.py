@@ -1,0 +1,1 @@
+"""Reports of runs: the model card, the HTML page and its pictures."""

@@ -1,0 +1,1 @@
+"""One run: settings, data, initial weights, checkpoints, log, the published net."""

@@ -1,0 +1,110 @@
+"""What a training may go on from: a checkpoint, or the ONNX file of a net whose run is not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from variant_ai.core.inference.model_file import read_model_file
+from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
+from variant_ai.core.nets.restore import net_config, restore, settle_norms
+from variant_ai.core.spec import VariantSpec
+from variant_ai.core.train.loop.position_source import Source
+from variant_ai.core.train.run.checkpoint import Checkpoint, find_checkpoint
+from variant_ai.core.train.run.training_settings import own_spec, require_spec
+
+SETTLING = 4096
+"""Positions by which the norms of a net from a file are set."""
+
+
+class Start(Protocol):
+    """A net to go on with."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        """The spec to train it by where `spec` is meant (`ModelInfo.own_spec`)."""
+
+    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        """How it is built. Raises DataError where it is of another variant or encoding, or cannot be
+        gone on from."""
+
+    def weights(
+        self, train: Source, builders: Mapping[str, NetworkBuilder] | None
+    ) -> dict[str, Tensor]:
+        """Parameters and buffers by name. `train` is the source of the training's batches.
+
+        Raises DataError where they are damaged or do not fit."""
+
+
+class CheckpointStart:
+    """The weights a run kept, with the running statistics of its norms."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+
+    @property
+    def path(self) -> Path:
+        return self.checkpoint.path
+
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        return own_spec(self.checkpoint.config(), spec)
+
+    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        config = self.checkpoint.config()
+        require_spec(config, spec, str(self.path))
+        return config.net
+
+    def weights(
+        self, train: Source, builders: Mapping[str, NetworkBuilder] | None
+    ) -> dict[str, Tensor]:
+        return self.checkpoint.best()
+
+
+class FileStart:
+    """The weights of an ONNX file, with statistics of the norms from the first batches."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises DataError where the file is damaged or no ONNX model."""
+        self.path = path
+        self.file = read_model_file(path)
+
+    def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        return self.file.info.own_spec(spec)
+
+    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        self.file.info.require(spec)
+        restore(self.path, builders)  # refused before anything is begun
+        return net_config(self.file.metadata, self.path)
+
+    def weights(
+        self, train: Source, builders: Mapping[str, NetworkBuilder] | None
+    ) -> dict[str, Tensor]:
+        net = restore(self.path, builders)
+        settle_norms(net, _first_planes(train))
+        return net.state_dict()
+
+
+def find_start(path: Path) -> Start:
+    """What a path means: an ONNX file, a checkpoint, or the newest one of a run directory.
+
+    Raises DataError where there is none.
+    """
+    if path.is_file():
+        return FileStart(path)
+    return CheckpointStart(find_checkpoint(path))
+
+
+def _first_planes(train: Source) -> Iterator[Tensor]:
+    seen = 0
+    for batch in train.whole().batches(0):
+        planes = torch.from_numpy(batch.planes)
+        yield planes
+        seen += len(planes)
+        if seen >= SETTLING:
+            return

@@ -1,0 +1,282 @@
+"""The data of a training: stores opened, checked, split, and made into sources of batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.sample.split import By, SplitPlan, shared_prefix, split_stores
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError, UnknownNameError
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
+
+NO_SPLIT = "none"
+
+TrainSource = Sampler | MixedSampler
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A training ready to run."""
+
+    config: TrainConfig
+    encoder: Encoder
+    train: TrainSource
+    validation: Sampler | None
+    validation_games: tuple[NDArray[np.int64], ...] = ()
+    """Indices of the games validated on, one array per store that holds them."""
+    seen: NDArray[np.bool_] | None = None
+    """[N] of the validation's positions in stored order: met in training with the same move."""
+
+    def validation_stores(self) -> list[Store]:
+        """The stores that `validation` samples, opened, in its order."""
+        data = self.config.data
+        return [Store(path, self.encoder.spec) for path in data.validation_stores or data.stores]
+
+
+@dataclass(frozen=True)
+class OpenData:
+    """Stores opened and split."""
+
+    config: DataConfig
+    """With hashes and sizes filled in."""
+    train: TrainSource
+    validation: Sampler | None
+    validation_games: tuple[NDArray[np.int64], ...]
+    seen: NDArray[np.bool_] | None
+
+    def prepared(self, config: TrainConfig, encoder: Encoder) -> Prepared:
+        return Prepared(
+            config, encoder, self.train, self.validation, self.validation_games, self.seen
+        )
+
+
+def parse_split(text: str, seed: int) -> SplitPlan | None:
+    """`BY[:VALIDATION[:TEST]]`: `group:0.05`, `game:0.1:0.1`, `year:2008:2009-`; None of `none`.
+
+    Several years or sources are parted by commas. Raises UnknownNameError, DataError.
+    """
+    if text == NO_SPLIT:
+        return None
+    by, *parts = text.split(":")
+    if by not in get_args(By):
+        raise UnknownNameError("way to split", by, (*get_args(By), NO_SPLIT))
+    if len(parts) > 2:
+        raise DataError(f"split {text!r}: accepted is BY, BY:VALIDATION or BY:VALIDATION:TEST")
+    known = cast(By, by)
+    if by == "year" or (by == "source" and parts and not _is_number(parts[0])):
+        keys = [tuple(part.split(",")) for part in parts] + [(), ()]
+        return SplitPlan(known, validation_keys=keys[0], test_keys=keys[1], seed=seed)
+    try:
+        shares = [float(part) for part in parts]
+    except ValueError:
+        raise DataError(f"split {text!r}: shares are numbers, e.g. {by}:0.05") from None
+    validation, test = [*shares, *[0.05, 0.0][len(shares) :]]
+    return SplitPlan(known, validation, test, seed=seed)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def open_data(
+    spec: VariantSpec,
+    encoder: Encoder,
+    data: DataConfig,
+    *,
+    batch: int,
+    seed: int,
+    rules: Rules | None = None,
+    workers: Workers = ALONE,
+    micro_batches: int = 1,
+) -> OpenData:
+    """Opens the stores of a configuration, splits them and makes the samplers.
+
+    `batch` is that of a part of a step, of which there are `micro_batches`; each process gets batches
+    of its own to train on.
+
+    Raises DataError where the configuration gives hashes and a store has another, and where visits
+    are to be learnt and the games to train on have none.
+    """
+    stores = [Store(path, spec) for path in data.stores]
+    others = [Store(path, spec) for path in data.validation_stores]
+    hashes = tuple(store.content_hash for store in [*stores, *others])
+    if data.hashes and data.hashes != hashes:
+        changed = next(
+            path
+            for path, was, now in zip(
+                data.stores + data.validation_stores, data.hashes, hashes, strict=True
+            )
+            if was != now
+        )
+        raise DataError(f"{changed} is no longer the store that this training began with")
+    plan = parse_split(data.split, data.seed)
+    if plan is None:
+        games = [np.arange(len(store)) for store in stores]
+        held = [np.zeros(0, np.int64) for _ in stores]
+    else:
+        splits = split_stores(stores, plan)
+        games, held = [split.train for split in splits], [split.validation for split in splits]
+    sides = _digest(games, held)
+    if data.sides not in ("", sides):
+        raise DataError(
+            f"the games of {', '.join(data.stores)} are on other sides of the split {data.split} than "
+            "when this training began: their years, groups or sources have changed"
+        )
+    train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
+    if data.labels == "visits" and train.searched == 0:
+        raise DataError(
+            f"no game to train on has visits of a search ({', '.join(data.stores)}): self-play of a "
+            "net keeps them (`variant-ai generate --engine net:FILE`); the label `move` learns the "
+            "moves played"
+        )
+    if others:
+        validating, chosen = others, [np.arange(len(store)) for store in others]
+    else:
+        validating, chosen = stores, held
+    validation = None
+    seen = None
+    if any(map(len, chosen)):
+        with _said_of("to validate on", validating):
+            validation = Sampler(
+                validating,
+                encoder,
+                batch=max(batch, 256),
+                seed=seed,
+                games=chosen,
+                rules=rules,
+                labels=data.labels,
+            )
+        if not others and len(stores) == 1:
+            seen = seen_positions(stores[0], games[0], chosen[0])
+    filled = data.model_copy(
+        update={
+            "hashes": hashes,
+            "sides": sides,
+            "train_games": int(sum(map(len, games))),
+            "validation_games": int(sum(map(len, chosen))),
+            "train_positions": train.positions,
+            "searched_positions": train.searched,
+            "validation_positions": validation.positions if validation else 0,
+        }
+    )
+    return OpenData(filled, train, validation, tuple(chosen), seen)
+
+
+def count_trained(
+    data: DataConfig, stores: Sequence[Store], games: Sequence[NDArray[np.int64]]
+) -> int:
+    """How many of the games of these stores, one array of indices each, a training had among its own.
+    Stores are known by their contents; 0 where one that the training split is not to be found."""
+    here = {store.content_hash: store for store in stores}
+    contents = data.hashes[: len(data.stores)]
+    if not here.keys() & set(contents):
+        return 0
+    try:
+        own = [
+            here.get(content) or Store(path)
+            for path, content in zip(data.stores, contents, strict=True)
+        ]
+        if tuple(store.content_hash for store in own) != contents:
+            return 0
+        plan = parse_split(data.split, data.seed)
+        sides = None if plan is None else split_stores(own, plan)
+    except DataError:
+        return 0
+    trained = {
+        content: np.arange(len(store)) if sides is None else sides[k].train
+        for k, (content, store) in enumerate(zip(contents, own, strict=True))
+    }
+    known = zip(stores, games, strict=True)
+    return sum(
+        len(np.intersect1d(trained[store.content_hash], chosen))
+        for store, chosen in known
+        if store.content_hash in trained
+    )
+
+
+def _digest(*sides: list[NDArray[np.int64]]) -> str:
+    """Of the games of each side, by which a run knows its split again."""
+    digest = hashlib.sha256()
+    for side in sides:
+        for games in side:
+            digest.update(len(games).to_bytes(8, "little"))
+            digest.update(games.astype("<i8").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _train_source(
+    stores: list[Store],
+    encoder: Encoder,
+    data: DataConfig,
+    games: list[NDArray[np.int64]],
+    batch: int,
+    seed: int,
+    rules: Rules | None,
+    workers: Workers,
+    micro_batches: int,
+) -> TrainSource:
+    options: dict[str, Any] = {
+        "batch": batch,
+        "seed": seed,
+        "mirror": data.mirror,
+        "forget_move_number": data.forget_move_number,
+        "rules": rules,
+        "labels": data.labels,
+    }
+    rank, world = workers.rank, workers.world
+    if not data.weights:
+        with _said_of("to train on", stores):
+            return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
+    parts = []
+    for store, chosen in zip(stores, games, strict=True):
+        with _said_of("to train on", [store]):
+            parts.append(Sampler(store, encoder, games=chosen, **options))
+    return MixedSampler(
+        parts, data.weights, batch=batch, rank=rank, world=world, batches=micro_batches
+    )
+
+
+@contextmanager
+def _said_of(what: str, stores: list[Store]) -> Iterator[None]:
+    """Errors name the side of the split and the stores."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{', '.join(str(s.path) for s in stores)}, {what}: {error}") from error
+
+
+def seen_positions(
+    store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Of the positions a sampler sweeps (behind the openings of games with a result, in order):
+    whether the same moves up to and including the next one occur in a game of `train`. bool [N]."""
+    shared = shared_prefix(store, train, games)
+    parts = [
+        np.arange(opening, length) < known
+        for known, opening, length, result in zip(
+            shared,
+            store.opening_plies[games],
+            store.lengths[games],
+            store.results[games],
+            strict=True,
+        )
+        if abs(int(result)) <= 1
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, np.bool_)

@@ -1,0 +1,50 @@
+"""Errors in words, and back whole from the processes that raise them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.errors import SpecError, UnknownNameError, VariantAIError, os_reason
+from variant_ai.core.spec.betza import parse_betza
+
+
+def betza_error() -> SpecError:
+    with pytest.raises(SpecError) as caught:
+        parse_betza("nX")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnknownNameError("variant", "xianqi", ["xiangqi", "chess"], "or a path"),
+        SpecError("too wide", "my.yaml:1:2"),
+        betza_error(),
+    ],
+)
+def test_errors_are_pickled(error: VariantAIError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    for path, said in (
+        (tmp_path / "gone" / "x.store", f"there is no folder {tmp_path / 'gone'}"),
+        (tmp_path / "x.store", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+    ):
+        with pytest.raises(OSError) as caught:
+            path.open()
+        assert os_reason(caught.value, path) == said
+
+
+def test_what_else_is_accepted_stands_last() -> None:
+    error = UnknownNameError("variant", "xianqi", ["xiangqi", "chess"], "or a path")
+    assert str(error) == (
+        "unknown variant 'xianqi'; did you mean 'xiangqi'? accepted: chess, xiangqi, or a path"
+    )
