@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 SPEC_VERSION = 1
 MAX_FILES = 12
@@ -393,6 +393,23 @@ class Drawing(Model):
     )
 
 
+class Encoders(Model):
+    """Encoders by their names; those of plugins are registered by `register_encoders`."""
+
+    input: str = Field(
+        default="planes",
+        description="what makes the input planes; `planes` follows the list `input:` of the spec",
+    )
+    labels: str = Field(
+        default="moves",
+        description="what numbers the actions of flat policies; `moves` has one for every move",
+    )
+
+
+def _named_encoder(given: Any) -> Any:
+    return {"input": given} if isinstance(given, str) else given
+
+
 class Training(Model):
     """The published recipe of the variant: papers 000/001 section 8 (α, the `value_weight`: section
     3.1), thesis section 4.7. The defaults are those of the thesis."""
@@ -430,6 +447,12 @@ class VariantSpec(Model):
     rules: Rules
     input: tuple[InputItem, ...]
     policy: tuple[PolicyItem, ...] | Literal["derived"] = "derived"
+    encoder: Annotated[
+        Encoders, BeforeValidator(_named_encoder, json_schema_input_type=Encoders | str)
+    ] = Field(
+        default=Encoders(),
+        description="encoders by name; a name alone is that of the input planes",
+    )
     symmetry: tuple[Literal["files"], ...] = ()
     search: Search = Search()
     settings: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], Search] = Field(
