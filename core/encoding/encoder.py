@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding import encoding_kernels as kernels
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.encoding.input_planes import SpecPlanes
-from variant_ai.core.encoding.interface import INPUT_ENCODERS, LABEL_ENCODERS, InputEncoder, LabelEncoder
+from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
 from variant_ai.core.encoding.move_codes import describe
 from variant_ai.core.encoding.policy_planes import PolicyMap
 from variant_ai.core.errors import MoveError, SpecError
+from variant_ai.core.factories import INPUT_ENCODERS, LABEL_ENCODERS
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.hashing import encoding_hash
 from variant_ai.core.spec.plane_layout import InputPlane

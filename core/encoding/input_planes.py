@@ -72,9 +72,9 @@ class SpecPlanes(InputEncoder):
         kernels.encode_all(self.record, positions, flat, int(mirrored), int(raw))
 
     @property
-    def scale(self) -> NDArray[np.float32]:
+    def scale(self) -> NDArray[np.float64]:
         normal, raw = self.record[0]["maximum"]
-        scale: NDArray[np.float32] = (normal / raw)[: len(self.described)].astype(np.float32)
+        scale: NDArray[np.float64] = (normal / raw)[: len(self.described)]
         return scale
 
 

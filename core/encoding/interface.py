@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.system.factories import Factories
 
 Planes = NDArray[np.float32]
 
@@ -54,9 +53,9 @@ class InputEncoder(ABC):
         """
 
     @property
-    def scale(self) -> NDArray[np.float32]:
-        """What `encode` divides the planes by, float32 [C]; ones unless an encoder normalises."""
-        return np.ones(len(self.planes), np.float32)
+    def scale(self) -> NDArray[np.float64]:
+        """What `encode` divides the planes by, [C]; ones unless an encoder normalises."""
+        return np.ones(len(self.planes))
 
 
 class LabelEncoder(ABC):
@@ -91,11 +90,3 @@ class LabelEncoder(ABC):
     def mirrored(self) -> NDArray[np.int32]:
         """Action of the left-right mirrored move, int32 [A]; its own inverse. Asked only of specs
         with `symmetry: [files]`."""
-
-
-INPUT_ENCODERS: Factories[InputEncoder] = Factories(
-    "input encoder", {"planes": "variant_ai.core.encoding.input_planes:SpecPlanes"}
-)
-LABEL_ENCODERS: Factories[LabelEncoder] = Factories(
-    "label encoder", {"moves": "variant_ai.core.encoding.move_labels:FlatLabels"}
-)

@@ -10,21 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import FenError, SpecError
-from variant_ai.core.system.factories import Factories
+from variant_ai.core.factories import RULES_ENGINES
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
 __all__ = ["RULES_ENGINES", "make_rules", "register_rules_engine", "rules_engines"]
-
-RULES_ENGINES: Factories[Rules] = Factories(
-    "rules engine",
-    {
-        "kernel": "variant_ai.core.rules.kernel.kernel_rules:KernelRules",
-        "fairy": "variant_ai.core.rules.fairy.fairy_rules:FairyRules",
-    },
-)
 
 
 def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:

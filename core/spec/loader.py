@@ -25,7 +25,6 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import Issue
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
-
 Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]
 """For words of a spec that name something registered: kind of thing, names that exist."""
 
@@ -41,9 +40,7 @@ def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
     return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), known)
 
 
-def parse_spec(
-    text: str, where: str = "<spec>", *, known: Known | None = None
-) -> VariantSpec:
+def parse_spec(text: str, where: str = "<spec>", *, known: Known | None = None) -> VariantSpec:
     """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
     return _parsed_spec(read_spec_tree(text, where), where, known)
 

@@ -41,6 +41,7 @@ ORDER = (
 """Lower rooms never import higher ones."""
 CHEAP = (
     "variant_ai.core.errors",
+    "variant_ai.core.factories",
     "variant_ai.core.spec.catalogue",
     "variant_ai.core.system.compilation_progress",
     "variant_ai.core.system.interrupts",

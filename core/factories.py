@@ -1,16 +1,31 @@
-"""Implementations of an interface by name: the built-in ones, and those that plugins add.
+"""Implementations of the interfaces by name: the built-in ones, and those that plugins add.
 
-Each is a class or function given as `package.module:object`, which is imported when it is first used.
-The core looks for no plugins; the plugin host offers what it found to the core here.
+| table | interface | chosen by |
+| --- | --- | --- |
+| `RULES_ENGINES` | `core/rules/interface.py` | `rules: engine:` in a spec |
+| `INPUT_ENCODERS`, `LABEL_ENCODERS` | `core/encoding/interface.py` | `encoder:` in a spec |
+| `SEARCHES` | `core/search/interface.py` | `--search NAME` |
+| `TRAINERS` | `core/train/interface.py` | `train --trainer NAME` |
+
+Networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size and head.
+Each implementation is a class or function given as `package.module:object` and imported when it is
+first used: importing this module imports none of them. The core looks for no plugins; the plugin host
+registers what it found here.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
+
+if TYPE_CHECKING:
+    from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.search.interface import BaseSearch
+    from variant_ai.core.train.interface import BaseTrainer
 
 T = TypeVar("T")
 Target = Callable[..., Any] | str
@@ -65,3 +80,24 @@ class Factories(Generic[T]):
                 f"{type(error).__name__}: {error}"
             ) from error
         return loaded
+
+
+RULES_ENGINES: Factories[Rules] = Factories(
+    "rules engine",
+    {
+        "kernel": "variant_ai.core.rules.kernel.kernel_rules:KernelRules",
+        "fairy": "variant_ai.core.rules.fairy.fairy_rules:FairyRules",
+    },
+)
+INPUT_ENCODERS: Factories[InputEncoder] = Factories(
+    "input encoder", {"planes": "variant_ai.core.encoding.input_planes:SpecPlanes"}
+)
+LABEL_ENCODERS: Factories[LabelEncoder] = Factories(
+    "label encoder", {"moves": "variant_ai.core.encoding.move_labels:FlatLabels"}
+)
+SEARCHES: Factories[BaseSearch] = Factories(
+    "search", {"graph": "variant_ai.core.search.search:Search"}
+)
+TRAINERS: Factories[BaseTrainer] = Factories(
+    "trainer", {"standard": "variant_ai.core.train.loop.trainer:Trainer"}
+)
