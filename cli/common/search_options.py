@@ -167,7 +167,7 @@ def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
 
 def settings_given(net: NetChoice) -> dict[str, Any]:
     """The search's settings that the user says. Raises UnknownNameError, SettingError."""
-    from variant_ai.core.search.settings import setting
+    from variant_ai.core.spec.search_settings import setting
 
     given: dict[str, Any] = {}
     if net.batch is not None:

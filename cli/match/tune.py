@@ -159,7 +159,8 @@ def command(
         Tuner,
         present_settings,
     )
-    from variant_ai.core.search.settings import SearchParams, setting
+    from variant_ai.core.search.settings import SearchParams
+    from variant_ai.core.spec.search_settings import setting
     from variant_ai.core.system.processors import processors
     from variant_ai.plugins import registry
 

@@ -32,7 +32,8 @@ from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import DataError, SettingError, VariantAIError
-from variant_ai.core.search.settings import FieldRow, SearchParams, setting
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.search_settings import Setting, setting
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -75,7 +76,7 @@ class Range:
         return cls(name, choices=choices)
 
     @classmethod
-    def _numbers(cls, row: FieldRow, text: str, values: str) -> Range:
+    def _numbers(cls, row: Setting, text: str, values: str) -> Range:
         words = values.split(":")
         if len(words) != 2 or row.kind in ("bool", "choice"):
             raise SettingError(f"range {text!r}: {row.name} takes {row.accepted}")
