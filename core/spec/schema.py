@@ -349,14 +349,14 @@ def _search_field(row: Setting) -> Any:
     return kind, Field(default=row.default, description=row.meaning)
 
 
-class Search(  # type: ignore[misc]  # a base class that is made of a table
-    create_model(
+class Search(
+    create_model(  # type: ignore[misc]
         "Search",
         __base__=Model,
         **{row.name: _search_field(row) for row in SEARCH_SETTINGS.values() if row.spec},
     )
 ):
-    """Search settings of the variant, declared in `core/spec/search_settings.py`."""
+    """Search settings of the variant; docs/search.md has a table of all of them."""
 
 
 class Drawing(Model):

@@ -87,7 +87,7 @@ class SearchSettings:
     cpuct_base: float = _setting(
         19652.0,
         "visits after which the exploration constant has grown by ln 2",
-        bounds=(1, 1e9),
+        bounds=(1, 1_000_000_000),
         unit="visits",
         source="[CrazyAra-preprint] eq. 3; [Xiangqi-thesis] table 7.1",
         spec=True,
@@ -124,7 +124,7 @@ class SearchSettings:
     u_base: float = _setting(
         1965.0,
         "visits after which 1/e of the way from u_init to u_min is left",
-        bounds=(1, 1e9),
+        bounds=(1, 1_000_000_000),
         unit="visits",
         source="[CrazyAra-preprint] eq. 11",
         spec=True,
@@ -309,7 +309,7 @@ class SearchSettings:
     q_thresh_base: float = _setting(
         1965.0,
         "visits after which 1/e of the way from q_thresh_init to q_thresh_max is left",
-        bounds=(1, 1e9),
+        bounds=(1, 1_000_000_000),
         unit="visits",
         source="[CrazyAra-preprint] eq. 7; [Xiangqi-thesis] table 7.1",
         spec=True,
