@@ -20,7 +20,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from variant_ai.core.arena.match.time_control import Allowance
-from variant_ai.core.errors import SettingError, SpecError, unknown
+from variant_ai.core.errors import SettingError, SpecError, UnknownNameError, unknown
+from variant_ai.core.spec.search_settings import setting
 
 PROTOCOLS = ("uci", "ucci", "cyclone", "xboard")
 RANDOM = "random"
@@ -83,7 +84,9 @@ class PlayerSpec(Limits):
     settings: str = Field(
         default="default", description="named set of search settings of the variant's spec"
     )
-    search: dict[str, Any] = Field(default_factory=dict, description="settings of the search")
+    search: dict[str, Any] = Field(
+        default_factory=dict, description="settings of the search (docs/search.md)"
+    )
     threads: int | None = Field(default=None, ge=1, description="of the evaluator")
 
     random: bool = False
@@ -133,7 +136,9 @@ def parse_player(text: str) -> PlayerSpec:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            said.setdefault(_GROUPS[group], {})[inner] = _plain(value)
+            # the declaration of a setting of the search says how to read it, see `player_of`
+            plain = value if group == "search" else _plain(value)
+            said.setdefault(_GROUPS[group], {})[inner] = plain
         elif key == "lines":
             said.setdefault("lines", []).append(value)
         else:
@@ -149,7 +154,20 @@ def player_of(said: object, where: str) -> PlayerSpec:
     if bool(spec.command) + bool(spec.net) + spec.random != 1:
         raise SettingError(f"player {where!r}: it needs one of command, net and random")
     spec.allowance()
-    return spec
+    return spec.model_copy(update={"search": _search_settings(spec, f"player {where!r}")})
+
+
+def _search_settings(player: PlayerSpec, where: str) -> dict[str, Any]:
+    """Checked search settings of a player; texts are parsed. Raises SettingError."""
+    found = {}
+    try:
+        for name, value in player.search.items():
+            row = setting(name)
+            found[name] = row.parse(value) if isinstance(value, str) else value
+            row.check(found[name])
+    except (SettingError, UnknownNameError) as error:
+        raise SettingError(f"{where}: {error}") from error
+    return found
 
 
 def checked(model: type[M], said: object, where: str) -> M:
