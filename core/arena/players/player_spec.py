@@ -35,12 +35,16 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    clock: str | None = Field(default=None, description="[MOVES/]BASE[+INCREMENT], seconds")
+    clock: str | None = Field(
+        default=None, description="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5"
+    )
     movetime: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="seconds for each move"
     )
-    nodes: int | None = Field(default=None, ge=1, description="nodes, or simulations")
-    depth: int | None = Field(default=None, ge=1)
+    nodes: int | None = Field(
+        default=None, ge=1, description="nodes, or simulations, for each move"
+    )
+    depth: int | None = Field(default=None, ge=1, description="plies of each search")
 
     def allowance(self) -> Allowance:
         """Raises SettingError where the clock cannot be read."""
