@@ -9,9 +9,14 @@ is not up to date.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from pydantic import BaseModel
+
+from variant_ai.core.arena.match.match_settings import MatchSettings
+from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, VARIANT, Option
 from variant_ai.core.spec.json_schema import schema_text
@@ -46,6 +51,40 @@ def setting_row(row: Setting) -> tuple[str, ...]:
     return *names, row.meaning, row.source
 
 
+def model_rows(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """Key, accepted values, default and meaning of each field of a pydantic model."""
+    schema = model.model_json_schema()
+    for key, value in schema["properties"].items():
+        inner = schema.get("$defs", {}).get(value.get("$ref", "").rpartition("/")[2], {})
+        default = value.get("default", "")
+        if isinstance(default, bool):
+            default = str(default).lower()
+        elif default in (None, [], {}) or inner:
+            default = ""
+        yield f"`{key}`", _accepted(value), str(default), value.get("description", "")
+        for name, part in inner.get("properties", {}).items():
+            meaning = part.get("description", "")
+            default = part.get("default") or ""
+            yield f"`{key}: {name}`", _accepted(part), str(default), meaning
+
+
+def _accepted(part: dict[str, Any]) -> str:
+    """Accepted values of a field, from its JSON schema."""
+    if "anyOf" in part:
+        return " or ".join(dict.fromkeys(filter(None, map(_accepted, part["anyOf"]))))
+    if "enum" in part:
+        return ", ".join(map(str, part["enum"]))
+    kinds = {"string": "text", "array": "list", "boolean": "true, false", "null": ""}
+    kind = kinds.get(part.get("type", "object"), part.get("type", "mapping"))
+    if kind == "object":
+        return "mapping"
+    if "minimum" in part:
+        return f"{kind} from {part['minimum']}"
+    if "exclusiveMinimum" in part:
+        return f"{kind} above {part['exclusiveMinimum']}"
+    return kind
+
+
 def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown."""
     head = tuple(head)
@@ -57,7 +96,10 @@ def tables() -> Mapping[str, str]:
     """Every table by name."""
     options = ("option", "kind", "accepted", "default", "meaning")
     settings = ("setting", "accepted", "default", "in specs", "option", "meaning", "source")
+    keys = ("key", "accepted", "default", "meaning")
     return {
+        "match settings": table(keys, model_rows(MatchSettings)),
+        "player settings": table(keys, model_rows(PlayerSpec)),
         "options": table(options, map(option_row, OptionSet(["a"], "a").uci)),
         "UCCI options": table(options, map(option_row, UCCI_OPTIONS)),
         "search settings": table(settings, map(setting_row, SEARCH_SETTINGS.values())),

@@ -64,8 +64,12 @@ class PlayerSpec(Limits):
 
     name: str = Field(default="", description="in tables; a program's own name where empty")
     command: str = Field(default="", description="program with its arguments")
-    protocol: Literal["uci", "ucci", "cyclone", "xboard"] = "uci"
-    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    protocol: Literal["uci", "ucci", "cyclone", "xboard"] = Field(
+        default="uci", description="protocol of the program"
+    )
+    options: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="options of the program: {Hash: 64}"
+    )
     lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
     variant: str | None = Field(default=None, description="the program's name of the variant")
     ranks: Literal[0, 1] | None = Field(
@@ -84,16 +88,16 @@ class PlayerSpec(Limits):
     timeout: float = Field(default=20.0, gt=0, description="seconds to start and to be ready")
 
     net: str = Field(default="", description="network: an ONNX file")
-    evaluator: str = "auto"
+    evaluator: str = Field(default="auto", description="program that runs the network")
     settings: str = Field(
         default="default", description="named set of search settings of the variant's spec"
     )
     search: dict[str, Any] = Field(
         default_factory=dict, description="settings of the search (docs/search.md)"
     )
-    threads: int | None = Field(default=None, ge=1, description="of the evaluator")
+    threads: int | None = Field(default=None, ge=1, description="threads of the evaluator")
 
-    random: bool = False
+    random: bool = Field(default=False, description="any legal move")
 
     @property
     def label(self) -> str:
