@@ -145,11 +145,11 @@ def command(
         )
         for player in settings.players
     ]
-    with _saying_needs(settings.needs):
+    with _with_needs(settings.needs):
         for source in filter(None, (settings.openings.file, settings.openings.store)):
             if not beside(source, folder).exists():
-                places = f"neither here nor in {folder}" if folder else "not here"
-                raise DataError(f"the openings {source} are {places}")
+                also = f", nor in {folder}" if folder else ""
+                raise DataError(f"no such file of openings: {source}{also}")
         openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
     tournament = Tournament(
         settings,
@@ -171,12 +171,12 @@ def command(
     if state.warning:
         note(state.warning)
     if state.stopped:
-        note(f"{len(state.entries)} of {state.wanted} games; the same command goes on")
+        note(f"{len(state.entries)} of {state.wanted} games; the same command resumes the match")
         raise KeyboardInterrupt
 
 
 def _installed(players: Any) -> Any:
-    """Players without optional ones whose program is missing, which is reported."""
+    """Return the players without optional ones whose program is missing, and print these."""
     from variant_ai.core.arena.programs.engine_process import engine_command
     from variant_ai.core.errors import EngineError
 
@@ -196,7 +196,7 @@ def _installed(players: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _saying_needs(needs: str) -> Iterator[None]:
+def _with_needs(needs: str) -> Iterator[None]:
     """Add the `needs` of the match's file to an error about something missing."""
     from variant_ai.core.errors import DataError, EngineError
 
@@ -216,54 +216,53 @@ def _settings(
     *,
     small: bool,
 ) -> MatchSettings:
-    """Settings of the file; those of the command line override them."""
+    """Return the settings of the file, overridden by those of the command line."""
     from variant_ai.cli.common.player_options import require_player
     from variant_ai.core.arena.match.match_settings import LIMITS, settings_of, small_scale
     from variant_ai.core.arena.players.player_spec import parse_player, read_yaml
     from variant_ai.core.errors import SettingError
 
-    said: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if config is not None:
         read = read_yaml(config)
         if not isinstance(read, dict):
             raise SettingError(f"{config}: a mapping of settings is expected")
-        said.update(small_scale(read, str(config)) if small else read)
+        settings.update(small_scale(read, str(config)) if small else read)
     elif small:
-        raise click.UsageError("--small goes with --config")
+        raise click.UsageError("--small needs --config")
     if players:
-        said["players"] = [parse_player(text) for text in players]
+        settings["players"] = [parse_player(text) for text in players]
     if variant is not None:
-        said["variant"] = variant
-    if "variant" not in said:
+        settings["variant"] = variant
+    if "variant" not in settings:
         raise click.UsageError("Missing option '-V' / '--variant'.")
-    if "players" not in said:
+    if "players" not in settings:
         raise click.UsageError("Missing argument 'PLAYER...'; or give --config.")
-    openings = dict(said.get("openings") or {})
+    openings = dict(settings.get("openings") or {})
     changed = given.pop("openings", {})
     if "file" in changed or "store" in changed:
         openings = {k: v for k, v in openings.items() if k not in ("file", "lines", "store")}
     if openings or changed:
-        said["openings"] = openings | changed
+        settings["openings"] = openings | changed
     if any(name in given for name in LIMITS):
-        said = {name: value for name, value in said.items() if name not in LIMITS}
-    said |= given
+        settings = {name: value for name, value in settings.items() if name not in LIMITS}
+    settings |= given
     folder = config.parent if config else None
-    said["players"] = _installed(said["players"])
-    with _saying_needs(str(said.get("needs", ""))):
+    settings["players"] = _installed(settings["players"])
+    with _with_needs(str(settings.get("needs", ""))):
         return settings_of(
-            said,
+            settings,
             str(config) if config else "match",
             lambda player: require_player(player, folder),
         )
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
-    """Play; Ctrl-C stops with all finished games kept."""
-    # The first Ctrl-C ends the match in good order, whatever thread is waiting for whom.
+    """Play. The first Ctrl-C stops the match and keeps all finished games."""
     with stop_on_signal() as interrupt:
         interrupt.stops.append(tournament.stop)
         if not sys.stderr.isatty():
-            return tournament.run(_tell)
+            return tournament.run(_print_game)
         from rich.live import Live
 
         from variant_ai.core.arena.tables.crosstable import text
@@ -271,16 +270,16 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
         with Live(console=console(stderr=True), refresh_per_second=2) as live:
 
             def show(state: MatchState, entry: GameEntry) -> None:
-                _tell(state, entry)
-                said = text(state.table(settings.title))
-                live.update(f"{said}{state.sprt.text if state.sprt else ''}")
+                _print_game(state, entry)
+                table = text(state.table(settings.title))
+                live.update(f"{table}{state.sprt.text if state.sprt else ''}")
 
             return tournament.run(show)
 
 
-def _tell(state: MatchState, entry: GameEntry) -> None:
-    said = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second} "
-    note(f"{said}{entry.result} {entry.reason}, {len(entry.moves)} plies")
+def _print_game(state: MatchState, entry: GameEntry) -> None:
+    game = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second}"
+    note(f"{game} {entry.result} {entry.reason}, {len(entry.moves)} plies")
 
 
 def _print_json(state: MatchState, settings: MatchSettings) -> None:
