@@ -75,7 +75,7 @@ def _accepted(part: dict[str, Any]) -> str:
     if "enum" in part:
         return ", ".join(map(str, part["enum"]))
     kinds = {"string": "text", "array": "list", "boolean": "true, false", "null": ""}
-    kind = kinds.get(part.get("type", "object"), part.get("type", "mapping"))
+    kind: str = kinds.get(part.get("type", "object"), part.get("type", "mapping"))
     if kind == "object":
         return "mapping"
     if "minimum" in part:

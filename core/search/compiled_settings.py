@@ -36,7 +36,7 @@ SETTINGS = np.dtype(
 )
 
 
-def compiled(name: str, value: object) -> Any:
+def compiled_value(name: str, value: object) -> Any:
     """Value of a setting in the record: a choice is its index; a choice of a setting that is a
     number as well is -1 - index."""
     row = setting(name)
@@ -46,12 +46,12 @@ def compiled(name: str, value: object) -> Any:
     return -1.0 - index if row.kind == "float or choice" else index
 
 
-LOSS: int = compiled("q_unvisited", "loss")
-DRAW: int = compiled("q_unvisited", "draw")
-LOST_VISIT: int = compiled("virtual_style", "loss")
-CATCH_UP: int = compiled("backup", "catch-up")
-Q_EPSILON: int = compiled("backup", "q-epsilon")
-ADAPTIVE: float = compiled("u_divisor", "adaptive")
+LOSS: int = compiled_value("q_unvisited", "loss")
+DRAW: int = compiled_value("q_unvisited", "draw")
+LOST_VISIT: int = compiled_value("virtual_style", "loss")
+CATCH_UP: int = compiled_value("backup", "catch-up")
+Q_EPSILON: int = compiled_value("backup", "q-epsilon")
+ADAPTIVE: float = compiled_value("u_divisor", "adaptive")
 IDLE_DRAW, IDLE_FIRST_LOSES, IDLE_MOVER_LOSES = range(3)
 
 Settings: TypeAlias = Annotated[NDArray[np.void], array(SETTINGS)]
@@ -64,7 +64,7 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
     s = settings[0]
     for row in SEARCH_SETTINGS.values():
         if row.compiled:
-            s[row.name] = compiled(row.name, getattr(params, row.name))
+            s[row.name] = compiled_value(row.name, getattr(params, row.name))
     s["read"] = counters_read(spec)
     rule = spec.rules.repetition
     s["fold"] = rule.fold
