@@ -1,7 +1,9 @@
 """The interface of searches: a game in, a move and what is known of it out.
 
-Commands and the engine choose a search by name (`--search NAME`). The built-in one is `graph`, the
-Monte-Carlo graph search of `search.py`; plugins add others by the hook `register_searches`.
+The setting `algorithm` names the search: in a spec (`search: {algorithm: NAME}`), in commands
+(`--search NAME`), for players of matches (`search.algorithm=NAME`), as an option of the engine
+(`Search_Algorithm`). The built-in one is `graph`, the Monte-Carlo graph search of `search.py`; plugins add
+others by the hook `register_searches`.
 """
 
 from __future__ import annotations
@@ -137,7 +139,10 @@ def make_search(
     params: SearchParams | None = None,
     *,
     rules: Rules | None = None,
-    search: str = "graph",
 ) -> BaseSearch:
-    """Search of the given name. Raises UnknownNameError, and what its constructor raises."""
-    return SEARCHES.load(search)(spec, evaluator, params, rules=rules)
+    """Return the search that the settings name (`params.algorithm`).
+
+    Raises UnknownNameError if there is none of that name, and what its constructor raises.
+    """
+    params = params or SearchParams.of(spec)
+    return SEARCHES.load(params.algorithm)(spec, evaluator, params, rules=rules)

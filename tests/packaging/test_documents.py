@@ -50,7 +50,7 @@ def check(line: str) -> None:
         command, args = inner, args[1:]
     known = {"-h", "--help"} | {
         option
-        for parameter in command.params
+        for parameter in command.get_params(click.Context(command))
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     for arg in args:
