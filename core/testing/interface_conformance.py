@@ -113,7 +113,7 @@ def check_network(builder: NetworkBuilder, spec: VariantSpec) -> None:
         assert found.policy.shape == (2, encoder.actions), f"{head}: {tuple(found.policy.shape)}"
         assert bool((found.value.abs() <= 1).all()), f"{head}: values outside [-1, 1]"
         assert torch.equal(found.policy, again.policy), f"{head}: one seed, two nets"
-        outputs_of(build(1).train(), batch).policy.sum().backward()
+        outputs_of(build(1).train(), batch).policy.sum().backward()  # type: ignore[no-untyped-call]
 
 
 def check_search(make: Callable[..., BaseSearch], spec: VariantSpec) -> None:
@@ -123,7 +123,7 @@ def check_search(make: Callable[..., BaseSearch], spec: VariantSpec) -> None:
     evaluator = RandomEvaluator(encoder.shape, encoder.actions)
     with make(spec, evaluator, None, rules=rules) as search:
         start = search.game.fen()
-        legal = search.game.legal_moves()
+        legal = [int(move) for move in search.game.legal_moves()]
         report = search.run(Limits(nodes=32))
         assert report.best in legal, f"the best move {report.best} is not legal"
         assert report.stopped_by, "the report does not say why the search ended"

@@ -31,7 +31,9 @@ def test_defaults_and_ranges_are_those_of_the_search(option) -> None:  # type: i
     row = SEARCH_SETTINGS[option.field]
     if option.field in SearchWords.model_fields:
         assert option.default in ("auto", AUTO), "or clients that repeat it would overrule the spec"
-        if option.kind == "spin":
+        if row.kind == "name":
+            assert option.kind == "string"
+        elif option.kind == "spin":
             row.check(option.high if row.kind == "int" else round(option.high * option.scale, 6))
         else:
             words = option.words or {word: word for word in option.choices[1:]}

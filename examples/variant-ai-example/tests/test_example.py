@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from variant_ai_example.attack_maps import AttackMaps
+from variant_ai_example.one_ply import OnePlySearch
+from variant_ai_example.plain_trainer import PlainTrainer
+
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.train.loop.observer import Observer
-from variant_ai.core.train.run.plan import TrainRequest, prepare
 from variant_ai.core.testing.interface_conformance import (
     check_input_encoder,
     check_search,
     check_trainer,
 )
+from variant_ai.core.train.loop.observer import Observer
+from variant_ai.core.train.run.plan import TrainRequest, prepare
 from variant_ai.plugins import registry
-from variant_ai_example.attack_maps import AttackMaps
-from variant_ai_example.one_ply import OnePlySearch
-from variant_ai_example.plain_trainer import PlainTrainer
 
 
 def test_the_planes() -> None:
@@ -36,8 +37,13 @@ def test_the_search() -> None:
 def test_the_trainer(tmp_path: Path) -> None:
     xiangqi = registry().variants["xiangqi"]
     request = TrainRequest(
-        spec=registry().variant("xiangqi"), stores=(xiangqi.sample,), steps=4, batch=16,
-        device="cpu", size={"blocks": 1, "channels": 8}, net="risev2-mobile-small",
+        spec=registry().variant("xiangqi"),
+        stores=(xiangqi.sample,),
+        steps=4,
+        batch=16,
+        device="cpu",
+        size={"blocks": 1, "channels": 8},
+        net="risev2-mobile-small",
     )
     prepared = prepare(request)
 
