@@ -98,7 +98,7 @@ MATE_METRICS = tuple(
     Metric(MATES[name], ("mates", name), kind)
     for name, kind in (("accuracy", "share"), ("top5_accuracy", "share"), ("value_loss", "loss"))
 )
-"""Columns of it (paper 000, table 10)."""
+"""Columns of it ([CrazyAra-preprint] table 10)."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
     experiment: 1
     title: Weight of the value loss
-    source: papers 000 and 001, sections 3.1 and 8
+    source: "[CrazyAra-preprint] and [CrazyAra], sections 3.1 and 8"
     question: How much may the value be worth before the policy suffers?
     variant: NAME
     stores: {games: "variant-ai import games.pgn -V NAME -o {store}"}

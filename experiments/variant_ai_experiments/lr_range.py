@@ -1,4 +1,4 @@
-"""The learning-rate range test (Smith 2018; paper 000, section 8): how fast can this net learn here?
+"""The learning-rate range test ([Range-test]; [CrazyAra-preprint] section 8): how fast can this net learn here?
 
 A fresh net is trained for a few hundred steps while the learning rate grows from step to step by
 the same factor. The loss first stays, then falls, and from some rate on it rises again: one cycle

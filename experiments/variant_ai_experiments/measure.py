@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RESULTS, MEASURED = "results.json", "measured.json"
 MATES = "1000"
-"""Positions of a mate-in-one set (paper 000, section 8)."""
+"""Positions of a mate-in-one set ([CrazyAra-preprint] section 8)."""
 
 
 def measure(

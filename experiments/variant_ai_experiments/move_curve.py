@@ -1,6 +1,6 @@
 """One move of a position while the search goes on: visits and Q over simulations, by setting.
 
-This is figure 13 of the CrazyAra preprint (000, section 10.2) for any position, move and net: one
+This is [CrazyAra-preprint] figure 13 (section 10.2) for any position, move and net: one
 thread, small batches, noise that is the same for every move, so that nothing but the setting makes
 the difference. The solver, which the paper's engine had not, is left out.
 """
@@ -41,7 +41,7 @@ FIXED: dict[str, Any] = {
     "solver": False,
     "deterministic": True,
 }
-"""Of the experiment (000, section 10.2), unless the user says otherwise."""
+"""Of the experiment ([CrazyAra-preprint] section 10.2), unless the user says otherwise."""
 
 
 STYLES = ("-", "--", "-", "-.", ":")

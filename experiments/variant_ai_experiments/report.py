@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from variant_ai_experiments.comparison import ArmRuns, Table
     from variant_ai_experiments.experiment_file import Experiment
 
+RESULTS = "results"
+"""Folder beside the experiment's file for its published reports."""
 REPORT, CURVES, LAST_STEPS = "report.md", "curves.png", "last-steps.png"
 PICTURES = ("Learning curves of the arms", "The last steps")
 """Titles of the pictures, in their order."""
@@ -29,7 +31,7 @@ def write_report(
 ) -> Table:
     """Write the report and its pictures to the folder `target`; return the table.
 
-    publish: also write them beside the file. sample: the variant's own games stood in.
+    publish: also write them to `results/` beside the file. sample: the variant's own games stood in.
     """
     from variant_ai_experiments.comparison import compare, draw_comparison, draw_last_steps
 
@@ -41,11 +43,10 @@ def write_report(
     if publish:
         stem = f"{file.stem}.{scale}"
         beside = {CURVES: f"{stem}.png", LAST_STEPS: f"{stem}.{LAST_STEPS}"}
-        _write(
-            file.with_name(f"{stem}.md"),
-            page,
-            {file.with_name(beside[name]): data for name, data in drawn.items()},
-        )
+        results = file.parent / RESULTS
+        results.mkdir(exist_ok=True)
+        pictures_there = {results / beside[name]: data for name, data in drawn.items()}
+        _write(results / f"{stem}.md", page, pictures_there)
     return table
 
 

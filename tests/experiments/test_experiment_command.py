@@ -306,7 +306,7 @@ def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -
     path.write_text(TEXT)
     store = f"games={home / 'stores/games.store'}"
     call(path, "-o", tmp_path / "out", "--store", store, "--publish")
-    page = (tmp_path / "w.small.md").read_text()
+    page = (tmp_path / "results" / "w.small.md").read_text()
     assert page.startswith("# Value weights: small scale\n\nWhich weight? (nowhere)\n")
     assert "| light | 2.0000 | 1.0000 | 3 |" in page
     assert "variant-ai train -V xiangqi --data games.store --split game:0.25" in page

@@ -1,0 +1,64 @@
+"""Text of the repository that people read: the manual, and what modules say."""
+
+from __future__ import annotations
+
+import ast
+import io
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tracked(*folders: str, suffixes: tuple[str, ...] = (".py", ".md", ".yaml", ".yml")) -> list[Path]:
+    """Return the files of folders (or single files) with one of the suffixes, sorted.
+
+    Folders that git ignores, such as game stores beside the experiments, are left out if git is
+    available.
+    """
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *folders],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        paths = {ROOT / name for name in listed.stdout.split("\0") if name}
+    else:
+        paths = {path for folder in folders for path in (ROOT / folder).rglob("*")}
+        paths |= {ROOT / folder for folder in folders}
+    return sorted(path for path in paths if path.suffix in suffixes and path.is_file())
+
+
+def prose_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line numbers and text: every line of a page, comments and strings of a module."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield from enumerate(text.splitlines(), 1)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) or tokenize.tok_name[
+            token.type
+        ].startswith("FSTRING_MIDDLE"):
+            for i, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + i, line
+
+
+def docstrings_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line numbers and texts of the docstrings of a module, attributes' included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda) else []:
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                yield statement.lineno, statement.value.value
+
+
+def at(path: Path, line: int, text: str) -> str:
+    """Return `file:line: text`."""
+    return f"{path.relative_to(ROOT).as_posix()}:{line}: {text.strip()}"
