@@ -75,7 +75,9 @@ RECORD = "experiment.json"
 )
 @click.option("--arm", "arms", multiple=True, metavar="ARM", help="Run this arm only, or these.")
 @click.option("--device", metavar="NAME", help="Device of all trainings (`variant-ai train`).")
-@click.option("--publish", is_flag=True, help="Also write report and pictures to results/ beside the file.")
+@click.option(
+    "--publish", is_flag=True, help="Also write report and pictures to results/ beside the file."
+)
 @click.option("--dry-run", is_flag=True, help="Print the commands and run nothing.")
 @json_option
 @click.pass_context

@@ -12,7 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def tracked(*folders: str, suffixes: tuple[str, ...] = (".py", ".md", ".yaml", ".yml")) -> list[Path]:
+def tracked(
+    *folders: str, suffixes: tuple[str, ...] = (".py", ".md", ".yaml", ".yml")
+) -> list[Path]:
     """Return the files of folders (or single files) with one of the suffixes, sorted.
 
     Folders that git ignores, such as game stores beside the experiments, are left out if git is
