@@ -52,13 +52,9 @@ def prose_of(path: Path) -> Iterator[tuple[int, str]]:
 def docstrings_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line numbers and texts of the docstrings of a module, attributes' included."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda) else []:
-            if (
-                isinstance(statement, ast.Expr)
-                and isinstance(statement.value, ast.Constant)
-                and isinstance(statement.value.value, str)
-            ):
-                yield statement.lineno, statement.value.value
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text
 
 
 def at(path: Path, line: int, text: str) -> str:

@@ -22,7 +22,7 @@ PHRASES = {
     r"is told\b|are told\b|was told\b|were told\b|told of\b|tells? (of|it|that|whether|how)\b": "reported, printed, shows",
     r"further (outputs?|planes?|options?|keys?|ways?|letters?|sets?|stores?|moves?)\b": "other, more, auxiliary",
     r"\blacks?\b|\blacking\b": "is missing",
-    r"whatever the\b|whatever\b": "independent of, any",
+    r"\bwhatever\b": "independent of, any",
     r"(not|nothing|no \w+) (is |are |was |better is )?to be (had|seen|found)\b": "not available",
     r"in the place of\b|takes? its place|took its place": "instead of, replaces",
     r"as it was\b|as they were\b": "unchanged",
@@ -31,7 +31,7 @@ PHRASES = {
     r"nothing follows from": "informational only",
     r"where there is none|where there are none": "if there is none",
     r"goes? before (it|them|that)\b": "overrides",
-    r"comes? to nothing|what (it|they|these) comes? to|came to\b": "result, total",
+    r"comes? to nothing|what (it|they|these) comes? to": "result, total",
     r"speaks? of\b|spoken of\b": "mentions, describes",
     r"in words\b": "with an error message",
     r"is refused|are refused|be refused|was refused|were refused": "rejected",
@@ -57,7 +57,9 @@ METAPHORS = {
 }
 """Private metaphors: what a term means is in the chess programming wiki, a paper, or its definition."""
 
-NAMES = re.compile(r"\b(def|class) +_*(tell|told|say|said|spoken|wanted|grove|gardener|workshop)\w*")
+NAMES = re.compile(
+    r"\b(def|class) +_*(tell|told|say|said|spoken|wanted|grove|gardener|workshop)\w*"
+)
 """Names of functions and classes."""
 
 OPENINGS = re.compile(r"\s*(What|Whether|How|Where|Who|From|As)\b")
@@ -65,12 +67,16 @@ OPENINGS = re.compile(r"\s*(What|Whether|How|Where|Who|From|As)\b")
 
 QUOTED = re.compile(r"`[^`]*`")
 """Code in running text, which keeps its names."""
+OPTION_ROW = re.compile(r"\| `[^`]+` \| (check|spin|combo|string|button) \|")
+"""A protocol option in the manual: its text stands in the code, and is checked there."""
 
 
 def retired(path: Path, words: dict[str, str]) -> list[str]:
     patterns = [(re.compile(pattern, re.IGNORECASE), better) for pattern, better in words.items()]
     found = []
     for line, text in prose_of(path):
+        if path.suffix == ".md" and (OPTION_ROW.match(text) or text.startswith("    ")):
+            continue  # indented: code and drawings
         plain = QUOTED.sub("``", text) if path.suffix == ".md" else text
         for pattern, better in patterns:
             match = pattern.search(plain)
