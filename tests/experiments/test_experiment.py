@@ -74,9 +74,9 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
         ("question:", "qestion:", 4, 1, "did you mean 'question'?"),
         ("experiment: 1", "experiment: 2", 1, 1, "accepted: 1"),
         ("minutes]", "minuts]", 14, 28, "did you mean 'minutes'?"),
-        ("b: {blocks: 1,", "A: {blocks: 1,", 13, 3, "differs from 'a' in no letter or digit"),
+        ("b: {blocks: 1,", "A: {blocks: 1,", 13, 3, "has the same letters and digits as 'a'"),
         ("arms: {b: {", "arms: {c: {", 9, 56, "unknown arm 'c'"),
-        ("-o {store}", "-o there", 6, 10, "has no {store}"),
+        ("-o {store}", "-o there", 6, 10, "{store}, the path of the store, is missing"),
         ("data: [games]", "data: [gomes]", 7, 11, "did you mean 'games'?"),
         ("others: sample", "others: simple", 15, 11, "did you mean 'sample'?"),
         ("a: {blocks: 1}", "a: {blocks: 1, lr: 2}", 12, 18, "unknown option 'lr'"),
@@ -112,7 +112,7 @@ def test_stores_may_have_weights(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("title: a match\nplayers: []\n", "is a match, not an experiment of trainings"),
-        ("title: a variant\npieces: {}\n", "has no `experiment: 1`"),
+        ("title: a variant\npieces: {}\n", "`experiment: 1` is missing"),
     ],
 )
 def test_files_of_something_else_are_told_in_a_word(tmp_path: Path, text: str, said: str) -> None:

@@ -99,7 +99,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         (folder / "config.json").write_text(json.dumps({"steps": 3}))
         return 0, ""
 
-    monkeypatch.setattr("variant_ai_experiments.child.run_child", child)
+    monkeypatch.setattr("variant_ai_experiments.arm_runs.run_child", child)
     nothing = {"policy_accuracy": 0.5, "value_accuracy_sign": None}
 
     def measured(words: Sequence[str], lock: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         cli.get_command(None, command).make_context(command, list(rest))  # type: ignore
         return {"nets": dict.fromkeys(words, nothing)}
 
-    monkeypatch.setattr("variant_ai_experiments.child.child_json", measured)
+    monkeypatch.setattr("variant_ai_experiments.arm_runs.child_json", measured)
     return asked
 
 
@@ -240,7 +240,7 @@ def test_an_arm_waits_for_the_net_it_goes_on_from(
     out = tmp_path / "out"
     alone = call(home / "waits.yaml", "-o", out, "--arm", "second")
     assert alone.exit_code == 1 and quick == []
-    assert "light, from whose net it goes on, is not finished" in alone.stderr
+    assert "light, whose net it starts from, is not finished" in alone.stderr
     first = call(home / "waits.yaml", "-o", out)  # `light` fails at once
     assert first.exit_code == 1 and "2 of the runs failed" in first.stderr
     assert len(quick) == 1
@@ -267,7 +267,7 @@ def test_a_folder_of_somebody_else_is_left_alone(
 def test_what_was_trained_is_told_where_measuring_fails(
     home: Path, tmp_path: Path, quick: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick_json = "variant_ai_experiments.child.child_json"
+    quick_json = "variant_ai_experiments.arm_runs.child_json"
 
     def failing(words: Sequence[str], lock: Any) -> Any:
         raise CommandError("the store is damaged")

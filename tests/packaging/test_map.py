@@ -35,7 +35,6 @@ WITHOUT_README = {
     "core/spec",
     "core/train/loop",
     "core/train/measure",
-    "experiments/variant_ai_experiments",
 }
 """Folders whose README is still to be written."""
 

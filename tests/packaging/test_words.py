@@ -45,7 +45,7 @@ PHRASES = {
     r"\bparted by\b": "separated by",
     r"\bknows nothing of\b|\bknow nothing of\b": "does not use",
     r"\bmeets? (a|another|other) (?:net|program)s? in\b": "plays",
-    r"\bis no (number|folder|file|address|store|net|move|plugin|experiment|range)\b": "is not a",
+    r"(?<!there )\bis no (number|folder|file|address|store|net|move|plugin|experiment|range)\b": "is not a",
 }
 """Pattern to the plain English for it."""
 
