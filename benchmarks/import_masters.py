@@ -2,7 +2,7 @@
 
     python benchmarks/import_masters.py [--workers N]
 
-Prints wall time, processor time of all processes, and how many games are equal. Reads the archive
+Prints wall time, processor time of all processes, and the number of equal games. Reads the archive
 and `masters.jsonl.zst` from `../shared/data/xiangqi`.
 """
 
@@ -30,7 +30,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "xiangqi"
 
 
 class Moves:
-    """Keeps the moves of each game in UCI, by the member of the archive."""
+    """Sink that keeps the moves of each game in UCI, by the member of the archive."""
 
     def __init__(self, types: PieceTypes) -> None:
         self.types = types

@@ -112,7 +112,7 @@ def test_stores_may_have_weights(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("title: a match\nplayers: []\n", "is a match, not an experiment of trainings"),
-        ("title: a variant\npieces: {}\n", "`experiment: 1` is missing"),
+        ("title: a variant\npieces: {}\n", "is not an experiment of trainings: `experiment: 1` is missing"),
     ],
 )
 def test_files_of_something_else_are_told_in_a_word(tmp_path: Path, text: str, said: str) -> None:
