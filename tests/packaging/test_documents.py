@@ -34,7 +34,7 @@ def command_lines(text: str) -> Iterator[str]:
 
 
 def check(line: str) -> None:
-    """Raise AssertionError where command or options do not exist."""
+    """Raise AssertionError if command or options do not exist."""
     words = shlex.split(line, comments=True)
     start = next((i for i, word in enumerate(words) if word.split("/")[-1] == "variant-ai"), None)
     if start is None:  # named in passing: pip install variant-ai
@@ -109,5 +109,5 @@ def test_readme_names_every_variable() -> None:
         for path in (ROOT / room).rglob("*.py")
         for name in re.findall(r"\bVARIANT_AI_[A-Z_]+\b", path.read_text(encoding="utf-8"))
     }
-    told = set(re.findall(r"\bVARIANT_AI_[A-Z_]+\b", (ROOT / "README.md").read_text("utf-8")))
-    assert used == told
+    described = set(re.findall(r"\bVARIANT_AI_[A-Z_]+\b", (ROOT / "README.md").read_text("utf-8")))
+    assert used == described
