@@ -133,12 +133,12 @@ def read_kept(path: Path | None) -> dict[Task, Result]:
     kept = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         try:
-            told = json.loads(line)
+            item = json.loads(line)
         except json.JSONDecodeError:
             continue
-        result = Result(**told["result"])
+        result = Result(**item["result"])
         result.kinds = Counter(result.kinds)
-        kept[Task(**told["task"])] = result
+        kept[Task(**item["task"])] = result
     return kept
 
 

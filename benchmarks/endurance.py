@@ -63,8 +63,8 @@ class Engine:
         raise SystemExit(f"the engine ended with status {self.process.wait()} before {word!r}")
 
     def _give_up(self, number: int, frame: object) -> None:
-        said = "\n  ".join(self.said)
-        raise SystemExit(f"no answer within {PATIENCE} s (process {self.process.pid}) to\n  {said}")
+        sent = "\n  ".join(self.sent)
+        raise SystemExit(f"no answer within {PATIENCE} s (process {self.process.pid}) to\n  {sent}")
 
     @property
     def resident(self) -> float:
@@ -105,7 +105,7 @@ def main() -> None:
     given = parser.parse_args()
     rules = {name: registry().rules(registry().variant(name)) for name in given.variants}
     engine = Engine(given.hash)
-    begun = told = time.monotonic()
+    begun = reported = time.monotonic()
     seconds = given.hours * 3600
     games: Counter[str] = Counter()
     moves, settled, most = 0, 0.0, 0.0
@@ -120,8 +120,8 @@ def main() -> None:
             if not settled or now - begun < seconds / 10:
                 settled = max(settled, resident)
             most = max(most, resident)
-            if now - told > seconds / 24:
-                told = now
+            if now - reported > seconds / 24:
+                reported = now
                 print(
                     f"{(now - begun) / 60:6.1f} min  {games.total():5} games  {moves:7,} moves  "
                     f"{resident:7.1f} MB",

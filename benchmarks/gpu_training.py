@@ -213,7 +213,7 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
         ) as running:
             end_with_us(running.pid)
             try:
-                said, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
+                output, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
             except BaseException as error:
                 running.terminate()  # torchrun then ends its processes, which would survive a kill
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -225,8 +225,8 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
             finally:
                 ended(running.pid)
         if not target.is_file():
-            errors = [line for line in said.splitlines() if re.search(r"Error\b", line)]
-            lines = errors or said.strip().splitlines() or ["they ended without a message"]
+            errors = [line for line in output.splitlines() if re.search(r"Error\b", line)]
+            lines = errors or output.strip().splitlines() or ["they ended without a message"]
             raise VariantAIError(lines[0].strip())
         got = json.loads(target.read_text(encoding="utf-8"))
     return [

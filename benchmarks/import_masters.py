@@ -60,8 +60,8 @@ def main() -> int:
     equal = different = 0
     with (DATA / "masters.jsonl.zst").open("rb") as packed:
         for line in io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(packed), "utf-8"):
-            said = json.loads(line)
-            same = moves.games.get(said["path"]) == said["moves"]
+            game = json.loads(line)
+            same = moves.games.get(game["path"]) == game["moves"]
             equal, different = equal + same, different + (not same)
     print(f"{equal:,} games equal move for move, {different:,} differ")
     return 1 if different else 0

@@ -111,8 +111,8 @@ def main() -> None:
                 play(number, min(step, wanted[number]), given)
             total += endings(Path(given.folder) / f"{number}-{ARRANGEMENTS[number][1]}")
         faults = Counter({reason: n for reason, n in total.items() if reason in FAULTS})
-        said = ", ".join(f"{reason} {n}" for reason, n in total.most_common())
-        print(f"{total.total()} games, {faults.total()} faults: {said}", flush=True)
+        ends = ", ".join(f"{reason} {n}" for reason, n in total.most_common())
+        print(f"{total.total()} games, {faults.total()} faults: {ends}", flush=True)
     sys.exit(bool(faults))
 
 

@@ -89,16 +89,16 @@ def big(variant: str, nodes: int) -> None:
             search.run(Limits(simulations=200_000))
         rng, late = random.Random(0), []
         for _ in range(20):
-            told = [0.0]
+            stopped_at = [0.0]
 
-            def stop(told: list[float] = told) -> None:
-                told[0] = time.perf_counter()
+            def stop(stopped_at: list[float] = stopped_at) -> None:
+                stopped_at[0] = time.perf_counter()
                 search.stop()
 
             timer = threading.Timer(rng.uniform(0.05, 0.3), stop)
             timer.start()
             search.run(Limits(infinite=True))
-            late.append(time.perf_counter() - told[0])
+            late.append(time.perf_counter() - stopped_at[0])
         before = search.tree.counter("node_count")
         best = search.report().best
         assert best is not None

@@ -72,7 +72,7 @@ def run_engine(variant: str) -> Run:
 
         def ask(line: str, answer: str) -> float:
             engine.stdin.write(f"{line}\n")
-            next(said for said in engine.stdout if said.startswith(answer))
+            next(line for line in engine.stdout if line.startswith(answer))
             return time.perf_counter() - began
 
         uciok = ask("uci", "uciok")

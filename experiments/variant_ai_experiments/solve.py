@@ -89,9 +89,9 @@ def command(
     for budget in budgets:
         if not budget.given:
             raise SettingError("the searches have no limit; give --nodes, --movetime or --depth")
-        refused = made.refuse(budget)
-        if refused:
-            raise SettingError(f"player {described.label!r}: {refused}")
+        reason = made.refuse(budget)
+        if reason:
+            raise SettingError(f"player {described.label!r}: {reason}")
     runs: list[tuple[str, list[Attempt]]] = []
     interrupted = False
     try:
