@@ -36,15 +36,18 @@ def tracked(
 
 
 def prose_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line numbers and text: every line of a page, comments and strings of a module."""
+    """Yield line numbers and text: every line of a page, comments and strings of a module.
+
+    Raw strings, which are regular expressions, are left out.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         yield from enumerate(text.splitlines(), 1)
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING) or tokenize.tok_name[
-            token.type
-        ].startswith("FSTRING_MIDDLE"):
+        kinds = ("COMMENT", "STRING", "FSTRING_MIDDLE")  # the last from Python 3.12 on
+        raw = token.string[:2].lower().startswith(("r'", 'r"', "rf", "fr", "rb", "br"))
+        if tokenize.tok_name[token.type] in kinds and not raw:
             for i, line in enumerate(token.string.splitlines()):
                 yield token.start[0] + i, line
 

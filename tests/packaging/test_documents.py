@@ -72,6 +72,41 @@ def test_commands_in_documents_exist(path: Path) -> None:
         check(line)
 
 
+def options_of(command: click.Command) -> Iterator[str]:
+    """Yield the options of a command and of its subcommands."""
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from options_of(inner)
+
+
+@pytest.fixture(scope="module")
+def known_options() -> set[str]:
+    """Options of all commands and benchmarks, and of other programs that the manual names."""
+    scripts = (ROOT / "benchmarks").glob("*.py")
+    ours = {
+        option
+        for path in scripts
+        for option in re.findall(r'"(--[a-z][a-z-]*)"', path.read_text(encoding="utf-8"))
+    }
+    others = {"--help", "--nproc-per-node", "--doctest-modules"}
+    return {*options_of(cli), *ours, *others}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names)
+def test_options_in_the_text_exist(path: Path, known_options: set[str]) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    given = {
+        option
+        for code in re.findall(r"`([^`]+)`", text)
+        for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", code)
+    }
+    assert given - known_options == set()
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names)
 def test_links_in_documents_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
