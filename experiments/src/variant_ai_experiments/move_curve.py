@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,8 +38,7 @@ from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.move.limits import Limits
-    from variant_ai.core.search.report import Report
+    from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import SearchParams
 
 POSITION = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
@@ -202,22 +201,6 @@ def command(
     return EXIT_INTERRUPTED if interrupt() else 0
 
 
-class Searching(Protocol):
-    """Part of `Search` that is used here."""
-
-    def set_game(self, game: Game) -> None: ...
-
-    def run(
-        self,
-        limits: Limits,
-        *,
-        moves: Sequence[int] | None = None,
-        multipv: int = 1,
-        on_report: Callable[[Report], None] | None = None,
-        interval: float = 1.0,
-    ) -> Report: ...
-
-
 @dataclass
 class MoveCurve:
     """History of a move under one setting; lists of equal length, one entry for each look."""
@@ -294,7 +277,7 @@ def looks(simulations: int, count: int) -> list[int]:
 
 
 def follow(
-    search: Searching,
+    search: Search,
     game: Game,
     move: int,
     name: str,
