@@ -253,6 +253,14 @@ def test_every_module_says_what_it_is() -> None:
     assert silent == []
 
 
+def test_modules_of_the_core_have_names_of_their_own() -> None:
+    """No two modules have one name, interfaces aside, and none is the plural of another."""
+    names = [path.stem for path in modules("core") if path.stem not in ("__init__", "interface")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+    plurals = {name + ending: name for name in names for ending in ("s", "es")}
+    assert {name: plurals[name] for name in names if name in plurals} == {}
+
+
 def test_core_cannot_be_imported_bare_from_elsewhere(tmp_path: Path) -> None:
     code = (
         "import importlib.util, sys, variant_ai.plugins\n"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core.factories import RULES_ENGINES
 from variant_ai.core.spec import PluginError, SpecError, UnknownNameError, builtin_specs
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
