@@ -100,6 +100,8 @@ def net_options(command: F) -> F:
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if (name := kwargs.pop("search")) is not None:
+            kwargs["settings"] = (*kwargs["settings"], f"algorithm={name}")
         names = NetChoice.__dataclass_fields__
         chosen = {name: kwargs.pop(name) for name in names}
         return command(*args, net=NetChoice(**chosen), **kwargs)
@@ -135,6 +137,9 @@ def net_options(command: F) -> F:
             "--precision",
             metavar="NAME",
             help="fp32, bf16, fp16, int8.  [default: bf16 if the processor has it]",
+        ),
+        click.option(
+            "--search", metavar="NAME", help="Search: graph, or one of a plugin.  [default: graph]"
         ),
         click.option(
             "--settings",
