@@ -181,7 +181,7 @@ def settings_given(net: NetChoice) -> dict[str, Any]:
 
 
 def load_evaluator(
-    spec: VariantSpec, net: NetChoice, batch: int, *, say: Callable[[str], None] = note
+    spec: VariantSpec, net: NetChoice, batch: int, *, log: Callable[[str], None] = note
 ) -> Evaluator:
     """The evaluator of the options. Without a net anywhere the uniform one stands in, and says so.
 
@@ -195,10 +195,10 @@ def load_evaluator(
         "threads": net.threads,
         "device": net.device,
         "precision": net.precision,
-        "say": say,
+        "log": log,
     }
     if net.model is None:
-        return registry().usual_evaluator(spec, warn=say, **settings)
+        return registry().usual_evaluator(spec, warn=log, **settings)
     return registry().evaluator(spec, net.model, **settings)
 
 

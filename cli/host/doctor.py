@@ -328,7 +328,7 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
             continue  # most variants come without a net
         batch = SearchParams.of(spec).batch_size
         try:
-            registry().evaluator(spec, model, batch=batch, say=said.append).close()
+            registry().evaluator(spec, model, batch=batch, log=said.append).close()
         except (VariantAIError, RuntimeError) as error:
             yield Check("net", "problem", f"{name}: {error}", "name another with --evaluator")
         else:

@@ -219,7 +219,7 @@ class _Source:
 
 def _replayed(path: Path, log: ProtocolLog | None) -> tuple[Iterable[InputLine], ProtocolLog]:
     """A client out of a log, and the log that tells it what the engine answers."""
-    from variant_ai.core.engine.session_replay import Replay, Telling
+    from variant_ai.core.engine.protocol_log import Replay, Telling
 
     replay = Replay(path)
     return replay, Telling(replay.heard, log)

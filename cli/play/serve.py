@@ -72,6 +72,6 @@ def _desk(name: str, net: NetChoice) -> Desk:
 
     spec = load_variant(name)
     params = search_params(spec, net)
-    evaluator = load_evaluator(spec, net, params.batch_size, say=note)
+    evaluator = load_evaluator(spec, net, params.batch_size, log=note)
     rules = registry().rules(spec)
     return Desk(rules, Search(spec, evaluator, params, rules=rules))

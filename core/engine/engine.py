@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.answers import info_of
+from variant_ai.core.engine.command_queue import Control
 from variant_ai.core.engine.commands import Go, SetPosition
-from variant_ai.core.engine.loading import Loader, deadlines
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.uci import Info
-from variant_ai.core.engine.running_search import Searcher, Task
-from variant_ai.core.engine.search_signals import Control
+from variant_ai.core.engine.running_search import Loader, Searcher, Task, deadlines
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
+    from variant_ai.core.engine.current_game import LateJudge, Table
     from variant_ai.core.engine.engine_builder import Searching, Workshop
-    from variant_ai.core.engine.position_history import LateJudge, Table
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
@@ -93,7 +92,7 @@ class Player:
 
     def table(self) -> Table:
         """The game on the table."""
-        from variant_ai.core.engine.position_history import LateJudge, Table
+        from variant_ai.core.engine.current_game import LateJudge, Table
 
         spec = self.spec()
         if self._table is None:
@@ -104,7 +103,7 @@ class Player:
 
     def key_of(self, position: SetPosition, first_rank: int) -> int:
         """The key of a position that is not put on the table. Raises FenError, MoveError."""
-        from variant_ai.core.engine.position_history import Table
+        from variant_ai.core.engine.current_game import Table
 
         table = Table(self.table().rules)
         table.set(position, first_rank=first_rank)

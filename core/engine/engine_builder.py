@@ -32,7 +32,7 @@ WARM = (
     "variant_ai.core.spec.loader",
     "variant_ai.core.rules.kernel.kernel_rules",
     "variant_ai.core.encoding",
-    "variant_ai.core.inference.choosing.evaluator_choice",
+    "variant_ai.core.inference.choosing.evaluator_factory",
     "variant_ai.core.search.search",
 )
 """Modules every game needs, imported while the client reads the options."""
@@ -55,7 +55,7 @@ class VariantSource(Protocol):
         threads: int | None = None,
         device: str = "cpu",
         precision: str | None = None,
-        say: Say | None = None,
+        log: Say | None = None,
     ) -> Evaluator: ...
 
 
@@ -162,13 +162,13 @@ class Workshop:
         What cannot be had is told by `say`, and play goes on with what can: a game under way is
         better lost with a weak net than without a move.
         """
-        from variant_ai.core.inference.choosing.evaluator_choice import AUTO, UNIFORM, WITHOUT_NET
+        from variant_ai.core.inference.choosing.evaluator_factory import AUTO, UNIFORM, WITHOUT_NET
 
         named, wanted = str(settings["model"] or ""), str(settings["evaluator"])
         how = {name: settings[name] for name in ("batch", "threads", "device", "precision")}
 
         def made(model: Path | None, evaluator: str) -> Evaluator:
-            return self._source().evaluator(spec, model, evaluator=evaluator, say=say, **how)
+            return self._source().evaluator(spec, model, evaluator=evaluator, log=say, **how)
 
         def tried(model: Path | None, evaluator: str) -> Evaluator | None:
             try:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.answers import Answer, account_of, info_of, resigns
-from variant_ai.core.engine.command_queue import Inbox, Waiting
+from variant_ai.core.engine.command_queue import Control, Inbox, Waiting
 from variant_ai.core.engine.commands import (
     BanMoves,
     Command,
@@ -40,7 +40,6 @@ from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter, Prot
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.ucci import Ucci
 from variant_ai.core.engine.protocols.uci import Cyclone, Dialect, Identity, Uci, shown
-from variant_ai.core.engine.search_signals import Control
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system import compilation_progress as compilation
 

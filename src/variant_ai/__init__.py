@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.errors import VariantAIError
-    from variant_ai.core.inference.choosing.evaluator_choice import make_evaluator
+    from variant_ai.core.inference.choosing.evaluator_factory import make_evaluator
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.move.limits import Limits
@@ -51,7 +51,7 @@ _HOME = {
     "VariantAIError": "core.errors",
     "VariantSpec": "core.spec.schema",
     "load_variant": "api",
-    "make_evaluator": "core.inference.choosing.evaluator_choice",
+    "make_evaluator": "core.inference.choosing.evaluator_factory",
     "make_rules": "core.rules",
     "registry": "plugins",
 }

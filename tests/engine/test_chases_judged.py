@@ -6,7 +6,7 @@ import pytest
 from protocol_client import FakeWorkshop, hello
 
 from variant_ai.core.engine.commands import SetPosition
-from variant_ai.core.engine.position_history import LateJudge, Table
+from variant_ai.core.engine.current_game import LateJudge, Table
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.plugins import registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from variant_ai.core.engine.commands import SetPosition
-from variant_ai.core.engine.position_history import Table
+from variant_ai.core.engine.current_game import Table
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.plugins import registry

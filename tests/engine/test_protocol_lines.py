@@ -13,7 +13,7 @@ import pytest
 
 from variant_ai.core.engine import line_io as lines_module
 from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter, ProtocolLog
-from variant_ai.core.engine.session_replay import Replay, read_log
+from variant_ai.core.engine.protocol_log import Replay, read_log
 from variant_ai.core.errors import DataError
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from protocol_client import Client, FakeWorkshop, best, hello, last_search
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine import loading
+from variant_ai.core.engine import running_search as loading
 from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
 from variant_ai.core.engine.engine_builder import Searching

@@ -11,9 +11,9 @@ import pytest
 from onnx import numpy_helper
 
 from variant_ai.core.inference import EvaluatorRequest, UniformEvaluator, make_evaluator
-from variant_ai.core.inference.choosing import automatic_choice as auto
-from variant_ai.core.inference.choosing import kept_choices as kept
-from variant_ai.core.inference.choosing import timing as measure
+from variant_ai.core.inference.choosing import evaluator_timing as measure
+from variant_ai.core.inference.choosing import fastest_evaluator as auto
+from variant_ai.core.inference.choosing import saved_choices as kept
 from variant_ai.core.inference.model_file import find_model_file, read_model_file
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.spec import (
@@ -40,7 +40,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(auto, "processors", lambda: 2)
     monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: 100.0)
     monkeypatch.setattr(
-        "variant_ai.core.inference.choosing.machine_load._busy_seconds", lambda: None
+        "variant_ai.core.inference.choosing.saved_choices._busy_seconds", lambda: None
     )
     # A second library is slow to load and changes nothing here.
     monkeypatch.setattr(
@@ -53,7 +53,7 @@ def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -
     said: list[str] = []
 
     def made():  # type: ignore[no-untyped-def]
-        return make_evaluator(small.spec, small.onnx, batch=4, say=said.append)
+        return make_evaluator(small.spec, small.onnx, batch=4, log=said.append)
 
     first = made()
     assert measured == [
@@ -107,7 +107,7 @@ def test_a_choice_is_measured_again_when_its_rate_is_far_off(
     assert len(measured) == 1, "within what a noisy machine shows"
     monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: rate)
     said: list[str] = []
-    make_evaluator(small.spec, small.onnx, say=said.append)
+    make_evaluator(small.spec, small.onnx, log=said.append)
     assert len(measured) == 2
     assert "measured again" in said[0] and f"{rate:,.0f} positions/s now, 100 then" in said[0]
 
@@ -117,15 +117,15 @@ def test_a_choice_made_on_a_loaded_machine_is_measured_again_when_it_is_quiet(
 ) -> None:  # type: ignore[no-untyped-def]
     others = 0.9
     monkeypatch.setattr(
-        "variant_ai.core.inference.choosing.machine_load.OtherLoad.processors", lambda self: others
+        "variant_ai.core.inference.choosing.saved_choices.OtherLoad.processors", lambda self: others
     )
     said: list[str] = []
-    make_evaluator(small.spec, small.onnx, say=said.append)
+    make_evaluator(small.spec, small.onnx, log=said.append)
     assert "Other programs used 0.9 processors" in said[-1]
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 1, "still loaded: a measurement would be no better"
     others = 0.0
-    make_evaluator(small.spec, small.onnx, say=said.append)
+    make_evaluator(small.spec, small.onnx, log=said.append)
     assert len(measured) == 2
     assert any("beside programs that used 0.9 processors" in text for text in said)
     make_evaluator(small.spec, small.onnx)
@@ -171,7 +171,7 @@ def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[n
     from variant_ai.plugins import EvaluatorEntry
 
     entry = EvaluatorEntry(
-        "mine", "variant_ai.core.inference.choosing.evaluator_choice:make_uniform"
+        "mine", "variant_ai.core.inference.choosing.evaluator_factory:make_uniform"
     )
     made = make_evaluator(small.spec, None, evaluator="mine", plugins={"mine": entry})
     assert isinstance(made, UniformEvaluator)
@@ -187,8 +187,8 @@ def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[n
         ("onnx@int7", "unknown precision 'int7'"),
         ("onnx@bf16", "accepted: fp16, fp32, int8"),
         ("onnx@int8", "variant-ai export .* --precision int8 -o .*model-int8.onnx"),
-        ("check:onnx", "check runs two"),
-        ("torch", "take the evaluator onnx or openvino"),
+        ("check:onnx", "check compares two"),
+        ("torch", "use the evaluator onnx or openvino"),
     ],
 )
 def test_refusals(small, evaluator: str, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -261,5 +261,5 @@ def test_answers_that_are_no_numbers(small, tmp_path: Path, evaluator: str) -> N
     path = tmp_path / "nan.onnx"
     path.write_bytes(serialised(model))
     made = make_evaluator(small.spec, path, evaluator=evaluator)
-    with pytest.raises(DataError, match=r"nan\.onnx: .*no number .* for 3 of 3 positions"):
+    with pytest.raises(DataError, match=r"nan\.onnx: .*NaN or infinity for 3 of 3 positions"):
         made.evaluate(small.planes[:3])

@@ -16,8 +16,8 @@ from onnx import numpy_helper
 from variant_ai.core.inference import EvaluatorRequest, OnnxEvaluator, make_evaluator
 from variant_ai.core.inference.backends.onnx_backend import PROVIDERS
 from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
-from variant_ai.core.inference.choosing import automatic_choice as auto
-from variant_ai.core.inference.choosing import timing as measure
+from variant_ai.core.inference.choosing import evaluator_timing as measure
+from variant_ai.core.inference.choosing import fastest_evaluator as auto
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.spec import DataError, VariantAIError
 
@@ -128,7 +128,7 @@ def test_auto_goes_on_with_what_works(  # type: ignore[no-untyped-def]
         lambda nets, batch, **how: {n: measure.Timing(1, 1, 1, 1, 1) for n in nets},
     )
     said: list[str] = []
-    with make_evaluator(small.spec, small.run, device="cuda", batch=2, say=said.append) as made:
+    with make_evaluator(small.spec, small.run, device="cuda", batch=2, log=said.append) as made:
         assert made.name == "onnx"
     assert any("out of memory" in text for text in said)
 

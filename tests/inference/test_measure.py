@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from variant_ai.core.inference import Evaluation, Evaluator, ModelInfo, ParallelEvaluator
-from variant_ai.core.inference.choosing import timing as measure
+from variant_ai.core.inference.choosing import evaluator_timing as measure
 
 BATCH = 4
 

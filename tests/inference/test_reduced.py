@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto
 
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
-from variant_ai.core.inference.known_answers import METADATA_KEY, KnownAnswers, softmax
+from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
@@ -81,7 +81,7 @@ def test_a_processor_that_is_wrong_computes_in_fp32(  # type: ignore[no-untyped-
     path = tmp_path / "wrong.onnx"
     quantise.save(model, path)
     said: list[str] = []
-    made = make_evaluator(small.spec, path, evaluator=evaluator, say=said.append)
+    made = make_evaluator(small.spec, path, evaluator=evaluator, log=said.append)
     assert made.precision == "fp32"
     assert "computes int8 wrongly" in said[-1] and "fp32 instead" in said[-1]
     # Only the weights are still rounded: nearer to the fp32 net than int8 is.

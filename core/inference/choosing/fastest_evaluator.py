@@ -1,11 +1,11 @@
-"""`auto`: the fastest evaluator present, by a short measurement that is made once and kept.
+"""`auto`: the fastest available evaluator, by a short measurement whose result is saved.
 
-Contenders are evaluators times ways to use the cores: how many threads, whether they spin while
-they wait, one session or several that share a batch. On cores that others use too the best way is
-rarely the library's own. fp32 nets are run in bf16 where the processor multiplies it, unless a
-precision is asked for: matches at equal nodes showed no loss (docs/speed.md). Then the batch itself is
-looked at: a batch too large for the caches is evaluated in pieces. What was found is kept (`kept.py`)
-per machine, versions, net and batch, in the user's cache folder.
+Contenders are evaluators times ways to use the cores: number of threads, busy waiting or not, one
+session or several that share a batch. On cores that others use too, the library's default is rarely
+the fastest. fp32 nets run in bf16 if the processor supports it, unless a precision is requested:
+matches at equal nodes showed no loss (docs/speed.md). Then pieces of the batch are measured, because
+a large batch may not fit into the caches. The result is saved (`saved_choices.py`) per machine,
+library versions, net and batch, in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -13,32 +13,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.inference.choosing import kept_choices
-from variant_ai.core.inference.choosing.kept_choices import Choice, Kept
-from variant_ai.core.inference.choosing.machine_load import OtherLoad
-from variant_ai.core.inference.choosing.timing import best_piece, interleaved
+from variant_ai.core.inference.choosing import saved_choices
+from variant_ai.core.inference.choosing.evaluator_timing import best_piece, interleaved
+from variant_ai.core.inference.choosing.saved_choices import Choice, OtherLoad, SavedChoice
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, RUN_MODEL, ModelFile, find_model_file
 from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.core.system.processors import processors
 
 if TYPE_CHECKING:
-    from variant_ai.core.inference.choosing.evaluator_choice import EvaluatorRequest
+    from variant_ai.core.inference.choosing.evaluator_factory import EvaluatorRequest, Log
 
 SECONDS = 3.0
-"""Of measuring, beside loading and warming up."""
+"""Time to measure, without loading and warm-up."""
 FEW_PROCESSORS = 4
-"""Processors up to which a session for each is expected to be faster than one session of all."""
+"""Up to this many processors, one session for each is expected to be the fastest layout."""
 
 
 def applied(choice: Choice, request: EvaluatorRequest) -> EvaluatorRequest:
-    """The request as the choice has it made."""
+    """Return the request with the settings of the choice."""
     return replace(
         request,
         device=choice.device,
@@ -49,37 +47,37 @@ def applied(choice: Choice, request: EvaluatorRequest) -> EvaluatorRequest:
     )
 
 
-def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
-    """The evaluator chosen for a request, by an earlier measurement if there was one.
+def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
+    """Return the fastest evaluator for a request, by a saved measurement if there is one.
 
-    Raises what the only contender raised where none can be made.
+    If none can be made, raises the error of the first contender.
     """
-    from variant_ai.core.inference.choosing.evaluator_choice import make
+    from variant_ai.core.inference.choosing.evaluator_factory import make
 
     request.need_model("auto")
     contenders, digest = _contenders(request)
     if len(contenders) == 1:
-        say(f"Evaluator: {contenders[0].describe()}, the only one that can run this.")
-        return make(contenders[0].evaluator, applied(contenders[0], request), {}, say)
-    path = kept_choices.kept_path(
+        log(f"Evaluator: {contenders[0].describe()}, the only one that can run this.")
+        return make(contenders[0].evaluator, applied(contenders[0], request), {}, log)
+    path = saved_choices.choice_file(
         [digest, request.batch, request.precision, request.device, request.threads], contenders
     )
-    kept = kept_choices.read(path)
-    if kept is not None and kept.choice in contenders:
-        made = _made_again(kept, request, say)
+    saved = saved_choices.read_choice(path)
+    if saved is not None and saved.choice in contenders:
+        made = _make_saved(saved, request, log)
         if made is not None:
             return made
     if compilation.is_under_way():
         guess = _likely(contenders)
         with contextlib.suppress(VariantAIError, RuntimeError):
-            made = make(guess.evaluator, applied(guess, request), {}, say)
-            say(f"Evaluator: {_named(guess, made)} (the next start measures, without compiling).")
+            made = make(guess.evaluator, applied(guess, request), {}, log)
+            log(f"Evaluator: {_named(guess, made)} (the next start measures, without compiling).")
             return made
-    return _measure(request, contenders, path, say)
+    return _measure(request, contenders, path, log)
 
 
 def _likely(contenders: list[Choice]) -> Choice:
-    """The choice that measurements end with most often: OpenVINO, on few processors by a session for
+    """The most frequent result of measurements: OpenVINO, on few processors with a session for
     each."""
 
     def rank(choice: Choice) -> tuple[bool, bool, int]:
@@ -90,33 +88,32 @@ def _likely(contenders: list[Choice]) -> Choice:
     return max(contenders, key=rank)
 
 
-def _made_again(
-    kept: Kept, request: EvaluatorRequest, say: Callable[[str], None]
-) -> Evaluator | None:
-    """The evaluator of a kept choice; None if it fails or is doubted, with the reason said."""
-    from variant_ai.core.inference.choosing.evaluator_choice import make
+def _make_saved(saved: SavedChoice, request: EvaluatorRequest, log: Log) -> Evaluator | None:
+    """Make the evaluator of a saved choice; None if it fails or should be measured again, with the
+    reason in the log."""
+    from variant_ai.core.inference.choosing.evaluator_factory import make
 
-    choice = kept.choice
+    choice = saved.choice
     try:
-        made = make(choice.evaluator, applied(choice, request), {}, say)
+        made = make(choice.evaluator, applied(choice, request), {}, log)
     except (VariantAIError, RuntimeError) as error:
-        say(f"{choice.describe()}, chosen earlier, does not work any more ({error}).")
+        log(f"{choice.describe()}, chosen earlier, does not work any more ({error}).")
         return None
-    made.evaluate_in_pieces(kept.piece)
-    doubt = kept.doubt(made, request.batch)
-    if doubt:
+    made.evaluate_in_pieces(saved.piece)
+    reason = saved.reason_to_repeat(made, request.batch)
+    if reason:
         made.close()
-        say(f"{choice.describe()}, chosen on {kept.measured}, is measured again: {doubt}.")
+        log(f"{choice.describe()}, chosen on {saved.measured}, is measured again: {reason}.")
         return None
-    say(f"Evaluator: {_named(choice, made)} (measured {kept.measured}).")
+    log(f"Evaluator: {_named(choice, made)} (measured {saved.measured}).")
     return made
 
 
 def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
-    """What may be tried, and a digest of the net. Raises DataError where the model is unusable."""
+    """Choices to compare, and a digest of the net. Raises DataError if the model is unusable."""
     from variant_ai.core.inference.backends import onnx_backend as onnx
     from variant_ai.core.inference.backends import openvino_backend as openvino
-    from variant_ai.core.inference.choosing.evaluator_choice import file_precision
+    from variant_ai.core.inference.choosing.evaluator_factory import file_precision
 
     model = request.need_model("auto")
     kinds = {device: device.partition(":")[0] for device in request.device.split(",")}
@@ -132,7 +129,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
     if file is not None:
         file.info.require(file.info.own_spec(request.spec))
         if checkpoint is not None and file.metadata.get("steps") not in (None, checkpoint[1]):
-            # The run went on after its export: the checkpoint is what it has come to.
+            # The run went on after its export: the checkpoint is newer.
             file = None
     choices: list[Choice] = []
     for device, kind in kinds.items():
@@ -142,10 +139,10 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
             choices += _onnx_choices(request, file)
             if openvino.available() and file.info.precision != "fp16":
                 choices += _openvino_choices(request, file)
-        # On the CPU torch has never won against the two libraries, and costs seconds to import.
+        # On the CPU torch has never been the fastest, and importing it takes seconds.
         if device in by_torch and (file is None or kind != "cpu"):
             choices += _torch_choices(request, device)
-    if "," in request.device:  # all of them together, by one evaluator
+    if "," in request.device:  # one evaluator uses all of them
         names = list(dict.fromkeys(choice.evaluator for choice in choices))
         choices = [Choice(name, request.device) for name in names]
     if file is None and checkpoint is None:
@@ -162,13 +159,13 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
 
 
 def _torch_runs(request: EvaluatorRequest, kind: str) -> bool:
-    """Whether torch could, on a device of this kind, in the precision asked for."""
+    """Return True if torch runs on such a device in the requested precision."""
     precisions = {"cpu": (None, "fp32", "bf16"), "cuda": (None, "fp32", "bf16", "fp16")}
     return request.precision in precisions.get(kind, ())
 
 
 def _checkpoint(model: Path) -> tuple[Path, str] | None:
-    """Folder and step of the newest checkpoint under a path, None where there is none."""
+    """Folder and step of the newest checkpoint under a path; None if there is none."""
     if not model.is_dir():
         return None
     from variant_ai.core.inference.backends.torch_backend import (
@@ -184,7 +181,7 @@ def _checkpoint(model: Path) -> tuple[Path, str] | None:
 
 
 def _layouts(request: EvaluatorRequest) -> list[tuple[int, int]]:
-    """(threads, sessions) worth trying within the threads given, or the cores there are."""
+    """(threads, sessions) to try, within the given threads or the available cores."""
     most = request.threads or processors()
     counts = dict.fromkeys((most, max(1, most // 2), 1)) if request.threads is None else [most]
     layouts = [(threads, 1) for threads in counts]
@@ -210,7 +207,7 @@ def _openvino_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice
     if request.precision == "bf16" and not has_bf16():
         return []
     if request.precision is None and file.info.precision == "fp32" and has_bf16():
-        # twice as fast as fp32 on every processor that has it: that one need not be measured
+        # twice as fast as fp32 on every processor that has it, so fp32 is not measured
         precisions = ["bf16"]
     return [
         Choice("openvino", "cpu", threads, True, sessions, precision)
@@ -222,7 +219,7 @@ def _openvino_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice
 def _torch_choices(request: EvaluatorRequest, device: str) -> list[Choice]:
     if device != "cpu":
         return [Choice("torch", device)]
-    # torch has one number of threads for the whole process: contenders cannot take turns.
+    # torch has one number of threads for the whole process, so contenders cannot take turns.
     return [Choice("torch", "cpu", request.threads or processors())]
 
 
@@ -230,9 +227,10 @@ def _measure(
     request: EvaluatorRequest,
     contenders: list[Choice],
     path: Path | None,
-    say: Callable[[str], None],
+    log: Log,
 ) -> Evaluator:
-    from variant_ai.core.inference.choosing.evaluator_choice import make
+    """Make all contenders, keep the fastest, and save the choice."""
+    from variant_ai.core.inference.choosing.evaluator_factory import make
 
     made: dict[Choice, Evaluator] = {}
     failures: list[VariantAIError] = []
@@ -241,7 +239,7 @@ def _measure(
             made[choice] = make(choice.evaluator, applied(choice, request), {}, lambda text: None)
         except VariantAIError as error:
             failures.append(error)
-        except RuntimeError as error:  # of a library or a driver; others may do
+        except RuntimeError as error:  # of a library or a driver; others may work
             failures.append(VariantAIError(f"{choice.describe()}: {error}"))
     if not made:
         raise failures[0]
@@ -260,40 +258,40 @@ def _measure(
     made[best].evaluate_in_pieces(piece)
     others = load.processors()
     rates = {name: round(timing.rate, 1) for name, timing in timings.items()}
-    _say_measured(made, best, rates, request.batch, say)
-    kept = Kept(
+    _log_rates(made, best, rates, request.batch, log)
+    saved = SavedChoice(
         choice=best,
-        rate=round(kept_choices.observed_rate(made[best], request.batch), 1),
+        rate=round(saved_choices.observed_rate(made[best], request.batch), 1),
         piece=piece,
         others=None if others is None else round(others, 2),
         measured=time.strftime("%Y-%m-%d"),
         rates=rates,
     )
     if piece is not None:
-        say(f"Batches of {request.batch} are evaluated in pieces of {piece}, which is faster.")
-    if kept.is_provisional:
-        say(
+        log(f"Batches of {request.batch} are evaluated in pieces of {piece}, which is faster.")
+    if saved.is_provisional:
+        log(
             f"Other programs used {others:.1f} processors meanwhile: it is measured again when the "
             "machine is quiet."
         )
     for reason in dict.fromkeys(map(str, failures)):
-        say(f"Left out: {reason}")
+        log(f"Left out: {reason}")
     if path is not None:
-        kept_choices.write(path, kept)
+        saved_choices.write_choice(path, saved)
     return made[best]
 
 
 def _named(choice: Choice, made: Evaluator) -> str:
-    """`openvino bf16, 2 threads`; of a file's own precision `onnx, 2 threads, fp32`."""
+    """`openvino bf16, 2 threads`, or with the file's own precision `onnx, 2 threads, fp32`."""
     return choice.describe() if choice.precision else f"{choice.describe()}, {made.precision}"
 
 
-def _say_measured(
+def _log_rates(
     made: dict[Choice, Evaluator],
     best: Choice,
     rates: dict[str, float],
     batch: int,
-    say: Callable[[str], None],
+    log: Log,
 ) -> None:
     others = {
         evaluator: max(rates[c.describe()] for c in made if c.evaluator == evaluator)
@@ -301,7 +299,7 @@ def _say_measured(
         if evaluator != best.evaluator
     }
     against = "".join(f"; {name} {rate:,.0f}" for name, rate in others.items())
-    say(
+    log(
         f"Evaluator: {_named(best, made[best])}: {rates[best.describe()]:,.0f} "
         f"positions/s in batches of {batch}{against} (measured now, {len(made)} ways)."
     )
