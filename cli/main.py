@@ -165,10 +165,13 @@ def _plugin_commands() -> dict[str, LazyCommand]:
 
 
 def _outside_plugins() -> bool:
-    """Whether any installed package but ours has an entry point of our group.
+    """Return True if an installed package other than ours has an entry point of our group, and
+    VARIANT_AI_PLUGINS does not exclude them all.
 
-    Looked up in the files: importing importlib.metadata takes longer than all else of `--help`.
+    The files are read directly: importing importlib.metadata takes longer than the rest of `--help`.
     """
+    if os.environ.get("VARIANT_AI_PLUGINS", "*").strip(", ") == "":
+        return False
     for folder in dict.fromkeys(sys.path):
         try:
             names = os.listdir(folder or ".")

@@ -62,7 +62,11 @@ def test_nothing_heavy_is_imported_before_the_handshake() -> None:
         "engine.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], input=b"uci\n", capture_output=True, check=True
+        [sys.executable, "-c", code],
+        input=b"uci\n",
+        capture_output=True,
+        check=True,
+        env={**os.environ, "VARIANT_AI_PLUGINS": ""},
     )
     assert done.stdout.endswith(b"uciok\n")
     loaded = {name.split(".")[0] for name in done.stderr.decode().split()}
