@@ -434,12 +434,12 @@ class Registry:
     ) -> Evaluator:
         """`evaluator` with the net that comes with the variant. If there is none, `auto` is the
         uniform evaluator, and `warn` gets a sentence."""
-        from variant_ai.core.engine.packaged_nets import model_places
+        from variant_ai.core.engine.packaged_nets import packaged_net_paths
         from variant_ai.core.inference.choosing.evaluator_factory import AUTO, UNIFORM, WITHOUT_NET
 
         if evaluator in WITHOUT_NET:
             return self.evaluator(spec, None, evaluator=evaluator, **settings)
-        looked = model_places(spec.variant, self._spec_file(spec))
+        looked = packaged_net_paths(spec.variant, self._spec_file(spec))
         model = next((path for path in looked if path.is_file()), None)
         if model is None and evaluator == AUTO:
             places = ", ".join(map(str, looked))

@@ -64,7 +64,7 @@ class Check:
 )
 @json_option
 def command(seconds: float, as_json: bool) -> None:
-    """Check this installation and say what to do.
+    """Check this installation and suggest what to do.
 
     Looks at versions, devices, plugins, the cache of compiled code and other programs, then plays
     random games of every variant through rules, encoder and a small network. Exits with 1 if there

@@ -1,6 +1,6 @@
-"""variant-ai: strong neural engines for any chess variant a YAML spec can describe.
+"""variant-ai: neural engines for any chess variant that a YAML spec can describe.
 
-Names are imported when they are first used: `import variant_ai` costs nothing.
+Names are imported when they are first used, so `import variant_ai` takes no time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The onnxruntime packages for Linux and macOS report models and sessions to their maker, from the
-# moment they are loaded, unless they are told not to. Nothing here reports to anybody.
+# The onnxruntime packages for Linux and macOS send telemetry to their maker unless it is disabled.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 sys.meta_path.append(RenamedModules())

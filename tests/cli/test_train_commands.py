@@ -421,7 +421,8 @@ class TestWrongInput:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "variant_ai.core.engine.packaged_nets.model_places", lambda *_: [folder / "none.onnx"]
+            "variant_ai.core.engine.packaged_nets.packaged_net_paths",
+            lambda *_: [folder / "none.onnx"],
         )
         said = complaint("train", "-V", "xiangqi", "--from", "packaged")
         assert f"no net comes with xiangqi: there is none at {folder / 'none.onnx'}" in said

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.engine import line_io as lines_module
-from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter, ProtocolLog
-from variant_ai.core.engine.protocol_log import Replay, read_log
+from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter
+from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, read_log
 from variant_ai.core.errors import DataError
 
 
@@ -170,10 +170,10 @@ def test_a_replay_waits_as_its_client_did(tmp_path: Path) -> None:
     replay = Replay(path)
     lines = iter(replay)
     assert next(lines).text == "uci"
-    replay.heard("uciok")
+    replay.on_output("uciok")
     assert next(lines).text == "go infinite"
     assert next(lines).text == "stop"
-    replay.heard("bestmove a1a2")
+    replay.on_output("bestmove a1a2")
     assert [line.text for line in lines] == ["quit"]
     assert replay.lines[2].pause == pytest.approx(0.05)
 

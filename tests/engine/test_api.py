@@ -28,13 +28,17 @@ WRONG: list[tuple[str, Callable[[Engine], object], str]] = [
     ("push", lambda e: Position("crazyhouse").push(3), "not 3 (int)"),  # type: ignore[arg-type]
     ("fen", lambda e: Position("crazyhouse", 3), "a FEN is text, not 3"),  # type: ignore[arg-type]
     ("moves", lambda e: Position("crazyhouse", moves=[12]), "not 12 (int)"),  # type: ignore[list-item]
-    ("one", lambda e: e.evaluate(Position("crazyhouse")), "are a list of them, not a Position"),  # type: ignore[arg-type]
+    (
+        "one",
+        lambda e: e.evaluate(Position("crazyhouse")),
+        "a list of positions is expected, not a Position",
+    ),  # type: ignore[arg-type]
     (
         "other",
         lambda e: e.evaluate([Position("chess")]),
         "plays crazyhouse, the position is one of chess",
     ),
-    ("many", lambda e: e.analyse_many("ab", nodes=1), "are a list of them, not a str"),  # type: ignore[arg-type]
+    ("many", lambda e: e.analyse_many("ab", nodes=1), "a list of positions is expected, not a str"),  # type: ignore[arg-type]
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from variant_ai.core.engine.engine_builder import Workshop
+from variant_ai.core.engine.engine_builder import EngineBuilder
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.catalogue import builtin_specs, home_path
 from variant_ai.plugins import registry
@@ -49,9 +49,11 @@ def net(tmp_path: Path) -> Path:
 
 def evaluator(net: Path, **settings: Any) -> tuple[Any, list[str], Source]:
     source, said = Source(), list[str]()
-    shop = Workshop(builtin_specs(), "crazyhouse", lambda: source, models_of=lambda name: [net])
+    builder = EngineBuilder(
+        builtin_specs(), "crazyhouse", lambda: source, net_paths=lambda name: [net]
+    )
     spec = registry().variant("crazyhouse")
-    return shop.evaluator(spec, {**SETTINGS, **settings}, said.append), said, source
+    return builder.evaluator(spec, {**SETTINGS, **settings}, said.append), said, source
 
 
 def test_a_precision_that_is_not_to_be_had_does_not_cost_the_net(net: Path) -> None:
