@@ -164,8 +164,8 @@ def _plugin_commands() -> dict[str, LazyCommand]:
     }
 
 
-def outside_plugins() -> bool:
-    """Return True if an installed package other than ours has an entry point of our group, and
+def outside_plugins(own: tuple[str, ...] = ("variant_ai-",)) -> bool:
+    """Return True if an installed package has an entry point of our group, `own` packages aside, and
     VARIANT_AI_PLUGINS does not exclude them all.
 
     The files are read directly: importing importlib.metadata takes longer than the rest of `--help`.
@@ -178,7 +178,7 @@ def outside_plugins() -> bool:
         except OSError:  # an archive, or missing
             continue
         for name in names:
-            if not name.endswith((".dist-info", ".egg-info")) or name.startswith("variant_ai-"):
+            if not name.endswith((".dist-info", ".egg-info")) or name.startswith(own):
                 continue
             try:
                 with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:

@@ -163,7 +163,8 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
     )
 
     files = {**user_specs(os.environ), **builtin_specs()}
-    if outside_plugins():
+    # the experiments add commands only
+    if outside_plugins(("variant_ai-", "variant_ai_experiments-")):
         from variant_ai.plugins import registry
 
         files.update({name: entry.path for name, entry in registry().variants.items()})
