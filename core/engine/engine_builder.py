@@ -47,16 +47,7 @@ class VariantSource(Protocol):
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
 
     def evaluator(
-        self,
-        spec: VariantSpec,
-        model: Path | None,
-        *,
-        evaluator: str = "auto",
-        batch: int = 16,
-        threads: int | None = None,
-        device: str = "cpu",
-        precision: str | None = None,
-        log: Log | None = None,
+        self, spec: VariantSpec, model: Path | None, *args: Any, **settings: Any
     ) -> Evaluator: ...
 
 

@@ -45,7 +45,7 @@ class OnnxEvaluator(Evaluator):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | ModelFile,
         spec: VariantSpec | None = None,
         *,
         device: str = "cpu",
@@ -71,7 +71,7 @@ class OnnxEvaluator(Evaluator):
         available = devices()
         if kind not in available or (index and not index.isdigit()):
             raise UnknownNameError("device of onnxruntime", device, available)
-        file = read_model_file(path)
+        file = path if isinstance(path, ModelFile) else read_model_file(path)
         self.info = file.info
         self.metadata = file.metadata
         if spec is not None:
@@ -80,12 +80,12 @@ class OnnxEvaluator(Evaluator):
         self.precision = self.info.precision if precision is None else precision
         if self.precision != self.info.precision and (kind, self.precision) != ("tensorrt", "fp16"):
             raise DataError(
-                f"{path}: onnxruntime computes in the precision of the file, {self.info.precision}, "
+                f"{file.path}: onnxruntime computes in the precision of the file, {self.info.precision}, "
                 f"not in {self.precision}"
             )
         if (kind, self.precision) == ("tensorrt", "int8"):
             raise DataError(
-                f"{path}: TensorRT runs fp32 files, also in fp16 (precision fp16); int8 files are for "
+                f"{file.path}: TensorRT runs fp32 files, also in fp16 (precision fp16); int8 files are for "
                 "processors"
             )
         self._device, self._index, self._spin = kind, int(index or 0), spin

@@ -43,7 +43,7 @@ class OpenVinoEvaluator(Evaluator):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | ModelFile,
         spec: VariantSpec | None = None,
         *,
         precision: str | None = None,
@@ -72,7 +72,7 @@ class OpenVinoEvaluator(Evaluator):
                 "evaluator 'openvino' needs the package openvino: pip install "
                 f"'variant-ai[openvino]' ({error})"
             ) from None
-        file = read_model_file(path)
+        file = path if isinstance(path, ModelFile) else read_model_file(path)
         self.info = file.info
         if spec is not None:
             self.info.require(spec)

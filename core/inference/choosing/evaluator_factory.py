@@ -166,7 +166,7 @@ def make_onnx(request: EvaluatorRequest) -> Evaluator:
     needed = file_precision(request.precision, request.device)
     file = find_model_file(_onnx_file(model, "onnx"), needed)
     return OnnxEvaluator(
-        file.path,
+        file,
         file.info.own_spec(request.spec),
         device=request.device,
         threads=request.threads,
@@ -190,7 +190,7 @@ def make_openvino(request: EvaluatorRequest) -> Evaluator:
     model = _onnx_file(request.need_model("openvino"), "openvino")
     file = find_model_file(model, request.precision)
     return OpenVinoEvaluator(
-        file.path,
+        file,
         file.info.own_spec(request.spec),
         precision=request.precision,
         threads=request.threads,
