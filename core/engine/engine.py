@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.engine_builder import EngineBuilder, SearchProtocol
     from variant_ai.core.inference import Evaluation, Evaluator
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.position import Position
     from variant_ai.core.search.move.clock import TimeManager
     from variant_ai.core.search.report import Report
@@ -284,6 +285,9 @@ class Engine:
         from variant_ai.core.search.settings import SearchParams
 
         self._loader.finish()
+        # the rules first: what they compile is shared with other processes, and `auto` does not
+        # measure evaluators meanwhile
+        rules = self.game().rules
         spec = self.spec()
         settings = (spec.variant, self.options.evaluator_settings)
         if self._evaluator is None or settings != self._evaluator_settings:
@@ -295,7 +299,7 @@ class Engine:
         if self._search is None or (chosen_set, overrides) != self._search_settings:
             self._drop_search()
             params = SearchParams.of(spec, chosen_set, **overrides)
-            self._search = self._search_in_memory(self._evaluator, params)
+            self._search = self._search_in_memory(self._evaluator, params, rules)
             self._search.judge_chases(self._judge is not None and self._judge.is_loaded)
             self._search_settings = chosen_set, overrides
         if not self._is_warm:
@@ -320,12 +324,14 @@ class Engine:
             self.options.put("Search_Settings", name)
         return name, self.options.search_overrides(words.u_divisor)
 
-    def _search_in_memory(self, evaluator: Evaluator, params: SearchParams) -> SearchProtocol:
+    def _search_in_memory(
+        self, evaluator: Evaluator, params: SearchParams, rules: Rules
+    ) -> SearchProtocol:
         """A search with the requested memory, or with as much as is available."""
         requested = params.memory_mb
         while True:
             try:
-                search = self.builder.search(self.spec(), evaluator, params, self.game().rules)
+                search = self.builder.search(self.spec(), evaluator, params, rules)
             except MemoryError:
                 if params.memory_mb // 2 < LEAST_MEMORY:
                     raise

@@ -20,6 +20,7 @@ from variant_ai.core.engine import session as session_module
 from variant_ai.core.engine.engine_builder import SearchProtocol
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system import compilation_progress as compilation
@@ -125,6 +126,24 @@ def test_readyok_means_ready_and_progress_is_said_meanwhile(
         assert client.silent(0.2), "nothing is loading any more"
         client.send("position startpos")
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
+
+
+def test_rules_are_made_before_the_evaluator() -> None:
+    """Their compilation is shared with other processes, and `auto` does not measure meanwhile."""
+    calls: list[str] = []
+
+    class RecordingBuilder(FakeBuilder):
+        def rules(self, spec: VariantSpec) -> Rules:
+            calls.append("rules")
+            return super().rules(spec)
+
+        def evaluator(self, *given: Any) -> Evaluator:
+            calls.append("evaluator")
+            return super().evaluator(*given)
+
+    with hello(builder=RecordingBuilder()) as client:
+        client.ask("isready")
+    assert calls == ["rules", "evaluator"]
 
 
 class LoadingBuilder(FakeBuilder):
