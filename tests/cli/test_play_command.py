@@ -29,7 +29,7 @@ def test_moves_hints_and_take_back() -> None:
     assert "take back your last move" in done.output
 
 
-def test_what_is_no_move_is_told() -> None:
+def test_illegal_moves_are_reported() -> None:
     done = play("e2e5\nxyzzy\nundo\nsave\nquit\n")
     assert "'e2e5' is no legal move here; moves are written like" in done.output
     assert "'xyzzy' is no legal move here" in done.output
@@ -46,7 +46,7 @@ def test_every_notation_of_the_variant_is_understood(typed: str) -> None:
     assert "1C2C4" in done.output, "the cannon stands in the centre"
 
 
-def test_a_move_that_is_none_is_answered_with_moves_of_the_variant() -> None:
+def test_an_illegal_move_is_answered_with_legal_ones() -> None:
     done = CliRunner().invoke(cli, ["play", "-V", "xiangqi", *NET], input="e4\nquit\n")
     line = next(line for line in done.output.splitlines() if "no legal move" in line)
     assert "d1e2" in line and "仕六進五" in line

@@ -59,7 +59,7 @@ def test_banned_moves_are_not_played() -> None:
         assert best(client.ask("go nodes 5", until="bestmove")) == "a0a1"
 
 
-def test_draws_are_taken_when_nothing_better_is_to_be_had() -> None:
+def test_draws_are_accepted_without_winning_chances() -> None:
     builder = FakeBuilder()
     builder.shape = {"q": -0.1}
     with hello("ucci", builder=builder) as client:
@@ -87,7 +87,7 @@ def test_lost_games_are_resigned_after_three_moves() -> None:
             assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
 
 
-def test_searches_on_the_opponents_time_that_were_not_hit_are_no_own_moves() -> None:
+def test_ponder_searches_without_a_hit_do_not_count_as_moves() -> None:
     builder = FakeBuilder()
     builder.shape = {"q": -0.99}
     with hello("ucci", builder=builder) as client:

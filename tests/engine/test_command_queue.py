@@ -1,4 +1,4 @@
-"""What waits for the end of a search."""
+"""The queue of commands that wait for the end of a search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from variant_ai.core.engine.command_queue import MAX_WAITING, CommandQueue, Queu
 from variant_ai.core.engine.commands import Go, Ignored, IsReady, NewGame, Quit, SetPosition
 
 
-def test_too_much_is_refused_but_for_what_must_come() -> None:
+def test_a_full_queue_still_accepts_go_and_quit() -> None:
     queue = CommandQueue()
     long = SetPosition(fen=None, moves=())
     assert queue.put(QueuedCommand(long, size=MAX_WAITING))
@@ -21,7 +21,7 @@ def test_too_much_is_refused_but_for_what_must_come() -> None:
     assert queue.put(QueuedCommand(long, size=MAX_WAITING))  # there is room again
 
 
-def test_at_the_end_no_search_is_begun() -> None:
+def test_quit_drops_waiting_searches() -> None:
     queue = CommandQueue()
     for command in (IsReady(), Go(), Ignored(), NewGame()):
         queue.put(QueuedCommand(command, 1, size=MAX_WAITING // 8))
@@ -33,7 +33,7 @@ def test_at_the_end_no_search_is_begun() -> None:
     assert queue.put(QueuedCommand(NewGame(), size=MAX_WAITING))
 
 
-def test_who_waits_is_woken() -> None:
+def test_put_wakes_the_waiting_thread() -> None:
     queue, got = CommandQueue(), []
     waiting = threading.Thread(target=lambda: got.append(queue.take().number), daemon=True)
     waiting.start()

@@ -1,4 +1,4 @@
-"""The game on the table: what clients send anew, and what they leave out."""
+"""The current game: positions as clients send them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_moves_may_be_taken_back_and_others_played(house: CurrentGame) -> None:
         SetPosition("4k3/8/8/8/8/8/8/4K3[] w - - 0 1", ("e1e3",)),
     ],
 )
-def test_what_cannot_be_followed_changes_nothing(house: CurrentGame, wanted: SetPosition) -> None:
+def test_a_command_with_an_error_changes_nothing(house: CurrentGame, wanted: SetPosition) -> None:
     house.set(SetPosition(None, ("e2e4", "e7e5", "g1f3")))
     before = house.game.fen()
     with pytest.raises((MoveError, FenError)):
@@ -86,7 +86,7 @@ def set_zero(table: CurrentGame, fen: str | None, *moves: str) -> None:
     table.set(SetPosition(fen, moves), first_rank=0, continues=True)
 
 
-def test_a_fen_after_each_capture_goes_on_with_the_game(palace: CurrentGame) -> None:
+def test_a_fen_after_each_capture_continues_the_game(palace: CurrentGame) -> None:
     """As a UCCI bridge sends it: the FEN is the one after the last capture, counters at 0 1."""
     game = ["h2e2", "h9g7", "e2e6", "g7e6", "b2e2", "a9a8", "e2e6", "a8d8"]
     reference = CurrentGame(RULES["xiangqi"])
@@ -120,7 +120,7 @@ def test_cyclone_sends_no_counters_and_calls_red_r(palace: CurrentGame) -> None:
     assert palace.game.uci_moves() == ["h3e3", "h10g8"]
 
 
-def test_another_game_is_not_gone_on_with(palace: CurrentGame) -> None:
+def test_a_fen_of_another_game_starts_anew(palace: CurrentGame) -> None:
     set_zero(palace, None, "h2e2", "h9g7")
     set_zero(palace, "3k5/9/9/9/9/9/9/9/9/4K4 w - - 0 1")
     assert palace.game.ply == 0

@@ -1,4 +1,4 @@
-"""The program itself: its start, its end, and what it may not import before it answers."""
+"""The program: its start, its end, and its imports before the handshake."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_wrong_arguments_are_named(args: list[str], message: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of a terminal")
-def test_ctrl_c_ends_it_without_a_word() -> None:
+def test_ctrl_c_ends_it_without_output() -> None:
     process = start()
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(b"uci\n")
@@ -152,7 +152,7 @@ def test_ctrl_c_ends_it_without_a_word() -> None:
     assert out == b"" and b"Traceback" not in err
 
 
-def test_a_client_that_went_away_ends_it_without_a_word() -> None:
+def test_a_closed_pipe_ends_it_without_output() -> None:
     process = start()
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(b"uci\n")

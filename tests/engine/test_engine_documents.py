@@ -1,4 +1,4 @@
-"""docs/engine.md tells every option and every command, as the program has them."""
+"""docs/engine.md documents every option and every command."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def rows(text: str) -> set[str]:
     }
 
 
-def test_every_option_is_told_and_none_that_is_not() -> None:
+def test_exactly_the_existing_options_are_documented() -> None:
     told = rows(PAGE.read_text(encoding="utf-8"))
     there = {documented(o) for o in (*OptionSet(["a"], "a").uci, *UCCI_OPTIONS)}
     assert told - there == set()
     assert there - told == set()
 
 
-def test_every_command_is_told() -> None:
+def test_every_command_is_documented() -> None:
     text = PAGE.read_text(encoding="utf-8")
     source = Path(uci.__file__).read_text(encoding="utf-8")
     words = set(uci._SIMPLE) | uci._GO_WORDS | set(re.findall(r'word == "(\w+)"', source))
@@ -43,7 +43,7 @@ def test_every_command_is_told() -> None:
     assert words - told == set()
 
 
-def test_every_field_of_a_query_is_told() -> None:
+def test_every_field_of_a_query_is_documented() -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     for name in (*FIELDS, *ACTIONS):
         assert f"`{name}`" in text or f'"{name}"' in text, name

@@ -114,7 +114,7 @@ def test_actions() -> None:
     assert engines.made["crazyhouse"].cleared == 1
 
 
-def test_what_is_null_was_left_out() -> None:
+def test_null_fields_are_left_out_of_queries() -> None:
     found = answers(
         {"action": "clear", "priority": None}, {"id": 1, "nodes": 5, "fen": None, "depth": None}
     )
@@ -162,7 +162,7 @@ def test_a_finished_game_says_how_it_ended() -> None:
         ({"action": "dance"}, "unknown action 'dance'"),
     ],
 )
-def test_mistakes_are_answered_in_words_and_the_next_query_works(query: Any, problem: str) -> None:
+def test_errors_are_reported_and_the_next_query_works(query: Any, problem: str) -> None:
     first, second = answers(
         query, {"id": "next", "nodes": 2}, engines=FakeEngines(threading.Event())
     )
@@ -171,7 +171,7 @@ def test_mistakes_are_answered_in_words_and_the_next_query_works(query: Any, pro
     assert second["id"] == "next" and second["best"] == "a2a3"
 
 
-def test_fields_that_are_null_are_taken_as_left_out() -> None:
+def test_null_counts_as_missing() -> None:
     assert check({"movetime": None, "nodes": 3}) == {"nodes": 3}
 
 
@@ -191,7 +191,7 @@ def test_fields_that_are_null_are_taken_as_left_out() -> None:
         '{"id": "\\ud800", "nodes": 1}',
     ],
 )
-def test_what_is_answered_is_json_whatever_the_id(text: str) -> None:
+def test_answers_are_json_for_any_id(text: str) -> None:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON")
 

@@ -1,4 +1,4 @@
-"""Bytes in, lines out: line ends, marks, binary, very long lines, readers that went away."""
+"""Bytes in, lines out: line ends, marks, binary, very long lines, closed pipes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reading(data: bytes) -> list[lines_module.InputLine]:
         ("setoption name Model value 模型\n".encode(), ["setoption name Model value 模型"]),
     ],
 )
-def test_lines_are_read_whatever_they_are(data: bytes, texts: list[str]) -> None:
+def test_lines_of_any_bytes_are_read(data: bytes, texts: list[str]) -> None:
     assert read(data) == texts
 
 
@@ -145,7 +145,7 @@ def write_log(path: Path, text: str) -> Path:
     return path
 
 
-def test_what_was_logged_can_be_read(tmp_path: Path) -> None:
+def test_a_log_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "game.log"
     log = ProtocolLog(path.open("w", encoding="utf-8"))
     log("<", "uci")
@@ -179,7 +179,7 @@ def test_a_replay_waits_as_its_client_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["hello\n", "0.0 uci\n", "x < uci\n"])
-def test_what_is_no_log_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
+def test_a_broken_log_is_rejected_with_its_line(tmp_path: Path, text: str) -> None:
     path = write_log(tmp_path / "a.log", f"0.0 < uci\n{text}")
     with pytest.raises(DataError, match=r"a\.log:2: is no line of a protocol log"):
         list(read_log(path))

@@ -1,4 +1,4 @@
-"""Whole conversations: exact lines, whatever order commands come in, and races that were seen."""
+"""Whole sessions: exact lines, commands in any order, and races."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_named_set_of_search_settings_is_played_with() -> None:
         assert not params.enhance_checks and params.virtual_loss == 3
 
 
-def test_time_is_spent_as_nodes_where_a_client_asks_for_it() -> None:
+def test_nodestime_spends_time_as_nodes() -> None:
     with hello() as client:
         client.ask("setoption name nodestime value 2", "position startpos")
         client.ask("go wtime 5000 btime 5000", until="bestmove")
@@ -98,7 +98,7 @@ def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
         assert lines[0] == "id name Test 1"
 
 
-def test_readyok_means_ready_and_progress_is_said_meanwhile(
+def test_readyok_means_ready_and_progress_is_printed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
@@ -300,7 +300,7 @@ def test_nothing_is_printed_early_under_ponder_and_infinite() -> None:
 
 
 @pytest.mark.parametrize("limit", ["nodes 800", "depth 5", "mate 1"])
-def test_a_hit_search_that_has_nothing_left_to_do_answers(limit: str) -> None:
+def test_a_finished_search_answers_after_a_ponder_hit(limit: str) -> None:
     """No limit is ever met where no visit is added."""
     builder = FakeBuilder()
     builder.shape = {"solved": True}
@@ -310,7 +310,7 @@ def test_a_hit_search_that_has_nothing_left_to_do_answers(limit: str) -> None:
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
 
 
-def test_a_mate_that_was_asked_for_ends_a_hit_search() -> None:
+def test_a_mate_limit_ends_a_search_after_a_ponder_hit() -> None:
     builder = FakeBuilder()
     builder.shape = {"mate": 3}
     with hello(builder=builder) as client:
@@ -324,7 +324,7 @@ def test_a_mate_that_was_asked_for_ends_a_hit_search() -> None:
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
 
 
-def test_a_hit_between_two_looks_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ponder_hit_between_two_checks_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """It notifies nobody who waits, and there is no other notice."""
     looks = searcher_module._SearchTimer._must_stop
 
@@ -400,7 +400,7 @@ def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_with_less_than_half_a_second_left_the_net_is_asked_once() -> None:
+def test_with_less_than_half_a_second_left_there_is_one_evaluation() -> None:
     with hello() as client:
         client.ask("position startpos")
         for clock in ("wtime 400", "wtime 400 winc 10", "wtime 300 winc 30"):
@@ -414,7 +414,7 @@ def test_with_less_than_half_a_second_left_the_net_is_asked_once() -> None:
         assert last_search(client).limits[-1].evaluations is None
 
 
-def test_what_moves_cost_beyond_their_time_is_learnt_from_the_clock() -> None:
+def test_the_lag_is_learnt_from_the_clock() -> None:
     with hello() as client:
         client.ask("position startpos", "go wtime 901 btime 901", until="bestmove")
         assert last_search(client).limits[-1].movetime != 0
@@ -429,7 +429,7 @@ def test_what_moves_cost_beyond_their_time_is_learnt_from_the_clock() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_the_other_sides_clock_tells_no_lag() -> None:
+def test_the_other_sides_clock_is_not_used_for_the_lag() -> None:
     """One engine for both sides: what White's clock lost since Black's move is no lag."""
     with hello() as client:
         client.ask("position startpos", "go wtime 5001 btime 4001", until="bestmove")
@@ -440,7 +440,7 @@ def test_the_other_sides_clock_tells_no_lag() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_pondering_tells_no_lag() -> None:
+def test_pondering_is_not_used_for_the_lag() -> None:
     with hello() as client:
         client.ask("position startpos", "go wtime 2001 btime 2001", until="bestmove")
         client.ask("position startpos moves a2a3 a7a6")
@@ -576,7 +576,7 @@ def test_at_the_end_of_the_input_an_endless_search_is_stopped() -> None:
         assert best(lines) == "a2a3"
 
 
-def test_quit_during_a_search_leaves_without_a_word() -> None:
+def test_quit_during_a_search_prints_nothing() -> None:
     client = hello()
     client.ask("position startpos")
     client.send("go infinite")
@@ -587,7 +587,7 @@ def test_quit_during_a_search_leaves_without_a_word() -> None:
     assert client.session.is_done
 
 
-# --- what is said of it --------------------------------------------------------------------------
+# --- what is log of it --------------------------------------------------------------------------
 
 
 def test_stalemates_of_the_module_are_positions() -> None:
@@ -603,7 +603,7 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
 
-    said: list[str] = []
+    log: list[str] = []
     builder = EngineBuilder(
         builtin_specs(),
         "crazyhouse",
@@ -618,9 +618,9 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
         "threads": 1,
         "batch": 4,
     }
-    evaluator = builder.evaluator(registry().variant("crazyhouse"), settings, said.append)
+    evaluator = builder.evaluator(registry().variant("crazyhouse"), settings, log.append)
     assert evaluator.name != "uniform"
-    assert any("crazyhouse/model.onnx instead" in text for text in said)
+    assert any("crazyhouse/model.onnx instead" in text for text in log)
 
 
 def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Path) -> None:
@@ -630,7 +630,7 @@ def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Pat
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
 
-    said: list[str] = []
+    log: list[str] = []
     builder = EngineBuilder(
         builtin_specs(), "crazyhouse", registry, net_paths=lambda name: [tmp_path / "none.onnx"]
     )
@@ -643,13 +643,13 @@ def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Pat
         "batch": 4,
     }
     spec = registry().variant("crazyhouse")
-    evaluator = builder.evaluator(spec, settings, said.append)
+    evaluator = builder.evaluator(spec, settings, log.append)
     assert evaluator.name == "uniform"
-    assert "none.onnx" in said[0] and "played without a net" in said[1]
-    said.clear()
+    assert "none.onnx" in log[0] and "played without a net" in log[1]
+    log.clear()
     broken = {**settings, "model": str(model_file(tmp_path))}
-    assert builder.evaluator(spec, broken, said.append).name == "uniform"
-    assert said[0].startswith("error: ") and "model.onnx" in said[0]
+    assert builder.evaluator(spec, broken, log.append).name == "uniform"
+    assert log[0].startswith("error: ") and "model.onnx" in log[0]
 
 
 def test_a_variant_that_cannot_be_read_leaves_the_one_there_is(tmp_path: Path) -> None:

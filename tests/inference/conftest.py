@@ -1,4 +1,4 @@
-"""A small net with random weights, as a file and as a checkpoint, and planes to ask it about."""
+"""A small net with random weights, as a file and as a checkpoint, and planes to evaluate."""
 
 from __future__ import annotations
 

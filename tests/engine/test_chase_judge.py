@@ -1,4 +1,4 @@
-"""When the judge of chases is loaded: not while a client waits, nor with seconds left."""
+"""Loading the judge of chases: not while a client waits, nor with seconds left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHASING = ("c3a3", "a8b8", "a3b3", "b8a8", "b3a3", "a8b8", "a3b3", "b8a8", "b3a3
         ("go movetime 20", False),
     ],
 )
-def test_the_judge_comes_after_the_first_move_if_there_is_time(go: str, loaded: bool) -> None:
+def test_the_judge_is_loaded_after_the_first_move_if_there_is_time(go: str, loaded: bool) -> None:
     builder = FakeBuilder("xiangqi")
     with hello("uci", builder) as client:
         client.ask("setoption name UCI_Variant value xiangqi")
@@ -35,7 +35,7 @@ def test_the_judge_comes_after_the_first_move_if_there_is_time(go: str, loaded: 
         assert builder.searches[-1].judges_chases == loaded
 
 
-def test_nobody_is_loaded_at_a_repetition_with_seconds_left(
+def test_no_judge_is_loaded_at_a_repetition_with_seconds_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first player chases, the position occurs for the third time, and a tenth is left."""
@@ -51,7 +51,7 @@ def test_nobody_is_loaded_at_a_repetition_with_seconds_left(
         assert not any("error" in line for line in answer)
 
 
-def test_a_late_judge_sees_no_chase_until_it_is_loaded() -> None:
+def test_a_lazy_judge_detects_no_chase_until_it_is_loaded() -> None:
     spec = registry().variant("xiangqi")
     judge = LazyChaseJudge(spec)
     table = CurrentGame(make_rules(spec), judge)
