@@ -54,7 +54,6 @@ def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
     """
     from variant_ai.core.inference.choosing.evaluator_factory import make
 
-    request.need_model("auto")
     contenders, digest = _contenders(request)
     if len(contenders) == 1:
         log(f"Evaluator: {contenders[0].describe()}, the only one that can run this.")
@@ -112,115 +111,99 @@ def _make_saved(saved: SavedChoice, request: EvaluatorRequest, log: Log) -> Eval
 def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
     """Choices to compare, and a digest of the net. Raises DataError if the model is unusable."""
     from variant_ai.core.inference.backends import onnx_backend as onnx
-    from variant_ai.core.inference.backends import openvino_backend as openvino
-    from variant_ai.core.inference.choosing.evaluator_factory import file_precision
 
-    model = request.need_model("auto")
-    kinds = {device: device.partition(":")[0] for device in request.device.split(",")}
-    file: ModelFile | None = None
-    checkpoint = _checkpoint(model)
-    by_torch = [d for d in kinds if checkpoint is not None and _torch_runs(request, kinds[d])]
-    if model.suffix == ONNX_SUFFIX or not model.is_dir() or (model / RUN_MODEL).is_file():
-        try:
-            file = find_model_file(model, file_precision(request.precision, request.device))
-        except DataError:
-            if request.precision != "fp16" or not by_torch:
-                raise
-    if file is not None:
-        file.info.require(file.info.own_spec(request.spec))
-        if checkpoint is not None and file.metadata.get("steps") not in (None, checkpoint[1]):
-            # The run went on after its export: the checkpoint is newer.
-            file = None
+    file, checkpoint = _nets(request)
     choices: list[Choice] = []
-    for device, kind in kinds.items():
-        if file is not None and kind != "cpu":
-            choices += [Choice("onnx", device)] if kind in onnx.devices() else []
-        elif file is not None:
-            choices += _onnx_choices(request, file)
-            if openvino.available() and file.info.precision != "fp16":
-                choices += _openvino_choices(request, file)
+    for device in dict.fromkeys(request.device.split(",")):
+        kind = device.partition(":")[0]
+        if file is not None and kind == "cpu":
+            choices += _cpu_choices(request, file)
+        elif file is not None and kind in onnx.devices():
+            choices.append(Choice("onnx", device))
         # On the CPU torch has never been the fastest, and importing it takes seconds.
-        if device in by_torch and (file is None or kind != "cpu"):
-            choices += _torch_choices(request, device)
+        if checkpoint is not None and _torch_runs(request, device) and (not file or kind != "cpu"):
+            # torch has one number of threads for the whole process: one contender is enough
+            threads = request.threads or processors() if kind == "cpu" else None
+            choices.append(Choice("torch", device, threads))
     if "," in request.device:  # one evaluator uses all of them
-        names = list(dict.fromkeys(choice.evaluator for choice in choices))
+        names = dict.fromkeys(choice.evaluator for choice in choices)
         choices = [Choice(name, request.device) for name in names]
-    if file is None and checkpoint is None:
-        raise DataError(f"{model} holds no net: neither {RUN_MODEL} nor a checkpoint")
     if not choices:
         raise VariantAIError(
-            f"{model}: no evaluator here runs it on {request.device} in "
+            f"{request.model}: no evaluator here runs it on {request.device} in "
             f"{request.precision or 'its own precision'}"
         )
     if file is not None:
         return choices, file.digest()
-    assert checkpoint is not None
-    return choices, hashlib.sha256(f"{checkpoint[0].resolve()}".encode()).hexdigest()
+    return choices, hashlib.sha256(f"{checkpoint}".encode()).hexdigest()
 
 
-def _torch_runs(request: EvaluatorRequest, kind: str) -> bool:
+def _nets(request: EvaluatorRequest) -> tuple[ModelFile | None, Path | None]:
+    """ONNX file and newest checkpoint of the model; at least one of them. Raises DataError."""
+    from variant_ai.core.inference.choosing.evaluator_factory import file_precision
+
+    model = request.need_model("auto")
+    checkpoint: Path | None = None
+    step = ""
+    if model.is_dir():
+        from variant_ai.core.inference.backends import torch_backend as torch
+
+        with contextlib.suppress(DataError):
+            folder = torch.find_checkpoint_folder(model)
+            checkpoint, step = folder.resolve(), str(torch.checkpoint_step(folder))
+    if model.suffix != ONNX_SUFFIX and model.is_dir() and not (model / RUN_MODEL).is_file():
+        if checkpoint is None:
+            raise DataError(f"{model} holds no net: neither {RUN_MODEL} nor a checkpoint")
+        return None, checkpoint
+    try:
+        file = find_model_file(model, file_precision(request.precision, request.device))
+    except DataError:
+        devices = request.device.split(",")
+        can_use_torch = checkpoint is not None and any(_torch_runs(request, d) for d in devices)
+        if request.precision != "fp16" or not can_use_torch:
+            raise
+        return None, checkpoint
+    file.info.require(file.info.own_spec(request.spec))
+    if checkpoint is not None and file.metadata.get("steps", step) != step:
+        return None, checkpoint  # the run went on after its export: the checkpoint is newer
+    return file, checkpoint
+
+
+def _torch_runs(request: EvaluatorRequest, device: str) -> bool:
     """Return True if torch runs on such a device in the requested precision."""
     precisions = {"cpu": (None, "fp32", "bf16"), "cuda": (None, "fp32", "bf16", "fp16")}
-    return request.precision in precisions.get(kind, ())
+    return request.precision in precisions.get(device.partition(":")[0], ())
 
 
-def _checkpoint(model: Path) -> tuple[Path, str] | None:
-    """Folder and step of the newest checkpoint under a path; None if there is none."""
-    if not model.is_dir():
-        return None
-    from variant_ai.core.inference.backends.torch_backend import (
-        checkpoint_step,
-        find_checkpoint_folder,
-    )
+def _cpu_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
+    """Libraries and their use of the cores, within the given threads or the available cores."""
+    from variant_ai.core.inference.backends import openvino_backend as openvino
 
-    try:
-        folder = find_checkpoint_folder(model)
-    except DataError:
-        return None
-    return folder, str(checkpoint_step(folder))
-
-
-def _layouts(request: EvaluatorRequest) -> list[tuple[int, int]]:
-    """(threads, sessions) to try, within the given threads or the available cores."""
     most = request.threads or processors()
     counts = dict.fromkeys((most, max(1, most // 2), 1)) if request.threads is None else [most]
     layouts = [(threads, 1) for threads in counts]
     if 1 < most <= request.batch:
         layouts.append((1, most))
-    return layouts
-
-
-def _onnx_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
-    if request.precision == "bf16":
-        return []
-    return [
-        Choice("onnx", "cpu", threads, spin, sessions)
-        for threads, sessions in _layouts(request)
-        for spin in ((True, False) if threads > 1 else (False,))
-    ]
-
-
-def _openvino_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
-    from variant_ai.core.inference.backends.openvino_backend import has_bf16
-
-    precisions = [request.precision]
-    if request.precision == "bf16" and not has_bf16():
-        return []
-    if request.precision is None and file.info.precision == "fp32" and has_bf16():
-        # twice as fast as fp32 on every processor that has it, so fp32 is not measured
-        precisions = ["bf16"]
-    return [
-        Choice("openvino", "cpu", threads, True, sessions, precision)
-        for threads, sessions in _layouts(request)
-        for precision in precisions
-    ]
-
-
-def _torch_choices(request: EvaluatorRequest, device: str) -> list[Choice]:
-    if device != "cpu":
-        return [Choice("torch", device)]
-    # torch has one number of threads for the whole process, so contenders cannot take turns.
-    return [Choice("torch", "cpu", request.threads or processors())]
+    choices: list[Choice] = []
+    precision, own = request.precision, file.info.precision
+    if precision != "bf16":
+        choices += [
+            Choice("onnx", "cpu", threads, spin, sessions)
+            for threads, sessions in layouts
+            for spin in ((True, False) if threads > 1 else (False,))
+        ]
+    if openvino.available() and own != "fp16":
+        may_be_bf16 = precision == "bf16" or (precision is None and own == "fp32")
+        if may_be_bf16 and openvino.has_bf16():
+            # twice as fast as fp32 on every processor that has it, so fp32 is not measured
+            precision = "bf16"
+        elif precision == "bf16":
+            return choices
+        choices += [
+            Choice("openvino", "cpu", threads, True, sessions, precision)
+            for threads, sessions in layouts
+        ]
+    return choices
 
 
 def _measure(
