@@ -24,7 +24,7 @@ from variant_ai.cli.common.console import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, make_evaluator
 from variant_ai.core.inference.backends import openvino_backend as ov
-from variant_ai.core.inference.choosing.timing import interleaved
+from variant_ai.core.inference.choosing.evaluator_timing import interleaved
 from variant_ai.core.inference.model_file import beside_name
 from variant_ai.core.nets import build_net, quantise
 from variant_ai.core.nets.onnx_export import export_onnx, write_metadata
@@ -83,7 +83,7 @@ def main() -> None:
         for batch in given.batches:
             made: dict[str, Evaluator] = {
                 name: make_evaluator(
-                    spec, path, evaluator=name, batch=batch, threads=given.threads, say=print
+                    spec, path, evaluator=name, batch=batch, threads=given.threads, log=print
                 )
                 for name in names
             }

@@ -35,7 +35,7 @@ from variant_ai.core.analysis import search_speed as speed
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.inference import Evaluator, make_evaluator
 from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
-from variant_ai.core.inference.choosing.timing import interleaved
+from variant_ai.core.inference.choosing.evaluator_timing import interleaved
 from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.inference.model_file import beside_name
 from variant_ai.core.nets import NetConfig

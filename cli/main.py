@@ -1,7 +1,7 @@
-"""The command group `variant-ai`: a table of commands, each loaded when it is called.
+"""The command group `variant-ai`: a table of commands, each imported when it is called.
 
-`--help` reads this table and the plugins' lists of commands, and imports click and pluggy alone:
-no numpy, pydantic, numba or torch. A test looks at `sys.modules`.
+`--help` reads this table and the plugins' lists of commands, and imports only click and pluggy: no
+numpy, pydantic, numba or torch. A test looks at `sys.modules`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command by name: where it is (`module:object`), and the line `--help` shows for it."""
+    """A command that is not imported yet: its place (`module:object`) and its line in `--help`."""
 
     target: str
     summary: str
     entry: CommandEntry | None = None
-    """Of a plugin's command."""
+    """Entry of a plugin's command."""
 
     def load(self) -> click.Command:
-        """The command. Raises PluginError where a plugin's cannot be imported."""
+        """Import the command. Raises PluginError if a plugin's cannot be imported."""
         if self.entry is not None:
             command = self.entry.load()
         else:
@@ -91,12 +91,12 @@ GROUPS = {
         "openings": _own("match.openings", "Sample opening lines from the policy of a net."),
     },
     "This installation": {
-        "doctor": _own("host.doctor", "Check this installation and say what to do."),
+        "doctor": _own("host.doctor", "Check this installation and suggest what to do."),
         "bench": _own("host.bench", "Time the search and its parts."),
         "plugins": _own("host.plugins", "List plugins and what each registers."),
     },
 }
-"""Commands by the groups and in the order of `--help`. A group is also a folder of `cli/`."""
+"""Commands in the groups and the order of `--help`. Each group is a folder of `cli/`."""
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
@@ -136,7 +136,7 @@ class VariantGroup(click.Group):
             return super().invoke(ctx)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """As click's, but Ctrl-C exits with 130 and a reader that went away is no error."""
+        """Like click's, but Ctrl-C exits with 130, and a closed pipe is no error."""
         standalone = kwargs.pop("standalone_mode", True)
         kwargs["standalone_mode"] = False
         if not standalone:
@@ -148,12 +148,12 @@ class VariantGroup(click.Group):
 
 @cache
 def _plugin_commands() -> dict[str, LazyCommand]:
-    """Commands that outside plugins add; a plugin cannot replace one of ours.
+    """Commands added by outside plugins; a plugin cannot replace one of ours.
 
-    The project's own plugins add none (ours stand in the table), so where nobody else's is
-    installed the registry need not be built to show `--help`.
+    Without outside plugins the registry need not be built to show `--help`, because our own commands
+    are in the table.
     """
-    if not _outside_plugins():
+    if not outside_plugins():
         return {}
     from variant_ai.plugins import registry
 
@@ -164,15 +164,18 @@ def _plugin_commands() -> dict[str, LazyCommand]:
     }
 
 
-def _outside_plugins(own: tuple[str, ...] = ("variant_ai-",)) -> bool:
-    """Return True if an installed package has an entry point of our group, `own` packages aside.
+def outside_plugins(own: tuple[str, ...] = ("variant_ai-",)) -> bool:
+    """Return True if an installed package has an entry point of our group, `own` packages aside, and
+    VARIANT_AI_PLUGINS does not exclude them all.
 
-    Looked up in the files: importing importlib.metadata takes longer than all else of `--help`.
+    The files are read directly: importing importlib.metadata takes longer than the rest of `--help`.
     """
+    if os.environ.get("VARIANT_AI_PLUGINS", "*").strip(", ") == "":
+        return False
     for folder in dict.fromkeys(sys.path):
         try:
             names = os.listdir(folder or ".")
-        except OSError:  # an archive, or not there
+        except OSError:  # an archive, or missing
             continue
         for name in names:
             if not name.endswith((".dist-info", ".egg-info")) or name.startswith(own):
@@ -204,12 +207,12 @@ def main() -> None:
     """Run the command line."""
     answer_signals()
     parent = os.environ.pop("VARIANT_AI_PARENT", "")
-    if parent.isdigit():  # another command of ours started this one
+    if parent.isdigit():  # started by another command of ours
         from variant_ai.core.system.child_processes import SAVING, end_with_parent
 
         end_with_parent(int(parent), grace=SAVING)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a Chinese character shows `?` instead of ending the program.
+        # A terminal that cannot show a Chinese character shows `?`; the program goes on.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")

@@ -1,6 +1,6 @@
-"""Entry points of the installed programs: signals are answered before anything else is imported.
+"""Entry points of the installed programs. Signal handlers are set before anything else is imported.
 
-Only `os` and `signal` stand above `begin`, which needs to be there as early as can be.
+Only `os` and `signal` are imported before `begin`.
 """
 
 import os
@@ -8,7 +8,7 @@ import signal
 
 
 def begin() -> None:
-    """Until `answer_signals` does more, a signal ends the program at once, in one line."""
+    """Let a signal end the program at once with one line, until `answer_signals` takes over."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:

@@ -45,16 +45,20 @@ _MOVED = (
         "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_tables views=mirrored_views",
     ),
     ("core.nets", "core.nets", "blocks=layers describe=description export=onnx_export"),
-    ("core.inference", "core.inference", "folders=cache_folders"),
+    (
+        "core.inference",
+        "core.inference",
+        "folders=cache_folders known_answers=int8_check saturation=int8_check",
+    ),
     (
         "core.inference",
         "core.inference.backends",
-        "baseline=netless onnx=onnx_backend openvino=openvino_backend torch=torch_backend padding parallel=parallel_backends saturation check=backend_comparison",
+        "baseline=uniform_backend onnx=onnx_backend openvino=openvino_backend torch=torch_backend padding parallel=composite_backends check=composite_backends",
     ),
     (
         "core.inference",
         "core.inference.choosing",
-        "choose=evaluator_choice auto=automatic_choice kept=kept_choices measure=timing load=machine_load",
+        "choose=evaluator_factory auto=fastest_evaluator kept=saved_choices measure=evaluator_timing load=saved_choices",
     ),
     (
         "core.search",
@@ -133,7 +137,7 @@ _MOVED = (
     (
         "core.engine",
         "core.engine",
-        "player=engine searcher=running_search control=search_signals models=packaged_nets workshop=engine_builder table=position_history lines=line_io replay=session_replay service=json_service inbox=command_queue",
+        "player=engine searcher=running_search control=command_queue models=packaged_nets workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service inbox=command_queue loading=running_search",
     ),
     (
         "core.engine",

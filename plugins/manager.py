@@ -293,7 +293,7 @@ class Registry:
 
             return frozenset(core_networks())
         if hook == "register_evaluators":
-            from variant_ai.core.inference.choosing.evaluator_choice import CHECK, NAMES
+            from variant_ai.core.inference.choosing.evaluator_factory import CHECK, NAMES
 
             return frozenset({CHECK, *NAMES})
         return self._reserved.get(hook, frozenset())
@@ -424,11 +424,11 @@ class Registry:
         threads: int | None = None,
         device: str = "cpu",
         precision: str | None = None,
-        say: Callable[[str], None] | None = None,
+        log: Callable[[str], None] | None = None,
     ) -> Evaluator:
         """Evaluator of `make_evaluator` (arguments and errors stand there), with the evaluators and
         nets of plugins, and with `packaged` for the net that comes with the variant."""
-        from variant_ai.core.inference.choosing.evaluator_choice import make_evaluator
+        from variant_ai.core.inference.choosing.evaluator_factory import make_evaluator
 
         model = None if model is None else self.net(spec, model)
         return make_evaluator(
@@ -439,7 +439,7 @@ class Registry:
             threads=threads,
             device=device,
             precision=precision,
-            say=say,
+            log=log,
             plugins=self.evaluators,
             # Only the nets of checkpoints are built, and those are folders.
             builders=self.builders() if model is not None and model.is_dir() else None,
@@ -466,12 +466,12 @@ class Registry:
     ) -> Evaluator:
         """`evaluator` with the net that comes with the variant. If there is none, `auto` is the
         uniform evaluator, and `warn` gets a sentence."""
-        from variant_ai.core.engine.packaged_nets import model_places
-        from variant_ai.core.inference.choosing.evaluator_choice import AUTO, UNIFORM, WITHOUT_NET
+        from variant_ai.core.engine.packaged_nets import packaged_net_paths
+        from variant_ai.core.inference.choosing.evaluator_factory import AUTO, UNIFORM, WITHOUT_NET
 
         if evaluator in WITHOUT_NET:
             return self.evaluator(spec, None, evaluator=evaluator, **settings)
-        looked = model_places(spec.variant, self._spec_file(spec))
+        looked = packaged_net_paths(spec.variant, self._spec_file(spec))
         model = next((path for path in looked if path.is_file()), None)
         if model is None and evaluator == AUTO:
             places = ", ".join(map(str, looked))

@@ -1,7 +1,7 @@
-"""What the commands share: options, tables, progress bars, and how errors leave the program.
+"""Shared parts of the commands: options, tables, progress bars, and the end of the program.
 
-Nothing heavy is imported here at module level: this file is read before every `--help`.
-Commands import numpy, torch and the core inside their functions.
+Nothing heavy is imported here at module level, because every `--help` imports this file. Commands
+import numpy, torch and the core inside their functions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
 
 
 def program() -> str:
-    """The name that calls this program again from the same folder: its path if it is not in PATH."""
+    """Return the command that runs this program again: a path if it is not in PATH."""
     name, called = "variant-ai", sys.argv[0]
     if shutil.which(name) is None and os.path.isfile(called) and name in os.path.basename(called):
         return shlex.quote(os.path.relpath(called))
@@ -47,22 +47,22 @@ def program() -> str:
 
 
 def examples(*lines: str) -> str:
-    """The `epilog` of a command: its examples, one a line, kept as they are.
+    """Return the `epilog` of a command with its examples, one per line.
 
     Use: `@click.command(epilog=examples("variant-ai spec show NAME"))`. A line that starts with
-    `#` is a remark on the line below it.
+    `#` is a comment on the next line.
     """
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def require_folder(file: Path) -> None:
-    """Fails where the file to be written has no folder to lie in: before the work, not after."""
+    """Fail if the folder of an output file does not exist: before the work, not after it."""
     if not file.absolute().parent.is_dir():
         fail(f"{file}: there is no folder {file.parent}")
 
 
 class FiniteRange(click.FloatRange):
-    """A number of a range; `inf` and `nan` are none."""
+    """A number in a range; `inf` and `nan` are rejected."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -74,7 +74,7 @@ class FiniteRange(click.FloatRange):
 
 
 class NetPath(click.Path):
-    """A net that exists, or `packaged`, which the registry finds (`Registry.net`)."""
+    """A net that exists, or `packaged` (see `Registry.net`)."""
 
     def __init__(self) -> None:
         from pathlib import Path
@@ -94,7 +94,7 @@ class NetPath(click.Path):
 def variant_option(
     *, required: bool = True, help: str = "Variant: a name, or the path of a YAML spec."
 ) -> Callable[[F], F]:
-    """`-V/--variant NAME`, given to the command as `variant: str` (see `load_variant`)."""
+    """Add `-V/--variant NAME`, passed to the command as `variant: str` (see `load_variant`)."""
     return click.option(
         "-V",
         "--variant",
@@ -113,25 +113,25 @@ def _complete_variant(_ctx: click.Context, _param: click.Parameter, incomplete: 
 
 
 def json_option(command: F) -> F:
-    """`--json`, given to the command as `as_json: bool`; print with `print_json`."""
+    """Add `--json`, passed to the command as `as_json: bool`; print with `print_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
         command
     )
 
 
 def seed_option(default: int = 0) -> Callable[[F], F]:
-    """`--seed N`, given to the command as `seed: int`."""
+    """Add `--seed N`, passed to the command as `seed: int`."""
     return click.option(
         "--seed",
         type=click.IntRange(min=0),
         default=default,
         show_default=True,
-        help="Seed of everything random.",
+        help="Seed of all random numbers.",
     )
 
 
 def load_variant(name_or_path: str) -> VariantSpec:
-    """The spec of `-V`: a registered name or a YAML file. Raises UnknownNameError, SpecError."""
+    """Return the spec of `-V`: a registered name or a YAML file. Raises UnknownNameError, SpecError."""
     from variant_ai.plugins import registry
 
     return registry().variant(name_or_path)
@@ -141,7 +141,7 @@ def load_variant(name_or_path: str) -> VariantSpec:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console that wraps nothing and cuts nothing where output goes to a file or pipe."""
+    """Return a rich console that neither wraps nor cuts lines if output goes to a file or pipe."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -152,7 +152,7 @@ def console(*, stderr: bool = False) -> Console:
 GAP = 3
 """Characters between the columns of a table."""
 NARROW = 14
-"""Width down to which a column of text, or the head of one of numbers, is broken over lines."""
+"""Least width of a column of text, or of the head of a column of numbers."""
 
 
 def print_table(
@@ -162,11 +162,11 @@ def print_table(
     title: str = "",
     right: Iterable[str] = (),
 ) -> None:
-    """Print rows under column heads on stdout; the columns named in `right` are right-aligned.
+    """Print a table on stdout; the columns named in `right` are right-aligned.
 
-    `None` prints as nothing. Cells are text: rich's markup in them has no effect. Lines are no
-    longer than the terminal's, or 100 characters where there is none: text is broken over several
-    lines, numbers never, and columns beyond that follow in a table below, the first one repeated.
+    `None` is printed as an empty cell; rich's markup in cells has no effect. Lines are no longer
+    than those of the terminal, or 100 characters without one: text is wrapped, numbers never, and
+    columns that do not fit follow in a second table with the first column repeated.
     """
     from rich import box
     from rich.table import Table
@@ -201,7 +201,7 @@ def print_table(
 def _widths(
     columns: Sequence[str], cells: Sequence[Sequence[str]], aligned: Sequence[bool]
 ) -> tuple[list[int], list[int]]:
-    """Width of each column on one line a row, and the least it can be read at."""
+    """Natural width of each column, and the least width at which it is readable."""
     from rich.cells import cell_len
 
     natural, least = [], []
@@ -215,7 +215,7 @@ def _widths(
 
 
 def print_facts(facts: Iterable[tuple[str, object]], *, title: str = "") -> None:
-    """Print names and their values, aligned, one a line, on stdout."""
+    """Print names and values on stdout, aligned, one pair per line."""
     listed = [(name, "" if value is None else str(value)) for name, value in facts]
     width = max((len(name) for name, _ in listed), default=0)
     if title:
@@ -225,7 +225,7 @@ def print_facts(facts: Iterable[tuple[str, object]], *, title: str = "") -> None
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document on stdout; paths and numpy scalars are written as text and numbers."""
+    """Print one JSON document on stdout; paths become text, numpy scalars become numbers."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_jsonable))
 
 
@@ -244,16 +244,16 @@ def _jsonable(value: Any) -> Any:
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal, on stderr, so that stdout stays data."""
+    """Print a line for the user on stderr; stdout is for data."""
     click.echo(text, err=True)
 
 
 @contextlib.contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """A progress display on stderr with rate and remaining time, invisible unless a terminal.
+    """Show progress with rate and remaining time on stderr, if that is a terminal.
 
     Use: `with progress() as bar: task = bar.add_task("games", total=n); bar.advance(task)`.
-    A task's field `note` (`bar.update(task, note="3 skipped")`) is shown at the end of its line.
+    A task's field `note` (`bar.update(task, note="3 skipped")`) appears at the end of its line.
     """
     from rich.progress import (
         BarColumn,
@@ -290,7 +290,7 @@ def progress(*, quiet: bool = False) -> Iterator[Progress]:
         yield display
 
 
-# --- errors ------------------------------------------------------------------------------------
+# --- errors and the end of the program ---------------------------------------------------------
 
 
 def fail(message: str) -> NoReturn:
@@ -299,7 +299,7 @@ def fail(message: str) -> NoReturn:
 
 
 class CommandError(click.ClickException):
-    """One sentence on stderr, exit status 1. What every VariantAIError becomes at the top."""
+    """One sentence on stderr and exit status 1; every VariantAIError ends as one."""
 
     exit_code = EXIT_ERROR
 
@@ -309,9 +309,9 @@ class CommandError(click.ClickException):
 
 @contextlib.contextmanager
 def reported_errors() -> Iterator[None]:
-    """Turn mistakes of the user (VariantAIError, OSError) into one sentence and exit status 1.
+    """Report user errors (VariantAIError, OSError) as one sentence with exit status 1.
 
-    `VARIANT_AI_DEBUG=1` lets them through with their traceback.
+    With `VARIANT_AI_DEBUG=1` they keep their traceback.
     """
     from variant_ai.core.errors import VariantAIError
 
@@ -330,22 +330,24 @@ def reported_errors() -> Iterator[None]:
         if not _is_out_of_memory(error):
             raise
         raise CommandError(
-            "there is not enough memory for it; in a training a smaller --batch takes less, or the "
-            "same in parts (--accumulate)"
+            "there is not enough memory; in a training use a smaller --batch, or split it with "
+            "--accumulate"
         ) from error
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """The ways of numpy, torch and the libraries of GPUs to say so; torch is not imported for it."""
+    """Recognise the errors of numpy, torch and GPU libraries without importing torch."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    said = str(error).lower()
+    message = str(error).lower()
     words = ("allocate memory", "out of memory", "alloc_failed")
-    return bool(names & {"MemoryError", "OutOfMemoryError"}) or any(word in said for word in words)
+    return bool(names & {"MemoryError", "OutOfMemoryError"}) or any(
+        word in message for word in words
+    )
 
 
 def run_script(main: Callable[[], int | None]) -> NoReturn:
-    """End a program that stands beside the commands (`benchmarks/`) as they end: mistakes of the user
-    in one sentence, Ctrl-C without a traceback."""
+    """Run a program that is no command (`benchmarks/`) and end it like one: user errors in one
+    sentence, Ctrl-C without a traceback."""
     interrupts.answer_signals()
     interrupts.command_begins()
     with plain_ends(), reported_errors():
@@ -355,7 +357,7 @@ def run_script(main: Callable[[], int | None]) -> NoReturn:
 
 @contextlib.contextmanager
 def plain_ends() -> Iterator[None]:
-    """How errors, Ctrl-C and readers that went away leave the program: in a word and a status."""
+    """End the program without a traceback after an error, Ctrl-C or a closed pipe."""
     try:
         yield
         sys.stdout.flush()
@@ -365,16 +367,22 @@ def plain_ends() -> Iterator[None]:
         error.show()
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # Python flushes once more at exit, and nobody reads it any more.
+        # Python flushes once more at exit, into a closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_ERROR)
     except Exception:
-        # An interrupt in the middle of compiled code comes out of it as any error.
+        # An interrupt inside compiled code may appear as any error.
         if not interrupts.was_interrupted() or os.environ.get("VARIANT_AI_DEBUG"):
             raise
         _interrupted()
     finally:
         interrupts.command_is_over()
+
+
+def exit_at_once(status: int) -> NoReturn:
+    """End the process without waiting for its threads."""
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _interrupted() -> NoReturn:

@@ -1,4 +1,4 @@
-"""What the commands about nets share: sizes, the device option, calm threads."""
+"""Options of the commands about nets: sizes, device; and waiting threads that sleep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def size_options(command: F) -> F:
-    """`--blocks`, `--channels`, `--size KEY=VALUE`; read them with `net_size`."""
+    """Add `--blocks`, `--channels`, `--size KEY=VALUE`; read them with `net_size`."""
     for option in (
         click.option(
             "--size",
@@ -30,7 +30,7 @@ def size_options(command: F) -> F:
 
 
 def net_size(blocks: int | None, channels: int | None, sizes: tuple[str, ...]) -> dict[str, Any]:
-    """The options given, values read as numbers or words. Raises click.UsageError."""
+    """Return the given options, with values parsed as numbers or words. Raises click.UsageError."""
     size: dict[str, Any] = {}
     if blocks is not None:
         size["blocks"] = blocks
@@ -39,7 +39,7 @@ def net_size(blocks: int | None, channels: int | None, sizes: tuple[str, ...]) -
     for text in sizes:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise click.UsageError(f"--size {text}: accepted is KEY=VALUE, e.g. ratio=4")
+            raise click.UsageError(f"--size {text}: expected KEY=VALUE, e.g. ratio=4")
         size[key.strip()] = _value(value.strip())
     return size
 
@@ -56,21 +56,22 @@ def _value(text: str) -> int | bool | str | None:
 
 
 def device_option(command: F) -> F:
-    """`--device auto|cpu|cuda|cuda:N`, given to the command as `device: str`."""
+    """Add `--device auto|cpu|cuda|cuda:N`, passed to the command as `device: str`."""
     return click.option(
         "--device",
         default="auto",
         show_default=True,
         metavar="auto|cpu|cuda",
-        help="Where to compute; auto takes a GPU where there is one.",
+        help="Device for computing; auto uses a GPU if there is one.",
     )(command)
 
 
-def calm_threads() -> None:
-    """Lets torch's threads sleep while they wait. To be called before torch is imported.
+def let_threads_sleep() -> None:
+    """Let torch's threads sleep while they wait. Call it before torch is imported.
 
-    They spin by default, which on a machine whose cores others use too is ruinous: with a load of
-    eight on two cores a training step took more than six seconds spinning and three sleeping.
+    By default they spin, which is slow if other programs use the cores too: with a load of eight on
+    two cores a training step took more than six seconds with spinning threads, three with sleeping
+    ones.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -1,4 +1,4 @@
-"""`--notation`, for every command that shows moves, and what readers need of the registry."""
+"""The option `--notation`, and notations, readers and resolvers from the registry."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def notation_option(default: str = "uci") -> Callable[[F], F]:
-    """`--notation NAME`, given to the command as `notation: str` (see `load_notation`)."""
+    """Add `--notation NAME`, passed to the command as `notation: str` (see `load_notation`)."""
     return click.option(
         "--notation",
         metavar="NAME",
         default=default,
         show_default=True,
-        help="How moves are written: uci, san, iccs, or one that the variant's plugin adds.",
+        help="Notation of moves: uci, san, iccs, or one of the variant's plugin.",
     )
 
 
 def notations(spec: VariantSpec) -> dict[str, Notation]:
-    """By name: those of plugins first, then those every variant has."""
+    """Return notations by name: those of plugins first, then those of every variant."""
     from variant_ai.core.rules.text.notation import core_notations
     from variant_ai.plugins import registry
 
@@ -40,7 +40,7 @@ def notations(spec: VariantSpec) -> dict[str, Notation]:
 
 
 def load_notation(spec: VariantSpec, name: str) -> Notation:
-    """The notation of this name. Raises UnknownNameError that says which there are."""
+    """Return the notation of this name. Raises UnknownNameError, which lists the names."""
     from variant_ai.core.errors import UnknownNameError
 
     table = notations(spec)
@@ -50,7 +50,7 @@ def load_notation(spec: VariantSpec, name: str) -> Notation:
 
 
 def readers(spec: VariantSpec) -> dict[str, GameReader]:
-    """By name, in the order in which they are asked: those of plugins first."""
+    """Return readers by name in the order in which they are tried: those of plugins first."""
     from variant_ai.core.data.read.game_reader import GameReader, core_readers
     from variant_ai.core.errors import PluginError
     from variant_ai.plugins import registry
@@ -70,7 +70,7 @@ def readers(spec: VariantSpec) -> dict[str, GameReader]:
 
 
 def make_resolver(spec: VariantSpec, notation: str | None = None) -> Resolver:
-    """Reads games of the variant; with `notation` in that notation only."""
+    """Return a resolver for games of the variant; with `notation` in that notation only."""
     from variant_ai.core.data.read.resolve import Resolver
     from variant_ai.plugins import registry
 

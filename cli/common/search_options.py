@@ -14,6 +14,7 @@ import click
 from variant_ai.cli.common.console import FiniteRange, NetPath, fail, load_variant, note
 
 if TYPE_CHECKING:
+    from variant_ai.api import Engine
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.move.limits import Limits
@@ -192,7 +193,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def load_evaluator(
-    spec: VariantSpec, net: NetChoice, batch: int, *, say: Callable[[str], None] = note
+    spec: VariantSpec, net: NetChoice, batch: int, *, log: Callable[[str], None] = note
 ) -> Evaluator:
     """Return the evaluator of the options. Without any net it is the uniform one, with a warning.
 
@@ -206,11 +207,33 @@ def load_evaluator(
         "threads": net.threads,
         "device": net.device,
         "precision": net.precision,
-        "say": say,
+        "log": log,
     }
     if net.model is None:
-        return registry().usual_evaluator(spec, warn=say, **settings)
+        return registry().usual_evaluator(spec, warn=log, **settings)
     return registry().evaluator(spec, net.model, **settings)
+
+
+def load_engine(
+    spec: VariantSpec, net: NetChoice, *, log: Callable[[str], None] = note, **overrides: Any
+) -> Engine:
+    """Make an engine of the options; `overrides` are fields of `SearchParams`.
+
+    Raises UnknownNameError, SettingError, DataError, VariantAIError.
+    """
+    from variant_ai.api import Engine
+
+    return Engine(
+        spec,
+        net.model,
+        evaluator=net.evaluator,
+        threads=net.threads,
+        device=net.device,
+        precision=net.precision,
+        settings=net.search_set,
+        log=log,
+        **{**settings_given(net), **overrides},
+    )
 
 
 def limits_option(simulations: int) -> Callable[[F], F]:

@@ -1,4 +1,4 @@
-"""`variant-ai bench`: how fast the search and its parts are."""
+"""`variant-ai bench`: speed of the search and its parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "variant-ai bench -V NAME --model net.onnx --batch 16",
-        "# the search alone: the evaluator costs nothing",
+        "# the search alone, with an evaluator that takes no time",
         "variant-ai bench -V NAME --evaluator uniform --nodes 1000000",
         "variant-ai bench -V NAME --fen FEN --json",
     )
@@ -49,28 +49,28 @@ if TYPE_CHECKING:
     "simulations",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Simulations in all.  [default: as many as take --seconds]",
+    help="Simulations in total.  [default: as many as possible in --seconds]",
 )
 @click.option(
     "--seconds",
     type=FiniteRange(min=0, min_open=True),
     default=15.0,
     show_default=True,
-    help="Time for the search, without --nodes.",
+    help="Time for the search, if --nodes is not given.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(1, 100),
     default=3,
     show_default=True,
-    help="Turns in which evaluator and search are timed.",
+    help="Number of alternating measurements of evaluator and search.",
 )
 @click.option(
     "--rules-workers",
     type=click.IntRange(0, 64),
     metavar="N",
-    help="Processes that help with rules played by Fairy-Stockfish; 0: none.  [default: one for "
-    "each processor, at most 8]",
+    help="Worker processes for rules played by Fairy-Stockfish; 0: none.  [default: one per "
+    "processor, at most 8]",
 )
 @json_option
 def command(
@@ -85,9 +85,8 @@ def command(
 ) -> int:
     """Time the search, the evaluator alone at the same batch size, and the search's parts.
 
-    Evaluator and search take turns on the same machine, so that whatever else it does falls on
-    both. Rates are by the clock on the wall; `processor` are rates per second of processor time of
-    all threads.
+    Evaluator and search take turns, so that other work of the machine affects both. Rates are per
+    second of wall-clock time; `processor` are rates per second of processor time of all threads.
     """
     from variant_ai.core.analysis.search_speed import measure
     from variant_ai.core.rules.fairy.fairy_workers import workers_of

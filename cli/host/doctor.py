@@ -1,4 +1,4 @@
-"""`variant-ai doctor`: what is installed, what works, and what to do about what does not."""
+"""`variant-ai doctor`: check the installation, and give advice on every problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from variant_ai.cli.common.console import (
 
 DISTRIBUTION = "variant-ai"
 MIN_FREE = 500 * 2**20
-"""Bytes on the disk of the cache below which the doctor speaks up."""
+"""Free bytes on the disk of the cache below which it is a problem."""
 IMPORTS = ("numpy", "numba", "pyffish", "torch", "onnx", "onnxruntime", "zstandard", "safetensors")
 ENGINES = ("fairy-stockfish",)
 
@@ -37,13 +37,13 @@ _PLAIN_MARKS = {"ok": "ok", "note": "--", "problem": "!!"}
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. `note`: works without, but somebody may want to know."""
+    """One finding. `note`: not an error, but worth knowing."""
 
     name: str
     status: Status
     found: str
     advice: str = ""
-    """What to do, for anything but `ok`."""
+    """Advice, unless the status is `ok`."""
 
 
 @click.command(
@@ -51,7 +51,7 @@ class Check:
         "variant-ai doctor",
         "# for a bug report",
         "variant-ai doctor --json",
-        "# without the games and networks of the self-test",
+        "# without the self-test",
         "variant-ai doctor --seconds 0",
     )
 )
@@ -60,18 +60,18 @@ class Check:
     type=FiniteRange(min=0),
     default=2.0,
     show_default=True,
-    help="Time for the self-test of all variants together; 0: none.",
+    help="Time for the self-test of all variants together; 0: no self-test.",
 )
 @json_option
 def command(seconds: float, as_json: bool) -> None:
-    """Check this installation and say what to do.
+    """Check this installation and suggest what to do.
 
-    Looks at versions, devices, plugins, the cache of compiled code and other programs, then plays
-    random games of every variant through rules, encoder and a small network. Exits with 1 if there
-    is a problem.
+    Checks versions, devices, plugins, the cache of compiled code and other programs, then plays
+    random games of every variant with rules, encoder, a small network and search. The exit status
+    is 1 if there is a problem.
     """
     checks: list[Check] = []
-    for check in examine(seconds):
+    for check in run_checks(seconds):
         checks.append(check)
         if not as_json:
             _print(check)
@@ -92,8 +92,8 @@ def _print(check: Check) -> None:
         click.echo(f"    → {check.advice}" if mark in _MARKS.values() else f"    > {check.advice}")
 
 
-def examine(seconds: float) -> Iterator[Check]:
-    """All findings in order; nothing that a check meets ends the others."""
+def run_checks(seconds: float) -> Iterator[Check]:
+    """Yield all findings in order."""
     yield _check_python()
     yield from _check_packages()
     broken: set[str] = set()
@@ -118,7 +118,7 @@ def _check_python() -> Check:
 
 
 def _check_packages() -> Iterator[Check]:
-    """Versions against the ranges of our own metadata."""
+    """Compare installed versions with the ranges in our metadata."""
     from importlib.metadata import PackageNotFoundError, requires, version
 
     from packaging.requirements import Requirement
@@ -130,7 +130,7 @@ def _check_packages() -> Iterator[Check]:
             DISTRIBUTION,
             "problem",
             f"{__version__}, not installed",
-            "run `pip install -e .` in its folder, or plugins and variants are not found",
+            "run `pip install -e .` in its folder; without it no plugin is found",
         )
         return
     yield Check(DISTRIBUTION, "ok", f"{version(DISTRIBUTION)} in {Path(__file__).parents[2]}")
@@ -138,22 +138,22 @@ def _check_packages() -> Iterator[Check]:
     for requirement in map(Requirement, needed):
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
-        wanted = f"`pip install '{requirement.name}{requirement.specifier}'`"
+        command = f"`pip install '{requirement.name}{requirement.specifier}'`"
         try:
             found = version(requirement.name)
         except PackageNotFoundError:
-            yield Check("package", "problem", f"{requirement.name} is missing", f"run {wanted}")
+            yield Check("package", "problem", f"{requirement.name} is missing", f"run {command}")
             continue
         if requirement.specifier.contains(found, prereleases=True):
             versions.append(f"{requirement.name} {found}")
         else:
-            told = f"{requirement.name} {found} is not {requirement.specifier}"
-            yield Check("package", "problem", told, f"run {wanted}")
+            problem = f"{requirement.name} {found} is not {requirement.specifier}"
+            yield Check("package", "problem", problem, f"run {command}")
     yield Check("packages", "ok", ", ".join(versions))
 
 
 def _check_imports(broken: set[str]) -> Iterator[Check]:
-    """Import what is heavy; names that fail are added to `broken`."""
+    """Import the large packages; names that fail are added to `broken`."""
     for name in IMPORTS:
         try:
             importlib.import_module(name)
@@ -196,12 +196,12 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
 
         providers = onnxruntime.get_available_providers()
         yield Check("providers", "ok", f"onnxruntime: {', '.join(providers)}")
-        if "CUDAExecutionProvider" in providers and (said := _trial_on_gpu()):
+        if "CUDAExecutionProvider" in providers and (error := _gpu_error()):
             yield Check(
                 "providers",
                 "problem" if gpu_here else "note",
-                f"onnxruntime was built for CUDA, and does not run on a GPU: {said}",
-                "install the CUDA and cuDNN that this onnxruntime-gpu asks for, or onnxruntime",
+                f"onnxruntime was built for CUDA, but does not run on a GPU: {error}",
+                "install the CUDA and cuDNN versions that this onnxruntime-gpu requires, or onnxruntime",
             )
         if gpu_here and not any("CUDA" in name for name in providers):
             yield Check(
@@ -212,8 +212,8 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
             )
 
 
-def _trial_on_gpu() -> str:
-    """Why a packaged net does not run on the first GPU by onnxruntime; empty where it does."""
+def _gpu_error() -> str:
+    """The error of onnxruntime when it runs a packaged net on the first GPU; empty if it works."""
     from variant_ai import variants
     from variant_ai.core.errors import VariantAIError
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
@@ -246,7 +246,7 @@ def _check_plugins() -> Iterator[Check]:
 
 
 def _check_cache(broken: set[str]) -> Iterator[Check]:
-    """Where compiled code is kept. Without it everything works, and compiles anew each time."""
+    """The cache of compiled code; without it everything is compiled again each time."""
     if broken & {"numpy", "numba"}:
         return
     from variant_ai.core.jit import cache
@@ -261,7 +261,7 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
             "cache",
             "problem",
             f"{found}; {free / 2**20:.0f} MiB free on its disk",
-            f"make room there, or name another folder in {cache.FOLDER_VARIABLE}",
+            f"free some space there, or name another folder in {cache.FOLDER_VARIABLE}",
         )
     elif not files:
         yield Check("cache", "note", f"{found}: empty", "the first use compiles for a minute, once")
@@ -292,13 +292,13 @@ def _check_terminal() -> Check:
     return Check(
         "terminal",
         "note",
-        f"{encoding}: characters that it lacks are shown as ?",
+        f"{encoding}: missing characters are shown as ?",
         "set PYTHONUTF8=1, or LANG to a UTF-8 locale",
     )
 
 
 def _check_compiled(broken: set[str]) -> Iterator[Check]:
-    """Compile whatever has not been compiled on this machine yet."""
+    """Compile all functions that are not in the cache."""
     if broken & {"numpy", "numba"}:
         return
     from variant_ai.core.jit import crew
@@ -311,7 +311,7 @@ def _check_compiled(broken: set[str]) -> Iterator[Check]:
 
 
 def _check_nets(broken: set[str]) -> Iterator[Check]:
-    """Choose what runs the packaged nets fastest: later starts find the choice made."""
+    """Choose the fastest evaluator of each packaged net, so that later starts need not measure."""
     if broken & {"numpy", "numba", "onnx", "onnxruntime"}:
         return
     from variant_ai.core.engine.packaged_nets import PACKAGED
@@ -320,7 +320,7 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
     from variant_ai.plugins import registry
 
     for name in registry().variants:
-        said: list[str] = []
+        log: list[str] = []
         try:
             spec = registry().variant(name)
             model = registry().net(spec, Path(PACKAGED))
@@ -328,11 +328,11 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
             continue  # most variants come without a net
         batch = SearchParams.of(spec).batch_size
         try:
-            registry().evaluator(spec, model, batch=batch, say=said.append).close()
+            registry().evaluator(spec, model, batch=batch, log=log.append).close()
         except (VariantAIError, RuntimeError) as error:
-            yield Check("net", "problem", f"{name}: {error}", "name another with --evaluator")
+            yield Check("net", "problem", f"{name}: {error}", "choose another one with --evaluator")
         else:
-            chosen = said[0].removeprefix("Evaluator: ").rstrip(".") if said else "ready"
+            chosen = log[0].removeprefix("Evaluator: ").rstrip(".") if log else "ready"
             yield Check("net", "ok", f"{name}: {chosen}")
 
 
@@ -342,22 +342,22 @@ def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
     from variant_ai.plugins import registry
 
     if broken & {"numpy", "numba", "pyffish", "torch"}:
-        yield Check("self-test", "note", "not run", "mend the imports above first")
+        yield Check("self-test", "note", "not run", "fix the imports above first")
         return
     share = seconds / max(1, len(registry().variants))
     for name, entry in registry().variants.items():
         try:
             done = run_self_test(registry(), registry().variant(name), share)
         except SpecError as error:
-            yield Check(name, "problem", str(error), f"mend {entry.path}, or remove it")
-        except Exception as error:  # whatever it is, it is a finding
-            told = f"self-test failed: {type(error).__name__}: {error}"
-            yield Check(name, "problem", told, "report this with `variant-ai doctor --json`")
+            yield Check(name, "problem", str(error), f"fix {entry.path}, or remove it")
+        except Exception as error:  # any error is a finding
+            problem = f"self-test failed: {type(error).__name__}: {error}"
+            yield Check(name, "problem", problem, "report this with `variant-ai doctor --json`")
         else:
             sample = "with" if entry.sample and entry.sample.is_file() else "without"
             yield Check(
                 name,
                 "ok",
-                f"{done.plies} plies through rules, encoder, net and search in {done.seconds:.1f} s, "
+                f"{done.plies} plies with rules, encoder, net and search in {done.seconds:.1f} s, "
                 f"{sample} sample games",
             )

@@ -1,4 +1,4 @@
-"""`variant-ai plugins`: what is installed and what each plugin registers."""
+"""`variant-ai plugins`: installed plugins and what they register."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from variant_ai.cli.common.console import examples, json_option, note, print_jso
     epilog=examples(
         "variant-ai plugins",
         "variant-ai plugins --json",
-        "# none but the project's own",
+        "# only the project's own",
         "VARIANT_AI_PLUGINS= variant-ai plugins",
-        "# which hooks are called, and what they return",
+        "# trace calls of hooks and their results",
         "VARIANT_AI_TRACE=1 variant-ai plugins",
     )
 )
@@ -21,9 +21,9 @@ from variant_ai.cli.common.console import examples, json_option, note, print_jso
 def command(as_json: bool) -> None:
     """List plugins and what each registers.
 
-    A plugin is an installed package with an entry point of the group `variant_ai`. One that cannot
-    be loaded is listed with its problem and skipped; everything else works.
-    VARIANT_AI_PLUGINS=a,b loads only the outside plugins a and b.
+    A plugin is an installed package with an entry point in the group `variant_ai`. One that cannot
+    be loaded is listed with its problem and skipped. VARIANT_AI_PLUGINS=a,b loads only the outside
+    plugins a and b.
     """
     from variant_ai.cli.main import COMMANDS
     from variant_ai.plugins import API_VERSION, registry

@@ -1,8 +1,7 @@
-"""A short run through the rooms: rules, encoder, network, search, for every variant.
+"""A short test of rules, encoder, network and search of a variant.
 
-It finds what no version number shows: a compiler that miscompiles, a broken torch, a spec that
-loads but cannot be played. What an engine needs is compiled by the way, so its first game does not
-wait for that.
+It finds errors that no version number shows: a compiler that miscompiles, a broken torch, a spec
+that loads but cannot be played. It also compiles everything that an engine needs.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ if TYPE_CHECKING:
 MAX_PLIES = 200
 NET_POSITIONS = 4
 SEARCHED = 32
-"""Visits of the search."""
+"""Visits of the test search."""
 NET = "risev2-mobile-small"
 
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What was done in the time given."""
+    """Result of a self-test."""
 
     variant: str
     plies: int
-    """Plies of random games that were played, written as FEN and read, encoded and decoded."""
+    """Plies of random games; each was written as FEN and read, encoded and decoded."""
     seconds: float
 
 
 def run_self_test(registry: Registry, spec: VariantSpec, seconds: float) -> SelfTest:
-    """Play random games for so many seconds (one at least) and check every ply of them.
+    """Play random games for a number of seconds (at least one ply) and check every ply.
 
-    Raises VariantAIError where something does not agree with itself, or whatever breaks.
+    Raises VariantAIError for a wrong result, and any error of the parts that are tested.
     """
     import numpy as np
 
@@ -53,7 +52,7 @@ def run_self_test(registry: Registry, spec: VariantSpec, seconds: float) -> Self
 
     rules = registry.rules(spec)
     encoder = Encoder(spec)
-    chance = random.Random(0)
+    rng = random.Random(0)
     seen = np.zeros(NET_POSITIONS, POSITION)
     plies = 0
     start = time.monotonic()
@@ -65,14 +64,14 @@ def run_self_test(registry: Registry, spec: VariantSpec, seconds: float) -> Self
                 break
             fen = game.fen()
             if rules.fen(rules.position(fen)) != fen:
-                raise VariantAIError(f"FEN {fen} is written otherwise after it was read")
+                raise VariantAIError(f"FEN {fen} has changed after it was read and written")
             moves = [int(move) for move in game.legal_moves()]
             actions = [encoder.action(game.position, move) for move in moves]
             back = [encoder.move(game.position, action) for action in actions]
             if len(set(actions)) != len(moves) or back != moves:
-                raise VariantAIError(f"moves and actions do not pair up (FEN {fen})")
+                raise VariantAIError(f"moves and actions do not match (FEN {fen})")
             seen[plies % NET_POSITIONS] = game.position[0]
-            game.push(chance.choice(moves))
+            game.push(rng.choice(moves))
             plies += 1
     _check_net(encoder.planes(seen[: min(plies, NET_POSITIONS)]), encoder)
     _check_search(rules, encoder)
@@ -80,7 +79,7 @@ def run_self_test(registry: Registry, spec: VariantSpec, seconds: float) -> Self
 
 
 def _check_search(rules: Rules, encoder: Encoder) -> None:
-    """A search of a few visits from the start position."""
+    """Search the start position with a few visits."""
     from variant_ai.core.inference import UniformEvaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.move.limits import Limits
@@ -96,7 +95,7 @@ def _check_search(rules: Rules, encoder: Encoder) -> None:
 
 
 def _check_net(planes: NDArray[np.float32], encoder: Encoder) -> None:
-    """A small network with random weights, on planes float32 [N, C, H, W]."""
+    """Run a small network with random weights on planes float32 [N, C, H, W]."""
     import torch
 
     from variant_ai.core.nets import build_net
@@ -112,7 +111,7 @@ def _check_net(planes: NDArray[np.float32], encoder: Encoder) -> None:
         value, policy = net(torch.from_numpy(planes))
     if value.shape != (len(planes),) or policy.shape != (len(planes), encoder.actions):
         raise VariantAIError(
-            f"a network answers {tuple(policy.shape)} instead of {(len(planes), encoder.actions)}"
+            f"a network returns {tuple(policy.shape)} instead of {(len(planes), encoder.actions)}"
         )
     if not (torch.isfinite(policy).all() and value.abs().max() <= 1):
-        raise VariantAIError("a network gives values that are no numbers")
+        raise VariantAIError("a network returns NaN or values outside [-1, 1]")

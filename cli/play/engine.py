@@ -1,7 +1,7 @@
 """`variant-ai engine`, also `variant-ai-engine`: play for GUIs, sites and match programs.
 
-Clients wait for the answer to their first word, so nothing is imported here but click and what
-knows the names of specs; a test looks at `sys.modules`.
+Clients wait for the answer to their first line, so only click and the names of the specs are
+imported here; a test looks at `sys.modules`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if __name__ == "__main__":  # before all that takes time to import
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from variant_ai import __version__
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
     examples,
+    exit_at_once,
     fail,
     plain_ends,
     reported_errors,
@@ -30,22 +31,21 @@ from variant_ai.cli.common.console import (
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
-    from variant_ai.core.engine.engine_builder import Workshop
-    from variant_ai.core.engine.line_io import InputLine, ProtocolLog
-    from variant_ai.core.engine.session import Session
+    from variant_ai.core.engine.engine_builder import EngineBuilder
+    from variant_ai.core.engine.line_io import InputLine
     from variant_ai.core.spec.schema import VariantSpec
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds a thread may keep Python's lock: `stop` must not wait behind a search's bookkeeping."""
+"""Seconds that a thread may hold Python's lock, so that `stop` does not wait for a search."""
 
 
 @click.command(
     epilog=examples(
         "variant-ai engine",
         "variant-ai engine --variant crazyhouse --model net.onnx",
-        "# for a GUI that speaks UCCI; `auto` would find out by itself",
+        "# for a GUI that speaks UCCI; `auto` would detect it",
         "variant-ai engine --variant xiangqi --protocol ucci",
-        "# what was said, and the same once more",
+        "# log a session and replay it",
         "variant-ai engine --log-protocol game.log",
         "variant-ai engine --replay game.log",
     )
@@ -61,8 +61,8 @@ SWITCH_INTERVAL = 0.0005
     "--model",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="ONNX file of the net, or a folder with one. Without it the net that comes with the "
-    "variant plays.",
+    help="ONNX file of the net, or a folder with one.  [default: the net that comes with the "
+    "variant]",
 )
 @click.option(
     "--protocol",
@@ -82,13 +82,13 @@ SWITCH_INTERVAL = 0.0005
     "--log-protocol",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write every line that comes and goes, with its time.",
+    help="Write every line of input and output to a file, with its time.",
 )
 @click.option(
     "--replay",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="Take the client's lines from such a log instead of standard input.",
+    help="Read the client's lines from such a file instead of standard input.",
 )
 def command(
     variant: str | None,
@@ -100,15 +100,14 @@ def command(
 ) -> None:
     """Play for a GUI: UCI, UCCI and UCI-cyclone over standard input and output.
 
-    The protocol is that of the client's first word. All settings are options of the protocol;
+    The first word of the client decides the protocol. All settings are options of the protocol;
     docs/engine.md lists them. Messages go to standard error.
     """
     from variant_ai.core.engine.line_io import (
         LineReader,
         LineWriter,
-        ProtocolLog,
         claim_stdout,
-        quieten_collector,
+        prepare_process,
     )
     from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.engine.protocols.uci import Identity
@@ -117,28 +116,27 @@ def command(
 
     if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
         fail(f"--model {model}: there is no such file or folder")
-    workshop, variant = _workshop(variant, model)
+    builder, variant = _engine_builder(variant, model)
     log = None
-    if log_protocol is not None:
-        log = ProtocolLog(log_protocol.open("w", encoding="utf-8", errors="replace"))
     lines: Iterable[InputLine] = LineReader(0)
-    if replay is not None:
-        lines, log = _replayed(replay, log)
+    if log_protocol is not None or replay is not None:
+        from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, ReplayLog
+
+        if log_protocol is not None:
+            log = ProtocolLog(log_protocol.open("w", encoding="utf-8", errors="replace"))
+        if replay is not None:
+            lines = replayed = Replay(replay)
+            log = ReplayLog(replayed.on_output, log)
     write = LineWriter(claim_stdout())
     sys.setswitchinterval(SWITCH_INTERVAL)
-    quieten_collector()
-    who = Identity(f"variant-ai {__version__}", "the variant-ai authors")
-    session = Session(who, workshop, write, protocol=protocol, variant=variant, log=log)
+    prepare_process()
+    identity = Identity(f"variant-ai {__version__}", "the variant-ai authors")
+    session = Session(identity, builder, write, protocol=protocol, variant=variant, log=log)
     for text in options:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
         session.preset(name.strip(), value.strip())
-    _serve(session, lines, log)
-
-
-def _serve(session: Session, lines: Iterable[InputLine], log: ProtocolLog | None) -> None:
-    """Run the session and leave the process: a search left behind may not keep it alive."""
     status = 0
     try:
         session.run(lines)
@@ -147,15 +145,14 @@ def _serve(session: Session, lines: Iterable[InputLine], log: ProtocolLog | None
         status = EXIT_INTERRUPTED
     if log is not None:
         log.close()
-    if status or not session.is_done:
-        sys.stderr.flush()
-        os._exit(status)
+    if status or not session.is_done:  # a search that still runs may not keep the process alive
+        exit_at_once(status)
 
 
-def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | None]:
-    """The variants of this installation by name, and the name of the one to play."""
-    from variant_ai.cli.main import _outside_plugins
-    from variant_ai.core.engine.engine_builder import Workshop
+def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuilder, str | None]:
+    """The variants of this installation, and the name of the one to play."""
+    from variant_ai.cli.main import outside_plugins
+    from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.spec.catalogue import (
         SPEC_SUFFIXES,
         builtin_plugins,
@@ -166,7 +163,8 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
     )
 
     files = {**user_specs(os.environ), **builtin_specs()}
-    if _outside_plugins(("variant_ai-", "variant_ai_experiments-")):  # neither adds a variant
+    # the experiments add commands only
+    if outside_plugins(("variant_ai-", "variant_ai_experiments-")):
         from variant_ai.plugins import registry
 
         files.update({name: entry.path for name, entry in registry().variants.items()})
@@ -179,26 +177,15 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         extra[variant] = path
     files.update(extra)
     default = next((name for name in builtin_plugins() if name in files), min(files))
-
-    def source() -> _Source:
-        return _Source(extra)
-
-    workshop = Workshop(files, default, source, model=model, models_of=model_places(files))
+    builder = EngineBuilder(files, default, lambda: _Source(extra), model=model)
     if variant is not None:
-        known = workshop.named(variant)
-        if known not in files:
+        name = builder.resolve_name(variant)
+        if name not in files:
             from variant_ai.core.errors import UnknownNameError
 
             raise UnknownNameError("variant", variant, files)
-        variant = known
-    return workshop, variant
-
-
-def model_places(files: dict[str, Path]) -> Callable[[str], Sequence[Path]]:
-    """Where nets of a variant are looked for: the user's folder, beside the spec, in the package."""
-    from variant_ai.core.engine.packaged_nets import model_places as of_variant
-
-    return lambda name: of_variant(name, files.get(name))
+        variant = name
+    return builder, variant
 
 
 class _Source:
@@ -215,14 +202,6 @@ class _Source:
     def variant(self, name: str) -> VariantSpec:
         path = self._extra.get(name)
         return self._registry.variant(name if path is None else str(path))
-
-
-def _replayed(path: Path, log: ProtocolLog | None) -> tuple[Iterable[InputLine], ProtocolLog]:
-    """A client out of a log, and the log that tells it what the engine answers."""
-    from variant_ai.core.engine.session_replay import Replay, Telling
-
-    replay = Replay(path)
-    return replay, Telling(replay.heard, log)
 
 
 def main() -> None:

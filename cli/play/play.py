@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,33 +23,30 @@ from variant_ai.cli.common.notation_options import load_notation, notation_optio
 from variant_ai.cli.common.search_options import (
     NetChoice,
     limits_option,
-    load_evaluator,
+    load_engine,
     net_options,
     score_text,
-    search_params,
     wdl_text,
 )
 from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
 
 if TYPE_CHECKING:
+    from variant_ai.api import Engine
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.move.limits import Limits
-    from variant_ai.core.search.search import Search
-    from variant_ai.core.spec.schema import VariantSpec
 
 PV_PLIES = 6
 EXAMPLES = 6
-"""Moves shown to who typed none."""
+"""Moves shown after a wrong input."""
 HELP = """\
   {move:<16}  play a move, in any notation of the variant
   moves             the legal moves
-  hint              what the engine would play here
-  eval              what the engine thinks of the position, three lines of it
-  undo              take back your last move and the answer to it
-  go                let the engine play this move; you take the other side
+  hint              the move that the engine would play
+  eval              the three best lines of play, with scores
+  undo              take back your last move and the reply
+  go                let the engine play this move, and change sides
   flip              turn the board
   fen               the position as FEN
   save FILE         the game so far as PGN
@@ -60,7 +57,7 @@ HELP = """\
     epilog=examples(
         "variant-ai play -V NAME",
         "variant-ai play -V NAME --model net.onnx --side second --movetime 2",
-        "# a weaker one, a board with the variant's signs, the game kept",
+        "# a weaker engine, the variant's own piece signs, and the game saved",
         "variant-ai play -V NAME --elo 1200 --signs --save game.pgn",
     )
 )
@@ -72,17 +69,19 @@ HELP = """\
     type=click.Choice(["first", "second", "random", "none"]),
     default="first",
     show_default=True,
-    help="Your side; none lets the engine play itself.",
+    help="Your side; none: the engine plays itself.",
 )
-@click.option("--elo", type=click.IntRange(800, 2600), help="Play about this well, not better.")
-@click.option("--fen", help="Position to start from.")
+@click.option(
+    "--elo", type=click.IntRange(800, 2600), help="Limit the engine to about this strength."
+)
+@click.option("--fen", help="Start position.")
 @notation_option("san")
-@click.option("--signs", is_flag=True, help="Draw the variant's signs instead of letters.")
+@click.option("--signs", is_flag=True, help="Draw the variant's piece signs instead of letters.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the game as PGN in the end, added to the file's games.",
+    help="Append the game to a PGN file at the end.",
 )
 def command(
     variant: str,
@@ -97,46 +96,44 @@ def command(
 ) -> None:
     """Play against the engine in the terminal.
 
-    Type moves, or `help` for what else there is: take-back, hints, evaluation, saving as PGN.
+    Type moves, or `help` for a list of commands: take back, hint, evaluation, save as PGN.
     """
-    from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.search import Search
-    from variant_ai.plugins import registry
+    from variant_ai.api import Position
 
     if save is not None:
         require_folder(save)
     spec = load_variant(variant)
-    rules = registry().rules(spec)
-    game = Game(rules, fen)
-    params = search_params(spec, net)
+    position = Position(spec, fen)
+    weaker: dict[str, Any] = {}
     if elo is not None:
         from variant_ai.core.engine.protocols.chosen_options import strength_of
         from variant_ai.core.search.move.limits import Limits
 
         strength = strength_of(elo)
-        params = params.replace(
-            temperature=strength.temperature, temperature_decay=1.0, temperature_moves=1000
-        )
+        weaker = {
+            "temperature": strength.temperature,
+            "temperature_decay": 1.0,
+            "temperature_moves": 1000,
+        }
         limits = Limits(simulations=strength.nodes, movetime=limits.movetime)
     chosen = {"first": 0, "second": 1, "none": -1, "random": random.randrange(2)}[side]
-    evaluator = load_evaluator(spec, net, params.batch_size)
-    with Search(spec, evaluator, params, rules=rules) as search:
+    with load_engine(spec, net, **weaker) as engine:
         written = load_notation(spec, notation)
-        table = _Match(spec, rules, game, search, limits, written, chosen, signs=signs)
+        match = _Match(engine, position.game, limits, written, chosen, signs=signs)
         try:
-            table.play()
+            match.play()
         finally:
-            if save is not None and game.moves:
+            if save is not None and match.game.moves:
                 try:
-                    table.save(save)
+                    match.save(save)
                 except VariantAIError:
-                    click.echo(table.pgn())  # the game is worth more than the file
+                    click.echo(match.pgn())  # do not lose the game
                     raise
 
 
 @dataclass
 class _GameLeftError(Exception):
-    """The person at the board has had enough."""
+    """The player has resigned or quit."""
 
     resigned: bool = False
 
@@ -146,31 +143,26 @@ class _Match:
 
     def __init__(
         self,
-        spec: VariantSpec,
-        rules: Rules,
+        engine: Engine,
         game: Game,
-        search: Search,
         limits: Limits,
         notation: Notation,
         side: int,
         *,
         signs: bool,
     ) -> None:
-        self.spec = spec
-        self.rules = rules
+        self.spec, self.rules, self.search = engine.spec, engine.rules, engine.search
         self.game = game
-        self.search = search
         self.limits = limits
         self.notation = notation
         self.side = side
         self.signs = signs
         self.flipped = side == 1
         self.resigned: int | None = None
-        """Colour that gave up."""
-        self._start_fen = rules.fen(game.positions[0])
-        # after the notation chosen: UCI, then the others
-        every = notations(spec)
-        self._notations = sorted(every.values(), key=lambda one: one.name != "uci")
+        """Colour that has resigned."""
+        self._start_fen = self.rules.fen(game.positions[0])
+        every = notations(self.spec)
+        self._notations = sorted(every.values(), key=lambda one: one.name != "uci")  # UCI first
         self._commands: dict[str, Callable[[str], None]] = {
             "moves": self._moves,
             "hint": self._hint,
@@ -187,7 +179,7 @@ class _Match:
         }
 
     def play(self) -> None:
-        """Until the game is over or the person leaves."""
+        """Play until the game is over or the player leaves."""
         self._draw()
         try:
             while self.game.outcome() is None:
@@ -241,12 +233,12 @@ class _Match:
                 self._draw()
         except VariantAIError as error:
             click.echo(f"{error}")
-            click.echo("`help` tells what there is, `moves` lists the legal moves.")
+            click.echo("`help` lists the commands, `moves` the legal moves.")
 
     def _read(self, text: str) -> int:
-        """A move in the notation chosen, in UCI, or in any other of the variant.
+        """Read a move in the chosen notation, in UCI, or in any other of the variant.
 
-        Raises MoveError with examples of the position's moves.
+        Raises MoveError with examples of legal moves.
         """
         position = self.game.position
         readings = [self.notation, *self._notations]
@@ -289,7 +281,7 @@ class _Match:
             click.echo(f"{score_text(line):>7}  {self._line(line.pv)}{shown}")
 
     def _line(self, moves: tuple[int, ...]) -> str:
-        """Moves from the position on, written one after the other."""
+        """Moves from the current position on, as text."""
         position, texts = self.game.position, []
         for move in moves[:PV_PLIES]:
             texts.append(self.notation.write(self.rules, position, move))
@@ -297,9 +289,9 @@ class _Match:
         return " ".join(texts)
 
     def _undo(self, _: str) -> None:
-        first = self.game.side ^ (self.game.ply & 1)  # who moved first from the position given
+        first = self.game.side ^ (self.game.ply & 1)  # the side to move at the start
         if self.game.ply < 1 + (first != self.side):
-            raise MoveError("there is no move of yours to take back")
+            raise MoveError("you have no move to take back")
         self.game.pop()
         if self.game.side != self.side and self.game.moves:
             self.game.pop()
@@ -314,7 +306,7 @@ class _Match:
 
     def _save_as(self, name: str) -> None:
         if not name:
-            raise VariantAIError("save needs a file: save game.pgn")
+            raise VariantAIError("save needs a file name: save game.pgn")
         self.save(home_path(name))
 
     def _give_up(self, _: str) -> None:
@@ -347,7 +339,7 @@ class _Match:
         return "*" if self.resigned is None else ("0-1", "1-0")[self.resigned]
 
     def save(self, path: Path) -> None:
-        """Add the game to a PGN file. Raises DataError where it cannot be written."""
+        """Append the game to a PGN file. Raises DataError if it cannot be written."""
         from variant_ai.core.errors import DataError
 
         try:
@@ -363,9 +355,9 @@ class _Match:
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
         engine = f"variant-ai {__version__}"
-        person = [engine, engine]
+        names = [engine, engine]
         if self.side >= 0:
-            person[self.side] = "Human"
+            names[self.side] = "Human"
         start = self.game.positions[0]
         is_usual = self.rules.fen(start) == self.rules.fen(self.rules.position())
         outcome = self.game.outcome()
@@ -375,8 +367,8 @@ class _Match:
             moves=list(self.game.moves),
             start_fen=None if is_usual else self._start_fen,
             result=self._result(),  # type: ignore[arg-type]
-            white=person[0],
-            black=person[1],
+            white=names[0],
+            black=names[1],
             date=date.today().strftime("%Y.%m.%d"),
             event="Game in the terminal",
             termination=ended,

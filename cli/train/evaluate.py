@@ -19,7 +19,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.network_options import calm_threads, device_option
+from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import named_net
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 
@@ -128,7 +128,7 @@ def command(
     each is compared with the first: intervals are of 95 %, and take games, not positions, as
     independent of each other.
     """
-    calm_threads()
+    let_threads_sleep()
     from variant_ai.core.train.loop.device import choose_device
     from variant_ai.core.train.measure.trained_nets import open_model
     from variant_ai.plugins import registry

@@ -19,7 +19,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.search_options import named_net, spec_of_model
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def command(
     """
     from variant_ai.core.engine.packaged_nets import PACKAGED
 
-    calm_threads()
+    let_threads_sleep()
     given = load_variant(variant) if variant is not None else None
     said: dict[str, Any] = {}
     stores: tuple[Path, ...] = ()

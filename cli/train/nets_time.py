@@ -35,7 +35,7 @@ def time_nets(
     machine does falls on all alike."""
     if not specs:
         raise click.UsageError("--time needs a variant: -V NAME")
-    from variant_ai.core.inference.choosing.timing import interleaved
+    from variant_ai.core.inference.choosing.evaluator_timing import interleaved
     from variant_ai.plugins import registry
 
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ def time_nets(
                 for name in evaluators:
                     evaluator = registry().evaluator(
                         spec, run, evaluator=name, batch=batch, threads=threads, device=device,
-                        say=note,
+                        log=note,
                     )  # fmt: skip
                     made[f"{spec.variant}\t{title}\t{evaluator.describe()}"] = evaluator
         with progress() as bar:

@@ -17,7 +17,7 @@ from variant_ai.cli.common.console import (
     print_json,
     progress,
 )
-from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def command(
     A run that goes on, or was stopped, is reported as far as it came. Where its stores are gone,
     what needs them is left out. The pictures lie in `pictures/` of the run directory too.
     """
-    calm_threads()
+    let_threads_sleep()
     from variant_ai.core.train.report.run_report import PICTURES, write_report
     from variant_ai.core.train.run.checkpoint import find_checkpoint, read_config
     from variant_ai.core.train.run.training_run import CONFIG, run_spec

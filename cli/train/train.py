@@ -25,7 +25,7 @@ from variant_ai.cli.common.console import (
     program,
     progress,
 )
-from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import (
     make_request,
     recipe_options,
@@ -142,7 +142,7 @@ def command(
     killed goes on with --resume and ends with the same net.
     """
     started = time.perf_counter()
-    calm_threads()
+    let_threads_sleep()
     from variant_ai.core.train.loop.distributed import open_workers
     from variant_ai.core.train.run.plan import prepare
     from variant_ai.core.train.run.training_run import (

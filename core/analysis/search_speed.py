@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables
-from variant_ai.core.inference.choosing.timing import random_planes
+from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D

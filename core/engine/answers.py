@@ -1,7 +1,7 @@
-"""From what a search found to what a client is told: scores, chances, lines of play.
+"""Answers to a `go`: move, scores, chances and lines, computed from the report of a search.
 
-Clients that keep records trust two scores blindly: `cp 0` with a line of one move is a draw, and
-`mate 1` a win. The first is shown only where it is one; the second the solver has proven.
+Clients that keep records rely on two scores: `cp 0` with a line of one move is a draw, and `mate 1`
+a win. So the first is shown for real draws only; the second is proven by the solver.
 """
 
 from __future__ import annotations
@@ -23,23 +23,21 @@ RESIGN_AFTER = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one `go`."""
+    """Result of one `go`."""
 
     move: str | None
-    """UCI text, ranks from 1; None where the game is over."""
+    """UCI text, ranks from 1; None if the game is over."""
     ponder: str | None = None
-    ended: int = 0
-    """Where the game is over: 1 won by the side to move, 0 drawn, -1 lost."""
-    verdict: str = ""
-    """`draw`, `resign` or nothing."""
-    lines: tuple[str, ...] = ()
-    """The last lines of the search, printed with the move."""
-    info: Info | None = None
-    """Of the best line."""
+    """Expected reply."""
+    report: Report | None = None
+    infos: tuple[Info, ...] = ()
+    """One for each line of the report, best first."""
+    result: int = 0
+    """If the game is over: 1 won by the side to move, 0 drawn, -1 lost."""
 
 
-def info_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
-    """One Info for each line of a report about the game's last position."""
+def infos_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
+    """Yield one Info for each line of a report on the game's last position."""
     from variant_ai.core.rules.text.notation import uci
 
     rules = game.rules
@@ -62,15 +60,15 @@ def info_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
 
 
 def shown_score(game: Game, line: Line) -> int:
-    """Centipawns; never 0 with a line of one move unless that move makes the draw."""
+    """Return centipawns; never 0 with a line of one move unless that move draws."""
     if line.cp != 0 or line.mate is not None or len(line.pv) > 1:
         return line.cp
     return 0 if _draws(game, line.move) else 1
 
 
 def _draws(game: Game, move: int) -> bool:
-    """Whether the move ends the game drawn. The game is the search's too and stays untouched, so
-    who checked or chased in a repetition is not asked."""
+    """True if the move ends the game drawn. The search uses the same game object, so it is not
+    changed, and checks and chases in a repetition are not considered."""
     rules = game.rules
     after = rules.play(game.position, move)
     outcome = rules.outcome(after)
@@ -80,9 +78,9 @@ def _draws(game: Game, move: int) -> bool:
 
 
 def per_mille(line: Line) -> tuple[int, int, int]:
-    """Chances of win, draw and loss as whole numbers with the sum 1000.
+    """Return the chances of win, draw and loss as whole numbers with the sum 1000.
 
-    A net without them is taken to know wins and losses only.
+    For a net that does not predict them, a draw is assumed to be impossible.
     """
     if line.mate is not None:
         return (1000, 0, 0) if line.mate > 0 else (0, 0, 1000)
@@ -93,14 +91,14 @@ def per_mille(line: Line) -> tuple[int, int, int]:
 
 
 def resigns(chances: Sequence[float], limit: int) -> bool:
-    """Whether the chances (of the mover, in [0, 1], one for each of its moves) were below so many
-    per cent often enough; 0 never resigns."""
+    """Return True if the last chances (of the engine, in [0, 1], one for each of its moves) were all
+    below the limit in per cent; 0 never resigns."""
     last = chances[-RESIGN_AFTER:]
     return limit > 0 and len(last) == RESIGN_AFTER and all(c * 100 < limit for c in last)
 
 
-def account_of(report: Report, at: float) -> str:
-    """What a search did that was asked for at `at` (perf_counter), for `debug on`."""
+def debug_line(report: Report, at: float) -> str:
+    """Return a summary of a search that was requested at `at` (perf_counter), for `debug on`."""
     return (
         f"stopped by {report.stopped_by or 'stop'} after {time.perf_counter() - at:.3f} s: "
         f"{report.visits} visits, {report.evaluations} evaluations, {report.terminals} terminals, "

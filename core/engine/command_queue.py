@@ -1,9 +1,18 @@
-"""What a client asked for and the working thread has not begun: in order, and not without bounds."""
+"""Shared state of the two threads of a session: commands in order, and signals that cannot wait.
+
+The reading thread puts commands into a `CommandQueue`, and the working thread executes them one by
+one. `SearchSignals` reach a search that is already running: stop, ponder hit, quit.
+
+Every `go` has a number. A `stop` ends all searches sent before it and none sent after it, so a stop
+that arrives just after the end of a search cannot hit the next one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from variant_ai.core.engine.commands import Command, Go, Ignored, Quit
@@ -12,57 +21,151 @@ MAX_WAITING = 32 << 20
 """Characters of lines that may wait for the end of a search."""
 
 
-class Waiting(NamedTuple):
-    """A command and what came with it."""
+class QueuedCommand(NamedTuple):
+    """A command that waits for the working thread."""
 
     command: Command
     number: int = 0
-    """Of a `go` or an `isready`."""
+    """Number of a `go`."""
     at: float = 0.0
-    """When its line was read, as `InputLine.at` has it."""
+    """Time when its line was read, `InputLine.at`."""
     size: int = 0
     """Characters of its line."""
 
 
-class Inbox:
-    """Safe to use from any thread."""
+class CommandQueue:
+    """Commands in the order in which they were read. Thread-safe, and limited in size."""
 
     def __init__(self) -> None:
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[QueuedCommand] = deque()
         self._size = 0
-        self._arrived = threading.Condition()
+        self._changed = threading.Condition()
 
-    def put(self, item: Waiting) -> bool:
-        """False where too much is waiting already; a `go` or `quit` is always taken."""
-        with self._arrived:
+    def put(self, item: QueuedCommand) -> bool:
+        """Add a command; return False if the queue is full. `go` and `quit` are always accepted."""
+        with self._changed:
             full = self._size + item.size > MAX_WAITING
             if full and not isinstance(item.command, (Go, Quit)):
                 return False
             self._append(item)
         return True
 
-    def take(self) -> Waiting:
-        """The oldest one, once there is one."""
-        with self._arrived:
-            while not self._queue:
-                self._arrived.wait()
+    def take(self) -> QueuedCommand:
+        """Remove and return the oldest command; wait for one if the queue is empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue)
             item = self._queue.popleft()
             self._size -= item.size
             return item
 
     def quit(self, *, answer_first: bool) -> bool:
-        """Let nothing come but the end; answer_first: and what was asked before and is no search.
-        Whether there is such a thing."""
-        with self._arrived:
+        """Replace the queue by `quit`. With `answer_first`, commands that start no search stay before
+        it. Return True if there are any."""
+        with self._changed:
             kept = [item for item in self._queue if not isinstance(item.command, (Go, Ignored))]
             kept = kept if answer_first else []
             self._queue.clear()
             self._size = 0
-            for item in (*kept, Waiting(Quit())):
+            for item in (*kept, QueuedCommand(Quit())):
                 self._append(item)
         return bool(kept)
 
-    def _append(self, item: Waiting) -> None:
+    def _append(self, item: QueuedCommand) -> None:
         self._queue.append(item)
         self._size += item.size
-        self._arrived.notify_all()
+        self._changed.notify_all()
+
+
+class SearchSignals:
+    """Signals of the reading thread to the threads that search. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.sent = 0
+        """Number of the last `go` read."""
+        self.finished = 0
+        """Number of the last `go` answered."""
+        self.leaving = False
+        """True after `quit`: no more answers are printed."""
+        self.input_ended = False
+        """True if no `stop` can come any more: searches without a limit stop at once."""
+        self._stopped = 0
+        self._hit = 0
+        self._hit_at = 0.0
+        self._hit_with_draw = False
+
+    def next_number(self, *, stop_others: bool) -> int:
+        """Return the number of a new `go`; `stop_others` stops the searches before it."""
+        with self.changed:
+            if stop_others:
+                self._stopped = self.sent
+            self.sent += 1
+            self.changed.notify_all()
+            return self.sent
+
+    @property
+    def searching(self) -> bool:
+        """True while a `go` has no answer yet; waits while an answer is being printed."""
+        with self.changed:
+            return self.sent > self.finished
+
+    def stop(self) -> bool:
+        """Stop every `go` sent so far; return False if all were answered already."""
+        with self.changed:
+            pending = self.searching
+            self._stopped = self.sent
+            self.changed.notify_all()
+            return pending
+
+    def ponder_hit(self, at: float, draw_offered: bool) -> None:
+        """Start the clock of the last `go` at the time `at` (perf_counter)."""
+        with self.changed:
+            self._hit, self._hit_at, self._hit_with_draw = self.sent, at, draw_offered
+            self.changed.notify_all()
+
+    def leave(self) -> None:
+        """Stop every search; none of them prints an answer."""
+        with self.changed:
+            self.leaving = True
+            self._stopped = self.sent
+            self.changed.notify_all()
+
+    def end_input(self) -> None:
+        """Note that the client's input has ended."""
+        with self.changed:
+            self.input_ended = True
+            self.changed.notify_all()
+
+    @contextlib.contextmanager
+    def answering(self, number: int) -> Iterator[None]:
+        """Context in which the answer to a `go` is printed; a `stop` that comes now waits, and then
+        finds the search finished."""
+        with self.changed:
+            try:
+                yield
+            finally:
+                self.finished = max(self.finished, number)
+                self.changed.notify_all()
+
+    def is_stopped(self, number: int) -> bool:
+        return self.leaving or self._stopped >= number
+
+    def ponder_hit_time(self, number: int) -> float | None:
+        """Return the time of the ponder hit of this `go`; None if there was none."""
+        return self._hit_at if self._hit >= number else None
+
+    def ponder_hit_with_draw(self, number: int) -> bool:
+        """Return True if a draw was offered with the ponder hit."""
+        return self._hit >= number and self._hit_with_draw
+
+    def wait_for_release(self, number: int, *, ponder: bool) -> None:
+        """Wait until the client allows the answer of an infinite or pondering search: by `stop`, by
+        the end of its input, or (ponder) by a ponder hit."""
+        with self.changed:
+            self.changed.wait_for(
+                lambda: (
+                    self.is_stopped(number)
+                    or self.input_ended
+                    or (ponder and self.ponder_hit_time(number) is not None)
+                )
+            )

@@ -1,8 +1,8 @@
-"""What a client can ask of the engine, whatever the protocol it asks in.
+"""Commands of a client, independent of the protocol.
 
-A dialect turns a line into one of these; the session acts on them and knows no protocol. Squares
-and moves are still text here: which squares there are depends on the variant. Named tuples, because making a dataclass
-takes a millisecond of the time in which a client waits for the handshake.
+A dialect (`protocols/`) parses a line into one of these, and the session executes it. Squares and
+moves are still text, because their meaning depends on the variant. These are named tuples: creating
+a dataclass takes a millisecond while the client waits for the handshake.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import NamedTuple, TypeAlias
 
 
 class Handshake:
-    """`uci`, `ucci`: who are you, and what can be set?"""
+    """`uci`, `ucci`: print name and options."""
 
 
 class IsReady:
-    """Answered at once during a search, otherwise when all before it is done."""
+    """Answered at once during a search, otherwise after all earlier commands."""
 
 
 class SetOption(NamedTuple):
     name: str
-    """Names are compared without regard to case; a blank and `_` are the same."""
+    """Case does not matter; a space and `_` are the same."""
     value: str | None = None
-    """None where the client gave none: a button."""
+    """None if the client gave none, as for a button."""
 
 
 class NewGame:
-    """What comes belongs to another game."""
+    """The next position belongs to another game."""
 
 
 class SetPosition(NamedTuple):
@@ -34,24 +34,24 @@ class SetPosition(NamedTuple):
     """None: the variant's start position."""
     moves: tuple[str, ...] = ()
     bare: bool = False
-    """Given without the word `position`: the client speaks the cyclone dialect."""
+    """True without the word `position`: the client speaks the cyclone dialect."""
 
 
 class BanMoves(NamedTuple):
-    """These moves may not be played from the position on the table."""
+    """These moves may not be played from the current position."""
 
     moves: tuple[str, ...]
 
 
 class Go(NamedTuple):
-    """Search; every limit None where it was not given. Times in seconds, possibly negative."""
+    """Search. A limit that was not given is None. Times are seconds and may be negative."""
 
     times: tuple[float | None, float | None] = (None, None)
-    """Time left of the first and the second player. UCCI knows whose turn it is, not the colour:
-    there they are the mover's and the other's, see `relative`."""
+    """Time left of the first and the second player. In UCCI: of the player to move and the other one,
+    see `relative`."""
     increments: tuple[float | None, float | None] = (None, None)
     relative: bool = False
-    """The times above are (mover, other), not (first player, second player)."""
+    """True if the times are (player to move, other), not (first player, second player)."""
     moves_to_go: int | None = None
     depth: int | None = None
     nodes: int | None = None
@@ -63,7 +63,7 @@ class Go(NamedTuple):
     draw_offered: bool = False
     search_moves: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    """What of the line was not understood; the rest is searched all the same."""
+    """Messages about words that were not understood; the rest still counts."""
 
     @property
     def has_clock(self) -> bool:
@@ -71,22 +71,22 @@ class Go(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether the move may not be printed before the client allows it."""
+        """True if the answer must wait until the client allows it."""
         return self.infinite or self.ponder
 
 
 class Stop:
-    """Answer now."""
+    """Stop searching and answer now."""
 
 
 class PonderHit(NamedTuple):
-    """The expected move was played: the clock runs from here."""
+    """The expected move was played: the clock starts now."""
 
     draw_offered: bool = False
 
 
 class Probe(NamedTuple):
-    """What is known of a position without a search."""
+    """Print what is known about a position without a search."""
 
     position: SetPosition
 
@@ -100,18 +100,18 @@ class Show:
 
 
 class Quit:
-    """Leave at once."""
+    """Stop everything and leave."""
 
 
 class Ignored:
-    """Something the protocol knows and this engine has no use for."""
+    """A command that has no effect here."""
 
 
 class Unreadable(NamedTuple):
-    """A line that means nothing here."""
+    """A line with an error."""
 
     problem: str
-    """Says what was given and what would be accepted."""
+    """Message with the given text and the accepted ones."""
 
 
 Command: TypeAlias = (
@@ -131,4 +131,4 @@ Command: TypeAlias = (
     | Ignored
     | Unreadable
 )
-"""Something a client asked."""
+"""Any command of a client."""

@@ -1,21 +1,22 @@
-"""What a session plays with: variants, rules and nets, loaded when they are first needed.
+"""Parts of an engine: variants, rules, nets and searches, loaded when they are first needed.
 
-The session knows variants by name before anything is read; specs, rules, nets and the search come
-from here, on the working thread, while the client's handshake has long been answered. Which
-variants there are, and where their nets lie, is told by the program: plugins live above the core.
+A session knows the names of the variants before any spec is read. Specs, rules, nets and searches
+are made here, on the working thread, after the handshake has been answered. The program passes in
+the variants and the plugin registry, because plugins lie above the core.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from variant_ai.core.engine.packaged_nets import PACKAGED
+from variant_ai.core.engine.packaged_nets import engine_net, packaged_net_paths
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.spec.catalogue import home_path, spec_words
+from variant_ai.core.spec.catalogue import SpecWords, home_path, spec_words
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
-WARM = (
+IMPORTED_EARLY = (
     "variant_ai.core.spec.loader",
     "variant_ai.core.rules.kernel.kernel_rules",
     "variant_ai.core.encoding",
-    "variant_ai.core.inference.choosing.evaluator_choice",
+    "variant_ai.core.inference.choosing.evaluator_factory",
     "variant_ai.core.search.search",
 )
-"""Modules every game needs, imported while the client reads the options."""
+"""Modules that every game needs, imported while the client reads the options."""
 
 
 class VariantSource(Protocol):
@@ -46,21 +47,12 @@ class VariantSource(Protocol):
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
 
     def evaluator(
-        self,
-        spec: VariantSpec,
-        model: Path | None,
-        *,
-        evaluator: str = "auto",
-        batch: int = 16,
-        threads: int | None = None,
-        device: str = "cpu",
-        precision: str | None = None,
-        say: Say | None = None,
+        self, spec: VariantSpec, model: Path | None, *args: Any, **settings: Any
     ) -> Evaluator: ...
 
 
-class Searching(Protocol):
-    """The part of `Search` that a session uses; tests put their own in its place."""
+class SearchProtocol(Protocol):
+    """The part of `Search` that an engine needs; tests use their own."""
 
     def set_game(self, game: Game) -> None: ...
 
@@ -89,8 +81,8 @@ class Searching(Protocol):
     def close(self) -> None: ...
 
 
-class Workshop:
-    """Makes what a session asks for. Used by one thread."""
+class EngineBuilder:
+    """Makes the parts of an engine. Used by one thread."""
 
     def __init__(
         self,
@@ -99,145 +91,127 @@ class Workshop:
         source: Callable[[], VariantSource],
         *,
         model: Path | None = None,
-        models_of: Callable[[str], Sequence[Path]] = lambda name: (),
+        net_paths: Callable[[str], Sequence[Path]] | None = None,
     ) -> None:
-        """files: the spec of every variant by name. default: the one played where nobody says.
-        source: called when the first spec is read. model: the net to play with unless a client
-        names another. models_of: where nets of a variant are looked for, the first that exists is
-        taken."""
+        """files: spec of every variant by name. default: the variant played if none is chosen.
+        source: called when the first spec is read. model: the net to play with unless the client
+        names another. net_paths: paths of a variant's packaged net, the first that exists is used;
+        None: `packaged_net_paths`."""
         self.files = dict(files)
         self.default = default
         self.model = model
         self._source = source
-        self._models_of = models_of
+        self._net_paths = net_paths or (lambda name: packaged_net_paths(name, self.files.get(name)))
 
     # --- variants ------------------------------------------------------------------------------
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(sorted(self.files))
+    @functools.cached_property
+    def _words(self) -> dict[str, SpecWords]:
+        """Names and protocols of every variant, by name in alphabetical order."""
+        return {name: spec_words(path) for name, path in sorted(self.files.items())}
+
+    @functools.cached_property
+    def _by_fairy_name(self) -> dict[str, str]:
+        """Our name by Fairy-Stockfish's, in lower case."""
+        found: dict[str, str] = {}
+        for name in self.files:
+            found.setdefault(self._words[name].fairy.lower(), name)
+        found.pop("", None)
+        return found
 
     @property
     def names_offered(self) -> tuple[str, ...]:
-        """Our names, and those of Fairy-Stockfish that differ: what `named` understands."""
-        others = {spec_words(path).fairy.lower() for path in self.files.values()}
-        return tuple(sorted({*self.files, *others} - {""}))
+        """All names that `resolve_name` understands: ours and those of Fairy-Stockfish."""
+        return tuple(sorted({*self.files, *self._by_fairy_name}))
 
-    def named(self, given: str) -> str:
-        """Our name for a variant that a client calls by Fairy-Stockfish's, in any case; what is
-        unknown stays as it is."""
-        wanted = given.strip().lower()
-        if wanted in self.files:
-            return wanted
-        for name, path in self.files.items():
-            if spec_words(path).fairy.lower() == wanted and wanted:
-                return name
-        return given
+    def resolve_name(self, given: str) -> str:
+        """Return our name of a variant that may be called by Fairy-Stockfish's name, in any case; an
+        unknown name is returned unchanged."""
+        name = given.strip().lower()
+        return name if name in self.files else self._by_fairy_name.get(name, given)
 
-    def speaks(self, name: str, protocol: str) -> bool:
-        """Whether the variant's spec lists the protocol; one that lists none speaks UCI."""
-        path = self.files.get(name)
-        return protocol in (spec_words(path).protocols if path else ("uci",))
+    def supports(self, name: str, protocol: str) -> bool:
+        """Return True if the variant's spec lists the protocol; without a list it is UCI only."""
+        return protocol in self._words.get(name, SpecWords()).protocols
 
-    def speaking(self, protocol: str) -> str | None:
-        """The default variant if it speaks the protocol, else the first that does."""
-        for name in (self.default, *self.names):
-            if self.speaks(name, protocol):
-                return name
-        return None
+    def variant_for(self, protocol: str) -> str | None:
+        """Return the default variant if it supports the protocol, else the first one that does."""
+        names = (self.default, *self._words)
+        return next((name for name in names if self.supports(name, protocol)), None)
 
     def spec(self, name: str) -> VariantSpec:
-        """Raises UnknownNameError, SpecError."""
+        """Load the spec of a variant. Raises UnknownNameError, SpecError."""
         return self._source().variant(name)
 
     def rules(self, spec: VariantSpec) -> Rules:
-        """Raises SpecError."""
+        """Make the rules of a variant. Raises SpecError."""
         return self._source().rules(spec)
 
     # --- nets and searches ---------------------------------------------------------------------
 
-    def evaluator(self, spec: VariantSpec, settings: Mapping[str, Any], say: Say) -> Evaluator:
-        """An evaluator by the client's settings (`OptionSet.evaluator_settings`).
+    def evaluator(self, spec: VariantSpec, settings: Mapping[str, Any], log: Log) -> Evaluator:
+        """Make an evaluator by the client's settings (`OptionSet.evaluator_settings`).
 
-        What cannot be had is told by `say`, and play goes on with what can: a game under way is
+        Anything that does not work is logged and replaced by the next best: a game in progress is
         better lost with a weak net than without a move.
         """
-        from variant_ai.core.inference.choosing.evaluator_choice import AUTO, UNIFORM, WITHOUT_NET
+        from variant_ai.core.inference.choosing.evaluator_factory import AUTO, UNIFORM, WITHOUT_NET
 
-        named, wanted = str(settings["model"] or ""), str(settings["evaluator"])
+        named, chosen = str(settings["model"] or ""), str(settings["evaluator"])
         how = {name: settings[name] for name in ("batch", "threads", "device", "precision")}
 
-        def made(model: Path | None, evaluator: str) -> Evaluator:
-            return self._source().evaluator(spec, model, evaluator=evaluator, say=say, **how)
+        def make(model: Path | None, evaluator: str) -> Evaluator:
+            return self._source().evaluator(spec, model, evaluator=evaluator, log=log, **how)
 
-        def tried(model: Path | None, evaluator: str) -> Evaluator | None:
+        def try_to_make(model: Path | None, evaluator: str) -> Evaluator | None:
             try:
-                return made(model, evaluator)
-            except (VariantAIError, OSError, RuntimeError) as error:  # the last of a driver
-                say(f"error: {error}")
+                return make(model, evaluator)
+            except (VariantAIError, OSError, RuntimeError) as error:  # RuntimeError: of a driver
+                log(f"error: {error}")
                 return None
 
-        if wanted in WITHOUT_NET:
-            return made(None, wanted)
-        model, looked = self.find_model(spec, named)
+        if chosen in WITHOUT_NET:
+            return make(None, chosen)
+        packaged = self._net_paths(spec.variant)
+        model, tried = engine_net(home_path(named) if named else self.model, spec.variant, packaged)
         evaluator = None
-        if model is not None or wanted != AUTO:  # a plugin's may need no net
-            evaluator = tried(model, wanted)
+        if model is not None or chosen != AUTO:  # a plugin's evaluator may need no net
+            evaluator = try_to_make(model, chosen)
         if evaluator is None and model is None:
-            places = ", ".join(map(str, looked)) or "nowhere: no folder is known"
-            say(f"no net for {spec.variant} was found (looked for {places})")
+            paths = ", ".join(map(str, tried)) or "nowhere: no folder is known"
+            log(f"no net for {spec.variant} was found (looked for {paths})")
         elif evaluator is None and (
-            wanted != AUTO or how["device"] != "cpu" or how["precision"] is not None
+            chosen != AUTO or how["device"] != "cpu" or how["precision"] is not None
         ):
-            say("playing with the fastest evaluator of this machine's processor instead")
+            log("playing with the fastest evaluator of this machine's processor instead")
             how = {**how, "device": "cpu", "precision": None}
-            evaluator = tried(model, AUTO)
+            evaluator = try_to_make(model, AUTO)
         if evaluator is None and model is not None and (named or self.model):
-            fallback, _ = self.packaged(spec)
+            fallback, _ = engine_net(None, spec.variant, packaged)
             if fallback is not None and fallback != model:
-                say(f"playing with {fallback} instead")
-                evaluator = tried(fallback, AUTO)
+                log(f"playing with {fallback} instead")
+                evaluator = try_to_make(fallback, AUTO)
         if evaluator is None:
-            say(f"{spec.variant} is played without a net, by search alone: set the option Model")
-            evaluator = made(None, UNIFORM)
+            log(f"{spec.variant} is played without a net, by search alone: set the option Model")
+            evaluator = make(None, UNIFORM)
         return evaluator
-
-    def find_model(self, spec: VariantSpec, given: str) -> tuple[Path | None, list[Path]]:
-        """The net to play with, None without one, and where it was looked for."""
-        chosen = home_path(given) if given else self.model
-        if chosen is None or (str(chosen) == PACKAGED and not chosen.exists()):
-            return self.packaged(spec)
-        # a run directory stays one: its checkpoints may be newer, and torch runs nothing else
-        own = () if os.path.isdir(chosen / "checkpoints") else ("model.onnx",)
-        for name in (f"{spec.variant}.onnx", *own):
-            if os.path.isfile(chosen / name):  # False too where one may not look
-                chosen = chosen / name
-                break
-        return chosen, [chosen]
-
-    def packaged(self, spec: VariantSpec) -> tuple[Path | None, list[Path]]:
-        """The net that comes with the variant or lies in the user's folder."""
-        looked = list(self._models_of(spec.variant))
-        return next((path for path in looked if os.path.isfile(path)), None), looked
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
-    ) -> Searching:
-        """A search of the variant. The evaluator is shared with none at the same time."""
+    ) -> SearchProtocol:
+        """Make a search. No other search may use the evaluator at the same time."""
         from variant_ai.core.search.search import Search
 
         return Search(spec, evaluator, params, rules=rules)
 
     def compile_search(self) -> None:
-        """Compile what a search runs, if that has not been done on this machine."""
+        """Compile the functions of a search that are not in the cache of this machine."""
         from variant_ai.core.jit.crew import compile_all
 
         compile_all(["variant_ai.core.search.search"])
 
-    def warm(self) -> None:
-        """Import what every game needs; what cannot be imported is told by whoever needs it."""
-        for name in WARM:
-            try:
+    def import_early(self) -> None:
+        """Import what every game needs; errors are left to the code that needs the module."""
+        for name in IMPORTED_EARLY:
+            with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-            except ImportError:
-                continue

@@ -1,13 +1,13 @@
-"""Analysis for programs in other languages: a JSON object a line in, a JSON object a line out.
+"""Analysis for programs in other languages: one JSON object per line in both directions.
 
     {"id": "a", "variant": "…", "fen": "…", "moves": ["e2e4"], "nodes": 800, "multipv": 3}
     {"id": "a", "final": true, "best": "…", "lines": [{"move": "…", "pv": […], "value": 0.1, …}], …}
 
-Queries wait in a queue, the highest `priority` first, then in the order in which they came; each
-has limits of its own and may ask for reports on the way. `{"action": "stop", "id": "a"}` ends one,
-`{"action": "stop"}` all of them, and each still gets its final answer. At the end of the input
-everything that waits is answered. What cannot be understood is answered with `error`, and with the
-`id` where one could be read.
+Queries wait in a queue: the highest `priority` first, then in the order of their arrival. Each has
+its own limits and may request reports during the search. `{"action": "stop", "id": "a"}` stops one,
+`{"action": "stop"}` all of them; each still gets its final answer. At the end of the input all
+waiting queries are answered. A line that cannot be understood gets an `error`, with its `id` if that
+can be read.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.errors import DataError, VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.engine.engine_builder import Searching
+    from variant_ai.core.engine.engine_builder import SearchProtocol
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.search.report import Line, Report
+    from variant_ai.core.search.report import Report
 
 DEFAULT_NODES = 800
 MOST_PRIORITY = 1e300
-"""What a double holds; JSON's numbers have no end."""
+"""Fits into a double; JSON numbers have no limit."""
 LOOK = 0.2
-"""Seconds between two looks at whether a query was stopped, beside the stop itself."""
+"""Seconds between two checks whether a query was stopped, in addition to the stop itself."""
 FIELDS = {
     "id": (str, int),
     "variant": (str,),
@@ -55,10 +55,10 @@ ACTIONS = ("stop", "clear", "version")
 
 @dataclass(order=True)
 class Query:
-    """A position to analyse."""
+    """A query or a `clear` that waits its turn."""
 
     order: tuple[float, int]
-    """Least first."""
+    """The least is next."""
     words: dict[str, Any] = field(compare=False)
     stopped: bool = field(default=False, compare=False)
 
@@ -67,93 +67,96 @@ class Query:
         return self.words.get("id")
 
 
-@dataclass
-class Desk:
-    """What one variant is analysed with."""
+class VariantEngine(Protocol):
+    """Rules and search of one variant."""
 
-    rules: Rules
-    search: Searching
+    @property
+    def rules(self) -> Rules: ...
+
+    @property
+    def search(self) -> SearchProtocol: ...
+
+    def close(self) -> None: ...
 
 
-class Service:
-    """Reads queries from one thread and answers them from another."""
+class JsonService:
+    """Reads queries in one thread and answers them in another."""
 
     def __init__(
         self,
-        make_desk: Callable[[str], Desk],
+        make_engine: Callable[[str], VariantEngine],
         write: LineWriter,
         *,
         default_variant: str | None,
         version: str,
     ) -> None:
-        """make_desk: called once for each variant, in the answering thread."""
-        self._make_desk = make_desk
+        """make_engine: called once for each variant, in the answering thread."""
+        self._make_engine = make_engine
         self._write = write
         self._default_variant = default_variant
         self._version = version
-        self._desks: dict[str, Desk] = {}
+        self._engines: dict[str, VariantEngine] = {}
         self._numbers = itertools.count()
         self._waiting: list[Query] = []
         self._running: Query | None = None
-        self._search: Searching | None = None
+        self._search: SearchProtocol | None = None
         self._ended = False
         self._changed = threading.Condition()
 
     def run(self, lines: Iterable[InputLine]) -> None:
-        """Serve until the input ends and everything is answered, or nobody reads."""
+        """Serve until the input ends and everything is answered, or nobody reads the answers."""
         worker = threading.Thread(target=self._work, name="analysis", daemon=True)
         worker.start()
         for line in lines:
             if self._write.is_broken:
                 break
             if line.text:
-                self._hear(line)
+                self._handle_line(line)
         with self._changed:
             self._ended = True
             self._changed.notify_all()
         while worker.is_alive() and not self._write.is_broken:
             worker.join(0.2)
-        for desk in self._desks.values():
-            desk.search.close()
+        for engine in self._engines.values():
+            engine.close()
 
     # --- the reading thread --------------------------------------------------------------------
 
-    def _hear(self, line: InputLine) -> None:
+    def _handle_line(self, line: InputLine) -> None:
         words: Any = None
         try:
             if line.cut:
                 raise DataError("the line is too long")
             words = json.loads(line.text)
-            self._take(check(words))
+            self._dispatch(check(words))
         except (ValueError, RecursionError) as error:
-            self._answer({"error": f"is not JSON: {error}"})
+            self._print({"error": f"is not JSON: {error}"})
         except VariantAIError as error:
-            named = words.get("id") if isinstance(words, Mapping) else None
-            is_name = isinstance(named, FIELDS["id"]) and not isinstance(named, bool)
-            self._answer({"id": named if is_name else None, "error": str(error)})
+            given = words.get("id") if isinstance(words, Mapping) else None
+            is_id = isinstance(given, FIELDS["id"]) and not isinstance(given, bool)
+            self._print({"id": given if is_id else None, "error": str(error)})
 
-    def _take(self, words: dict[str, Any]) -> None:
+    def _dispatch(self, words: dict[str, Any]) -> None:
         action = words.get("action")
         if action == "version":
-            self._answer({"id": words.get("id"), "action": action, "version": self._version})
+            self._print({"id": words.get("id"), "action": action, "version": self._version})
         elif action == "stop":
             self._stop(words.get("id"))
-        else:
-            # clearing waits its turn like a query
+        else:  # a query, or `clear`, which waits its turn like one
             order = (-float(words.get("priority", 0)), next(self._numbers))
             with self._changed:
                 heapq.heappush(self._waiting, Query(order, words))
                 self._changed.notify_all()
 
-    def _stop(self, named: Any) -> None:
+    def _stop(self, id: Any) -> None:
         with self._changed:
             for query in [*self._waiting, *([self._running] if self._running else [])]:
-                if named is None or query.id == named:
+                if id is None or query.id == id:
                     query.stopped = True
             if self._running is not None and self._running.stopped and self._search is not None:
                 self._search.stop()
 
-    def _answer(self, words: Mapping[str, Any]) -> None:
+    def _print(self, words: Mapping[str, Any]) -> None:
         shown = {key: value for key, value in words.items() if key != "id" or value is not None}
         self._write(json.dumps(shown, ensure_ascii=False, allow_nan=False))
 
@@ -162,32 +165,31 @@ class Service:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting and not self._ended:
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._waiting or self._ended)
                 if not self._waiting:
                     return
                 query = self._running = heapq.heappop(self._waiting)
             try:
                 if query.words.get("action") == "clear":
-                    for desk in self._desks.values():
-                        desk.search.clear()
-                    self._answer({"id": query.id, "action": "clear"})
+                    for engine in self._engines.values():
+                        engine.search.clear()
+                    self._print({"id": query.id, "action": "clear"})
                 else:
                     self._analyse(query)
             except VariantAIError as error:
-                self._answer({"id": query.id, "error": str(error)})
+                self._print({"id": query.id, "error": str(error)})
             except Exception as error:  # one bad query must not end the others
-                self._answer({"id": query.id, "error": f"{type(error).__name__}: {error}"})
+                self._print({"id": query.id, "error": f"{type(error).__name__}: {error}"})
             with self._changed:
                 self._running, self._search = None, None
 
-    def _desk(self, name: str | None) -> Desk:
+    def _engine(self, name: str | None) -> VariantEngine:
         variant = name or self._default_variant
         if variant is None:
             raise DataError("the query names no `variant`, and none was given to the program")
-        if variant not in self._desks:
-            self._desks[variant] = self._make_desk(variant)
-        return self._desks[variant]
+        if variant not in self._engines:
+            self._engines[variant] = self._make_engine(variant)
+        return self._engines[variant]
 
     def _analyse(self, query: Query) -> None:
         from variant_ai.core.rules.game import Game
@@ -195,12 +197,11 @@ class Service:
         from variant_ai.core.search.move.limits import Limits
 
         words = query.words
-        desk = self._desk(words.get("variant"))
-        game = Game.from_uci(desk.rules, words.get("fen"), words.get("moves", ()))
+        engine = self._engine(words.get("variant"))
+        rules, search = engine.rules, engine.search
+        game = Game.from_uci(rules, words.get("fen"), words.get("moves", ()))
         notation = UciNotation()
-        chosen = [
-            notation.read(desk.rules, game.position, m) for m in words.get("search_moves", ())
-        ]
+        moves = [notation.read(rules, game.position, m) for m in words.get("search_moves", ())]
         numbers: dict[str, Any] = {
             name: words.get(name) for name in ("nodes", "movetime", "depth", "mate")
         }
@@ -214,29 +215,29 @@ class Service:
         def on_report(report: Report) -> None:
             nonlocal last
             if query.stopped:
-                desk.search.stop()
+                search.stop()
             if every is not None and time.monotonic() - last >= 0.9 * every:
                 last = time.monotonic()
-                self._answer(described(query.id, game, report, final=False))
+                self._print(answer_of(query.id, game, report, final=False))
 
         with self._changed:
-            self._search = desk.search
+            self._search = search
             if query.stopped:
                 limits = Limits(movetime=0.0)
-        desk.search.set_game(game)
-        report = desk.search.run(
+        search.set_game(game)
+        report = search.run(
             limits,
-            moves=chosen or None,
+            moves=moves or None,
             multipv=int(words.get("multipv", 1)),
             on_report=on_report,
             interval=LOOK if every is None else min(float(every), LOOK),
         )
-        self._answer(described(query.id, game, report, final=True))
+        self._print(answer_of(query.id, game, report, final=True))
 
 
 def check(given: Any) -> dict[str, Any]:
-    """A query or an action with fields of the right types, without those that are null. Raises
-    DataError saying which field is not right."""
+    """Return a query or an action without its null fields. Raises DataError naming the field that is
+    wrong."""
     if not isinstance(given, dict):
         raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -244,8 +245,8 @@ def check(given: Any) -> dict[str, Any]:
     is_number = isinstance(priority, int | float) and not isinstance(priority, bool)
     if not is_number or not -MOST_PRIORITY <= priority <= MOST_PRIORITY:
         raise DataError(
-            f"priority: {json.dumps(priority)[:60]} where a number is expected, of at most "
-            f"{MOST_PRIORITY:.0e} either way"
+            f"priority: {json.dumps(priority)[:60]} where a number is expected, between "
+            f"-{MOST_PRIORITY:.0e} and {MOST_PRIORITY:.0e}"
         )
     if "action" in words:
         if words["action"] not in ACTIONS:
@@ -266,45 +267,41 @@ def check(given: Any) -> dict[str, Any]:
 
 
 def _check_field(name: str, value: Any) -> None:
-    """Raises DataError unless the value is of a type that the field takes."""
+    """Raise DataError unless the field accepts a value of this type."""
     if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
         kinds = " or ".join(kind.__name__ for kind in FIELDS[name])
         raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
 
 
-def described(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, Any]:
-    """A report as an answer. Values, scores and chances are those of the side to move."""
-    from variant_ai.core.rules.text.notation import uci
+def answer_of(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, Any]:
+    """Return a report as an answer. Values, scores and chances are those of the side to move."""
+    from variant_ai.core.engine.analysis_result import analysis_of
 
-    types, files = game.rules.types, game.rules.spec.board.files
-
-    def text(move: int | None) -> str | None:
-        return None if move is None else uci(types, files, move)
-
-    def line_of(line: Line) -> dict[str, Any]:
-        return {
-            "move": text(line.move),
-            "pv": [text(move) for move in line.pv],
-            "value": round(line.q, 5),
-            "cp": line.cp,
-            "mate": line.mate_in,
-            "wdl": None if line.wdl is None else [round(p, 4) for p in line.wdl],
-            "visits": line.visits,
-            "prior": round(line.prior, 5),
-        }
-
-    found = {
+    found = analysis_of(game, report)
+    answer = {
         "id": id,
         "final": final,
-        "best": text(report.best),
-        "ponder": text(report.ponder),
-        "lines": [line_of(line) for line in report.known_lines],
-        "visits": report.visits,
-        "depth": report.depth,
-        "seconds": round(report.seconds, 4),
-        "stopped_by": report.stopped_by,
+        "best": found.best,
+        "ponder": found.ponder,
+        "lines": [
+            {
+                "move": line.move,
+                "pv": line.pv,
+                "value": round(line.value, 5),
+                "cp": line.cp,
+                "mate": line.mate,
+                "wdl": None if line.wdl is None else [round(p, 4) for p in line.wdl],
+                "visits": line.visits,
+                "prior": round(line.prior, 5),
+            }
+            for line in found.lines
+        ],
+        "visits": found.visits,
+        "depth": found.depth,
+        "seconds": round(found.seconds, 4),
+        "stopped_by": found.stopped_by,
     }
     outcome = game.outcome()
     if final and outcome is not None:
-        found["outcome"] = {"result": outcome.result, "reason": outcome.reason}
-    return found
+        answer["outcome"] = {"result": outcome.result, "reason": outcome.reason}
+    return answer

@@ -1,8 +1,8 @@
-"""Lines of a protocol: bytes from one file descriptor, text to another, and a log of both.
+"""Lines of a protocol: bytes from one file descriptor, text to another.
 
 Standard input is read as bytes: a path in another encoding, a byte order mark or a Windows line
-end must not end the program. Standard output belongs to the protocol alone: `claim_stdout` keeps
-the real one and lets file descriptor 1 point at stderr, so that no library can write into it.
+end must not end the program. Standard output belongs to the protocol alone: `claim_stdout` returns
+a copy of it and redirects file descriptor 1 to stderr, so that no library can write into it.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 MAX_LINE = 1 << 20
-"""Bytes. The longest game there can be is a tenth of it."""
+"""Bytes; the longest possible game has a tenth of it."""
 CHUNK = 1 << 16
 BOM = b"\xef\xbb\xbf"
 NOT_TEXT = "\N{REPLACEMENT CHARACTER}"
 
 
 class InputLine(NamedTuple):
-    """A line as it came in."""
+    """One line of the client."""
 
     text: str
-    """Without its end; bytes that are not UTF-8 are replaced."""
+    """Without the line end; bytes that are not UTF-8 are replaced."""
     at: float
-    """`time.perf_counter()` when it was read: here the clock of a `go` starts."""
+    """`time.perf_counter()` when it was read: the clock of a `go` starts here."""
     cut: bool = False
-    """Longer than MAX_LINE: the text is its beginning, the rest was thrown away."""
+    """True if it is longer than MAX_LINE; the rest of it is discarded."""
 
 
 class LineReader:
-    """Iterates over the lines of a file descriptor until its end; the last may lack its end."""
+    """Iterates over the lines of a file descriptor until it ends."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -65,7 +65,7 @@ class LineReader:
     def _read(self) -> bytes:
         try:
             return os.read(self.fd, CHUNK)
-        except OSError:  # a terminal that went away
+        except OSError:  # a terminal that was closed
             return b""
 
 
@@ -79,7 +79,7 @@ def _line(raw: bytes, at: float, cut: bool, first: bool) -> InputLine:
 class LineWriter:
     """Writes whole lines from any thread: one lock, one write per call.
 
-    A reader that went away is no error: `broken` is called once, later lines go nowhere.
+    If nobody reads them any more, `broken` is called once and later lines are discarded.
     """
 
     def __init__(self, fd: int, broken: Callable[[], None] | None = None) -> None:
@@ -89,7 +89,7 @@ class LineWriter:
         self._lock = threading.Lock()
 
     def __call__(self, *lines: str) -> None:
-        """Write the lines without another thread's in between."""
+        """Write lines, with no other thread's lines in between."""
         data = "".join(f"{_single(line)}\n" for line in lines).encode("utf-8", "replace")
         with self._lock:
             if self.is_broken:
@@ -105,45 +105,14 @@ class LineWriter:
 
 
 def _single(line: str) -> str:
-    """An error's message may have line ends; a protocol's line must not."""
+    """The line without line ends, which error messages may contain."""
     return line if line.isprintable() else " ".join(line.split())
 
 
-class ProtocolLog:
-    """What was said, for `--replay`: seconds since the start, `<` in or `>` out, the line.
-
-    A log that cannot be written any more (full disk) is given up in silence: the game goes on.
-    """
-
-    def __init__(self, file: IO[str]) -> None:
-        self._file: IO[str] | None = file
-        self._lock = threading.Lock()
-        self._start = time.perf_counter()
-
-    def __call__(self, sign: str, *lines: str) -> None:
-        seconds = time.perf_counter() - self._start
-        with self._lock:
-            if self._file is None:
-                return
-            try:
-                for line in lines:
-                    self._file.write(f"{seconds:.4f} {sign} {line}\n")
-                self._file.flush()
-            except OSError:
-                self._file = None
-
-    def close(self) -> None:
-        with self._lock:
-            if self._file is not None:
-                with contextlib.suppress(OSError):
-                    self._file.close()
-                self._file = None
-
-
 def claim_stdout() -> int:
-    """A duplicate of standard output for the protocol alone; descriptor 1 then points at stderr.
+    """Return a copy of standard output for the protocol alone, and redirect descriptor 1 to stderr.
 
-    Works where either is closed: what has no reader goes to the null device.
+    It works if either is closed: missing streams are replaced by the null device.
     """
     null = os.open(os.devnull, os.O_RDWR)
     try:
@@ -168,9 +137,9 @@ def claim_stdout() -> int:
     return real
 
 
-def quieten_collector() -> None:
-    """Collect garbage between searches only: a full collection costs more than a move may. A thread
-    that fails says so and lets the others go on."""
+def prepare_process() -> None:
+    """Collect garbage between searches only, because a full collection takes longer than a move may;
+    and print errors of threads without ending the others."""
     gc.disable()
     threading.excepthook = lambda args: traceback.print_exception(
         args.exc_type, args.exc_value, args.exc_traceback

@@ -1,19 +1,20 @@
-"""Where nets of a variant are looked for when nobody names one."""
+"""Nets that come with a variant: where they are looked for, and the word `packaged`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.catalogue import ROOT, home_path
 
 PACKAGED = "packaged"
-"""Word for the net that comes with a variant, wherever a net is named."""
+"""Name for the net that comes with a variant, accepted wherever a net is given."""
 
 
-def model_places(variant: str, spec_file: Path | None) -> list[Path]:
-    """In this order: the user's folder, beside the spec, in the package; not all of them exist."""
+def packaged_net_paths(variant: str, spec_file: Path | None) -> list[Path]:
+    """Return the paths to try, in order: in the user's folder, beside the spec, in the package."""
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     own = home_path(data) / "variant-ai" / "models"
     packaged = ROOT / "variants"
@@ -22,16 +23,39 @@ def model_places(variant: str, spec_file: Path | None) -> list[Path]:
     return [path for path in found if path is not None]
 
 
-def named_net(named: Path, variant: str, spec_file: Path | None) -> Path:
-    """The net that is named; `packaged` is the first that exists of `model_places`.
+def first_file(paths: Sequence[Path]) -> Path | None:
+    """Return the first path that is a file; None if there is none."""
+    # os.path: False too if a folder may not be read
+    return next((path for path in paths if os.path.isfile(path)), None)
 
-    A file or folder of that name comes first. Raises DataError if there is none.
+
+def named_net(name: Path, variant: str, spec_file: Path | None) -> Path:
+    """Return the net of this name; `packaged` is the first file of `packaged_net_paths`.
+
+    A file or folder called `packaged` has priority. Raises DataError if there is none.
     """
-    if str(named) != PACKAGED or named.exists():
-        return named
-    places = model_places(variant, spec_file)
-    for path in places:
-        if path.is_file():
-            return path
-    looked = " or ".join(map(str, places))
-    raise DataError(f"no net comes with {variant}: there is none at {looked}")
+    if str(name) != PACKAGED or name.exists():
+        return name
+    paths = packaged_net_paths(variant, spec_file)
+    found = first_file(paths)
+    if found is None:
+        tried = " or ".join(map(str, paths))
+        raise DataError(f"no net comes with {variant}: there is none at {tried}")
+    return found
+
+
+def engine_net(
+    name: Path | None, variant: str, packaged: Sequence[Path]
+) -> tuple[Path | None, list[Path]]:
+    """Return the net that an engine plays with, None if there is none, and the paths tried.
+
+    name: the configured file or folder; None: the first file of `packaged`.
+    """
+    if name is None or (str(name) == PACKAGED and not name.exists()):
+        return first_file(packaged), list(packaged)
+    # a run directory stays one: its checkpoints may be newer than its export
+    files = [f"{variant}.onnx"]
+    if not os.path.isdir(name / "checkpoints"):
+        files.append("model.onnx")
+    net = first_file([name / file for file in files]) or name
+    return net, [net]

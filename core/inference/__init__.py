@@ -1,16 +1,22 @@
-"""Evaluators: what runs a net, or stands in for one, behind one interface.
+"""Evaluators: run a net, or stand in for one, behind one interface.
 
-From lowest to highest: `interface`, `baseline` (uniform, random), `model_file`, `folders`,
-`padding`, `known_answers`, `saturation`, the libraries (`onnx`, `openvino`, `torch`), wrappers
-(`parallel`, `check`), `measure`, `choose` (by name), `auto`. This file imports neither
-torch nor OpenVINO.
+In reading order:
+
+    interface.py               Evaluator, Evaluation, ModelInfo
+    model_file.py              metadata of ONNX files; which file belongs to a precision
+    cache_folders.py           folders for compiled nets and measured choices
+    int8_check.py              known answers that expose processors with wrong int8 results
+    backends/                  padding; uniform and random; onnx, openvino and torch; composites
+    choosing/                  evaluator_factory (`make_evaluator`), evaluator_timing,
+                               saved_choices, fastest_evaluator (`auto`)
+
+This file imports neither torch nor OpenVINO.
 """
 
-from variant_ai.core.inference.backends.backend_comparison import CheckEvaluator
-from variant_ai.core.inference.backends.netless import RandomEvaluator, UniformEvaluator
+from variant_ai.core.inference.backends.composite_backends import CheckEvaluator, ParallelEvaluator
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
-from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
-from variant_ai.core.inference.choosing.evaluator_choice import (
+from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
+from variant_ai.core.inference.choosing.evaluator_factory import (
     EvaluatorMaker,
     EvaluatorRequest,
     make_evaluator,

@@ -1,6 +1,7 @@
-"""Where evaluators keep what they compiled and measured: folders that are safe to lose.
+"""Cache folders of evaluators, for compiled nets and measurements; they can be deleted at any time.
 
-Beside the compiled kernels, in the user's cache folder; `VARIANT_AI_CACHE_DIR` names another.
+They lie beside the compiled kernels, in the user's cache folder; `VARIANT_AI_CACHE_DIR` names
+another.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
 
 
 def cache_folder(name: str) -> Path | None:
-    """A private folder of that name, made if need be; None where none can be written.
+    """Return a private folder of that name, created if necessary; None if none is writable.
 
-    What lies there is read back and trusted, so it must belong to this user.
+    Its files are read back and trusted, so it must belong to this user.
     """
     for base in _candidates():
         folder = base / name
@@ -28,7 +29,7 @@ def cache_folder(name: str) -> Path | None:
 
 
 def keep_newest(folder: Path, files: int) -> None:
-    """Deletes all but the newest files of a folder; failing to is no error."""
+    """Delete all but the newest files of a folder; errors are ignored."""
     with contextlib.suppress(OSError):
         found = sorted(
             (p for p in folder.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime
@@ -38,7 +39,7 @@ def keep_newest(folder: Path, files: int) -> None:
 
 
 def _candidates() -> list[Path]:
-    """Base folders in order of preference; one named by the user has no other beside it."""
+    """Base folders in order of preference; one named by the user is the only one."""
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return [Path(chosen)]
     bases = []

@@ -1,4 +1,4 @@
-"""The Evaluator interface: planes in, value and policy logits out.
+"""Interface of evaluators: planes in, value and policy logits out.
 
 Symbols: B batch, C input planes, H ranks, W files, A actions.
 """
@@ -20,11 +20,11 @@ from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash
 
 REQUIRED_OUTPUTS = ("value", "policy")
 OPTIONAL_OUTPUTS = ("wdl", "plies_left")
-"""Names of a net's outputs; the optional ones are passed on where a net has them."""
+"""Names of a net's outputs; optional ones are returned if the net has them."""
 
 
 class Evaluation(NamedTuple):
-    """What a net says of B positions, each from the point of view of its side to move."""
+    """Outputs for B positions, each from the point of view of its side to move."""
 
     value: NDArray[np.float32]
     """[B], in [-1, 1]: 1 is a win for the side to move."""
@@ -38,49 +38,49 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a model file says of itself."""
+    """Metadata of a model file."""
 
     source: str
-    """The file, for messages."""
+    """File name, for messages."""
     variant: str = ""
     encoding_hash: str = ""
     net: str = ""
     head: str = "map"
     """`map`: A actions of the policy map; `flat`: the list of labels."""
     precision: str = "fp32"
-    """Numbers the file computes with: fp32, fp16 or int8."""
+    """Number format of the file: fp32, fp16 or int8."""
     encoder_version: str = ""
-    """Of the encoder the net was trained with; empty where the file does not say."""
+    """Version of the encoder that the net was trained with; empty if unknown."""
     spec: str = ""
-    """JSON of the spec the net was trained with; empty where the file does not say."""
+    """JSON of the spec that the net was trained with; empty if unknown."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, str], source: str) -> ModelInfo:
+        """Make it from the metadata of a file; other entries are ignored."""
         known = {name: metadata[name] for name in cls.__dataclass_fields__ if name in metadata}
         return cls(**{**known, "source": source})
 
     @property
     def carried_spec(self) -> VariantSpec | None:
-        """The spec it was trained with; None where it does not say, or not whole."""
+        """The spec it was trained with; None if it is not stored completely."""
         own = _read_spec(self.spec) if self.spec else None
         return own if own is not None and encoding_hash(own) == self.encoding_hash else None
 
     def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        """The spec to show the net positions of `spec` by: its own, where that has the same rules
-        and other planes or another policy, else the one given."""
+        """Return the spec by which the net sees positions of `spec`: its own if that has the same
+        rules and other planes or another policy, else the one given."""
         if self.variant != spec.variant or self.encoding_hash == encoding_hash(spec):
             return spec
         own = self.carried_spec
         return spec if own is None or rules_hash(own) != rules_hash(spec) else own
 
     def require(self, spec: VariantSpec) -> None:
-        """Raises DataError where the model was made for another variant or another encoding."""
+        """Raise DataError if the model was made for another variant or another encoding."""
         from variant_ai.core.encoding import ENCODER_VERSION
 
         if not self.variant:
             raise DataError(
-                f"{self.source}: carries no metadata of variant-ai; export it with "
-                "`variant-ai export`"
+                f"{self.source}: has no metadata of variant-ai; export it with `variant-ai export`"
             )
         if self.variant != spec.variant:
             raise DataError(f"{self.source}: is a net for {self.variant}, not for {spec.variant}")
@@ -102,9 +102,9 @@ class ModelInfo:
 class Evaluator(ABC):
     """Evaluates batches of positions.
 
-    Made in any thread; `evaluate` is then called from one thread at a time, not always the same
-    one, and releases the GIL while it works. Everything else is set once and may be read from
-    anywhere.
+    It is made in any thread. `evaluate` is called from one thread at a time, not always the same
+    one, and releases the GIL while the net runs. The attributes are set once and may be read from
+    any thread.
     """
 
     name: str
@@ -114,33 +114,33 @@ class Evaluator(ABC):
     """A."""
     info: ModelInfo
     precision: str = "fp32"
-    """Numbers it computes with: fp32, bf16, fp16 or int8."""
+    """Number format: fp32, bf16, fp16 or int8."""
     threads: int | None = None
-    """Of one evaluation; None: as the library has it."""
+    """Threads of one evaluation; None: the library decides."""
     is_uniform: bool = False
-    """True where every answer is value 0 and equal logits whatever the planes: a search takes that
-    as said, and neither encodes positions for it nor asks."""
+    """True if every answer is value 0 and equal logits: a search then neither encodes positions nor
+    calls `evaluate`."""
     notes: tuple[str, ...] = ()
-    """What a user should be told about this evaluator, sentence by sentence."""
+    """Sentences about this evaluator that the user should see."""
 
     @abstractmethod
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        """Planes float32 [B, C, H, W], normalised, in the mover's view -> Evaluation of B.
+        """Evaluate planes float32 [B, C, H, W], normalised, seen by the player to move.
 
-        The arrays returned belong to the caller. One thread at a time; without the GIL while the
-        net runs. Raises DataError where the net's answer has a NaN or an infinity.
+        The returned arrays belong to the caller. One thread at a time; without the GIL while the
+        net runs. Raises DataError if the net returns a NaN or an infinity.
         """
 
     def evaluate_in_pieces(self, piece: int | None) -> None:  # noqa: B027 (an optimisation)
-        """Evaluate larger batches in pieces of so many positions; None: whole."""
+        """Evaluate larger batches in pieces of this many positions; None: as a whole."""
 
     def describe(self) -> str:
-        """One line for logs: `openvino bf16, 2 threads`. From any thread."""
+        """Return one line for logs: `openvino bf16, 2 threads`. From any thread."""
         threads = "" if self.threads is None else f", {_count(self.threads, 'thread')}"
         return f"{self.name} {self.precision}{threads}"
 
-    def close(self) -> None:  # noqa: B027 (most have nothing to let go of)
-        """Lets go of threads and memory. Once, when no `evaluate` is under way; none may follow."""
+    def close(self) -> None:  # noqa: B027 (most have nothing to release)
+        """Release threads and memory. Call it once, after the last `evaluate` has returned."""
 
     def __enter__(self) -> Self:
         return self
@@ -156,7 +156,7 @@ class Evaluator(ABC):
 
 @functools.lru_cache(maxsize=16)
 def _read_spec(text: str) -> VariantSpec | None:
-    """None where this program cannot read the spec."""
+    """The spec of a JSON text; None if this program cannot read it."""
     try:
         return VariantSpec.model_validate_json(text)
     except ValueError:
@@ -164,9 +164,9 @@ def _read_spec(text: str) -> VariantSpec | None:
 
 
 def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluation:
-    """A net's outputs by name as an Evaluation; value and plies left may be [B] or [B, 1].
+    """Make an Evaluation of a net's outputs by name; value and plies left may be [B] or [B, 1].
 
-    Raises DataError naming `source` where value or policy has a NaN or an infinity.
+    Raises DataError naming `source` if value or policy has a NaN or an infinity.
     """
     value = np.asarray(outputs["value"], np.float32).reshape(-1)
     policy = np.asarray(outputs["policy"], np.float32)
@@ -174,7 +174,7 @@ def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluatio
     if not (np.isfinite(value.sum()) and np.isfinite(policy.sum(dtype=np.float64))):
         bad = ~(np.isfinite(value) & np.isfinite(policy).all(1))
         raise DataError(
-            f"{source}: the net's answer is no number (NaN or infinity) for {int(bad.sum())} of "
+            f"{source}: the net returned NaN or infinity for {int(bad.sum())} of "
             f"{len(value)} positions; its weights are damaged or its training diverged"
         )
     wdl, plies = outputs.get("wdl"), outputs.get("plies_left")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
+from variant_ai.core.inference.backends.composite_backends import ParallelEvaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 
 

@@ -1,6 +1,6 @@
-"""variant-ai: strong neural engines for any chess variant a YAML spec can describe.
+"""variant-ai: neural engines for any chess variant that a YAML spec can describe.
 
-Names are imported when they are first used: `import variant_ai` costs nothing.
+Names are imported when they are first used, so `import variant_ai` takes no time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.errors import VariantAIError
-    from variant_ai.core.inference.choosing.evaluator_choice import make_evaluator
+    from variant_ai.core.inference.choosing.evaluator_factory import make_evaluator
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.move.limits import Limits
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The onnxruntime packages for Linux and macOS report models and sessions to their maker, from the
-# moment they are loaded, unless they are told not to. Nothing here reports to anybody.
+# The onnxruntime packages for Linux and macOS send telemetry to their maker unless it is disabled.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 sys.meta_path.append(RenamedModules())
@@ -51,7 +50,7 @@ _HOME = {
     "VariantAIError": "core.errors",
     "VariantSpec": "core.spec.schema",
     "load_variant": "api",
-    "make_evaluator": "core.inference.choosing.evaluator_choice",
+    "make_evaluator": "core.inference.choosing.evaluator_factory",
     "make_rules": "core.rules",
     "registry": "plugins",
 }

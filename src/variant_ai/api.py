@@ -1,13 +1,12 @@
-"""What a program of one's own needs, in few words: positions, an engine, and what it finds.
+"""The Python API: positions, an engine, and its analyses.
 
     >>> import variant_ai
     >>> position = variant_ai.Position("crazyhouse", moves=["e2e4", "e7e5"])
     >>> len(position.legal_moves())
     29
 
-Everything here is made of the rooms below (`variant_ai.core…`), which may be used directly for more.
-Texts of moves are UCI: `e2e4`, `P@e4`, ranks from 1. Values and scores are seen from the side to
-move.
+Everything here is built on the packages `variant_ai.core…`, which may be used directly for more.
+Moves are UCI text: `e2e4`, `P@e4`, ranks from 1. Values and scores are those of the side to move.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import queue
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of
 from variant_ai.core.errors import FenError, MoveError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
@@ -37,13 +36,15 @@ if TYPE_CHECKING:
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
+__all__ = ["Analysis", "Engine", "Position", "Variation", "load_variant"]
+
 _rules: dict[tuple[str, int], Rules] = {}
 
 
 def load_variant(name_or_path: str | VariantSpec) -> VariantSpec:
-    """The spec of a registered variant, or of a YAML file.
+    """Return the spec of a registered variant, or of a YAML file.
 
-    Raises UnknownNameError, which says what there is, and SpecError.
+    Raises UnknownNameError, which lists the names, and SpecError.
     """
     if isinstance(name_or_path, VariantSpec):
         return name_or_path
@@ -51,7 +52,7 @@ def load_variant(name_or_path: str | VariantSpec) -> VariantSpec:
 
 
 def _rules_of(spec: VariantSpec) -> Rules:
-    """One rules object for each spec: its tables take a moment to make."""
+    """One rules object per spec, because its tables take a moment to make."""
     key = (spec.variant, id(spec))
     if key not in _rules:
         _rules[key] = registry().rules(spec)
@@ -67,8 +68,8 @@ class Position:
         fen: str | None = None,
         moves: Iterable[str] = (),
     ) -> None:
-        """fen None or "startpos": the variant's start position. moves: a list, or texts with blanks
-        between them. Raises UnknownNameError, FenError, MoveError."""
+        """fen None or "startpos": the variant's start position. moves: a list, or one text with
+        spaces. Raises UnknownNameError, FenError, MoveError."""
         self.spec = load_variant(variant)
         if fen is not None and not isinstance(fen, str):
             raise FenError(f"a FEN is text, not {fen!r} ({type(fen).__name__})")
@@ -82,12 +83,12 @@ class Position:
 
     @property
     def turn(self) -> int:
-        """0 where the first player is to move, 1 for the second."""
+        """0 if the first player is to move, 1 for the second."""
         return self.game.side
 
     @property
     def moves(self) -> list[str]:
-        """Moves played since the start position or the FEN."""
+        """Moves since the start position or the FEN."""
         return self.game.uci_moves()
 
     @property
@@ -96,11 +97,11 @@ class Position:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the game has ended, None while it goes on; repetitions and perpetual checks too."""
+        """End of the game, repetitions and perpetual checks included; None if it is not over."""
         return self.game.outcome()
 
     def legal_moves(self) -> list[str]:
-        """Sorted."""
+        """Return the legal moves, sorted."""
         return sorted(self._text(move) for move in self.game.legal_moves().tolist())
 
     def push(self, move: str) -> Self:
@@ -109,11 +110,11 @@ class Position:
         return self
 
     def pop(self) -> str:
-        """Take the last move back. Raises MoveError where there is none."""
+        """Take the last move back. Raises MoveError if there is none."""
         return self._text(self.game.pop())
 
     def written(self, move: str, notation: str = "san") -> str:
-        """A legal move in another notation: san, iccs, or one of a plugin (wxf, chinese).
+        """Return a legal move in another notation: san, iccs, or one of a plugin (wxf, chinese).
 
         Raises MoveError, UnknownNameError.
         """
@@ -125,17 +126,17 @@ class Position:
         return text
 
     def read(self, text: str, notation: str = "san") -> str:
-        """A move of another notation as UCI text. Raises MoveError, UnknownNameError."""
+        """Return a move of another notation as UCI text. Raises MoveError, UnknownNameError."""
         chosen = _notation(self.spec, notation)
         return self._text(chosen.read(self.game.rules, self.game.position, _move_text(text)))
 
     def copy(self) -> Position:
-        """The same, to be changed on its own."""
+        """Return an independent copy."""
         start = self.game.rules.fen(self.game.positions[0])
         return Position(self.spec, start, self.moves)
 
     def text(self, *, flipped: bool = False) -> str:
-        """The board in lines."""
+        """Return a text drawing of the board."""
         from variant_ai.core.draw.terminal import board_text
 
         last = self.game.moves[-1] if self.game.moves else None
@@ -169,50 +170,6 @@ def _notation(spec: VariantSpec, name: str) -> Any:
     return found.make() if hasattr(found, "make") else found
 
 
-@dataclass(frozen=True)
-class Variation:
-    """One move and what follows it."""
-
-    move: str
-    pv: tuple[str, ...]
-    """The line of play, `move` first; every move is legal."""
-    value: float
-    """-1 (lost) to 1 (won)."""
-    cp: int
-    """The value in centipawns."""
-    mate: int | None
-    """Full moves to a proven end, negative when being mated."""
-    wdl: tuple[float, float, float] | None
-    """Chances of win, draw, loss; None where the net has none."""
-    visits: int
-    prior: float
-    """The net's probability of the move."""
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """What a search found."""
-
-    best: str | None
-    """None where the game is over."""
-    ponder: str | None
-    """The answer expected."""
-    lines: tuple[Variation, ...]
-    """Best first; of moves that the search looked at."""
-    visits: int
-    """Made by this search; those of `lines` count the tree kept from earlier ones, too."""
-    depth: int
-    """Plies of a mean path, less than the limit `depth`, which is of the line of play."""
-    seconds: float
-    stopped_by: str
-    """Why it ended: `simulations`, `movetime`, `solved`, … ; empty while it runs."""
-
-    @property
-    def value(self) -> float | None:
-        """Of the best move, -1 to 1; None without one."""
-        return self.lines[0].value if self.lines else None
-
-
 class Engine:
     """A net and a search for one variant. Not for two threads at once; a context manager.
 
@@ -233,11 +190,13 @@ class Engine:
         device: str = "cpu",
         precision: str | None = None,
         settings: str = "default",
+        log: Callable[[str], None] | None = None,
         **overrides: Any,
     ) -> None:
         """model: an ONNX file or a run; None: the net that comes with the variant, or no net, with
-        a warning. settings: name of a set of search settings of the spec, such as `paper`.
-        overrides: fields of `SearchParams` that override them.
+        a warning. settings: name of a set of search settings of the spec, such as `paper`. log:
+        called with sentences about the evaluator, the warning included. overrides: fields of
+        `SearchParams` that override the settings.
 
         Raises UnknownNameError, SettingError, DataError.
         """
@@ -252,15 +211,17 @@ class Engine:
             "threads": threads,
             "device": device,
             "precision": precision,
+            "log": log,
         }
+        self.rules = _rules_of(self.spec)
         self.evaluator: Evaluator
         if model is None:
-            warn = functools.partial(warnings.warn, stacklevel=3)
+            warn = log or functools.partial(warnings.warn, stacklevel=3)
             self.evaluator = registry().usual_evaluator(self.spec, warn=warn, **how)
         else:
             self.evaluator = registry().evaluator(self.spec, home_path(model), **how)
-        self.search = Search(self.spec, self.evaluator, self.params, rules=_rules_of(self.spec))
-        # An engine that is dropped lets its threads go like one that is closed.
+        self.search = Search(self.spec, self.evaluator, self.params, rules=self.rules)
+        # An engine that is garbage-collected releases its threads like one that is closed.
         self._release = weakref.finalize(self, self.search.close)
         self._release.atexit = False
 
@@ -276,7 +237,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Let the threads of the search go."""
+        """Release the threads of the search."""
         self.search.stop()
         self._release()
 
@@ -291,15 +252,15 @@ class Engine:
         multipv: int = 1,
         moves: Sequence[str] | None = None,
     ) -> Analysis:
-        """Search until the first limit is met (800 nodes without any) and return what was found.
+        """Search until the first limit is met (800 nodes without any).
 
-        movetime in seconds, mate in full moves; moves: the only ones to consider. The tree is kept
-        for the next call where its position has been reached. Raises SettingError, MoveError.
+        movetime in seconds, mate in full moves; moves: the only ones to consider. The next call
+        reuses the part of the tree below its position. Raises SettingError, MoveError.
         """
         game = self._set(position)
         limits = _limits(nodes, movetime, depth, mate)
         chosen = None if moves is None else [_read(game, move) for move in moves]
-        return _analysis(game, self.search.run(limits, moves=chosen, multipv=multipv))
+        return analysis_of(game, self.search.run(limits, moves=chosen, multipv=multipv))
 
     def stream(
         self,
@@ -310,9 +271,9 @@ class Engine:
         multipv: int = 1,
         interval: float = 0.5,
     ) -> Iterator[Analysis]:
-        """What is known every `interval` seconds while the search runs, and in the end.
+        """Yield an analysis every `interval` seconds during the search, and at its end.
 
-        Without a limit it goes on until the loop over it is left, or nothing is left to find out.
+        Without a limit it continues until the loop is left, or the search is finished.
         """
         from variant_ai.core.search.move.limits import Limits
 
@@ -336,7 +297,7 @@ class Engine:
                 report = found.get()
                 if isinstance(report, BaseException):
                     raise report
-                yield _analysis(game, report)
+                yield analysis_of(game, report)
                 if report.stopped_by:
                     return
         finally:
@@ -351,11 +312,11 @@ class Engine:
         nodes: int | None = None,
         movetime: float | None = None,
     ) -> list[Analysis]:
-        """Analyse positions side by side, in batches that they share: much faster than one after
-        the other with a net that likes large batches.
+        """Analyse positions in parallel, in shared batches: much faster than one after the other with
+        a net that is efficient on large batches.
 
-        nodes: for each of them, 800 where neither is given; movetime: seconds for all together.
-        The engine's own tree is left as it is.
+        nodes: for each of them, 800 if neither is given; movetime: seconds for all together. The
+        engine's own tree is unchanged.
         """
         from variant_ai.core.search.many_searches import analyse_many
 
@@ -366,13 +327,13 @@ class Engine:
         limits = _limits(nodes, movetime, None, None)
         self.search.settle()
         reports = analyse_many(
-            self.spec, self.evaluator, games, limits, self.params, rules=_rules_of(self.spec)
+            self.spec, self.evaluator, games, limits, self.params, rules=self.rules
         )
-        return [_analysis(game, report) for game, report in zip(games, reports, strict=True)]
+        return [analysis_of(game, report) for game, report in zip(games, reports, strict=True)]
 
     def evaluate(self, positions: Sequence[Position]) -> list[tuple[float, dict[str, float]]]:
-        """The net's word without a search: value in [-1, 1] and probabilities of the legal moves,
-        for each position, in one batch."""
+        """Return the net's value in [-1, 1] and probabilities of the legal moves for each position,
+        without a search, in one batch."""
         import numpy as np
 
         from variant_ai.core.search.tree_factory import remembered
@@ -398,7 +359,7 @@ class Engine:
         return found
 
     def forget(self) -> None:
-        """Throw the tree away."""
+        """Discard the search tree."""
         self.search.clear()
 
     def _set(self, position: Position) -> Game:
@@ -407,7 +368,7 @@ class Engine:
         return game
 
     def _game(self, position: Position) -> Game:
-        """A game of the engine's own: the caller may play on while this one is searched."""
+        """A copy of the game: the caller may play on while this one is searched."""
         self._require(position)
         return position.copy().game
 
@@ -426,7 +387,7 @@ class Engine:
 def _listed(positions: object) -> list[Position]:
     if isinstance(positions, Iterable) and not isinstance(positions, (str, Position)):
         return list(positions)
-    raise VariantAIError(f"positions are a list of them, not a {type(positions).__name__}")
+    raise VariantAIError(f"a list of positions is expected, not a {type(positions).__name__}")
 
 
 def _limits(
@@ -441,32 +402,3 @@ def _limits(
 
 def _read(game: Game, move: str) -> int:
     return UciNotation().read(game.rules, game.position, move)
-
-
-def _analysis(game: Game, report: Report) -> Analysis:
-    types, files = game.rules.types, game.rules.spec.board.files
-
-    def text(move: int) -> str:
-        return uci(types, files, move)
-
-    return Analysis(
-        best=None if report.best is None else text(report.best),
-        ponder=None if report.ponder is None else text(report.ponder),
-        lines=tuple(
-            Variation(
-                move=text(line.move),
-                pv=tuple(map(text, line.pv)),
-                value=line.q,
-                cp=line.cp,
-                mate=line.mate_in,
-                wdl=line.wdl,
-                visits=line.visits,
-                prior=line.prior,
-            )
-            for line in report.known_lines
-        ),
-        visits=report.visits,
-        depth=report.depth,
-        seconds=report.seconds,
-        stopped_by=report.stopped_by,
-    )

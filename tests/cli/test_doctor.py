@@ -1,4 +1,4 @@
-"""`variant-ai doctor`: every finding has its word of advice, and no finding ends the others."""
+"""`variant-ai doctor`: every problem has advice, and no check ends the others."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ def test_moves_hints_and_take_back() -> None:
     assert "take back your last move" in done.output
 
 
-def test_what_is_no_move_is_told() -> None:
+def test_illegal_moves_are_reported() -> None:
     done = play("e2e5\nxyzzy\nundo\nsave\nquit\n")
     assert "'e2e5' is no legal move here; moves are written like" in done.output
     assert "'xyzzy' is no legal move here" in done.output
-    assert "there is no move of yours to take back" in done.output
+    assert "you have no move to take back" in done.output
     assert "save needs a file" in done.output
 
 
@@ -46,7 +46,7 @@ def test_every_notation_of_the_variant_is_understood(typed: str) -> None:
     assert "1C2C4" in done.output, "the cannon stands in the centre"
 
 
-def test_a_move_that_is_none_is_answered_with_moves_of_the_variant() -> None:
+def test_an_illegal_move_is_answered_with_legal_ones() -> None:
     done = CliRunner().invoke(cli, ["play", "-V", "xiangqi", *NET], input="e4\nquit\n")
     line = next(line for line in done.output.splitlines() if "no legal move" in line)
     assert "d1e2" in line and "仕六進五" in line
@@ -90,8 +90,8 @@ def test_the_second_player_waits_and_sees_the_board_turned() -> None:
 def test_the_engines_own_first_move_is_not_taken_back() -> None:
     fen = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1"
     done = play("undo\ne4\nundo\nmoves\nquit\n", "--fen", fen, "--notation", "san")
-    assert done.output.count("there is no move of yours to take back") == 1
-    assert done.output.index("no move of yours") < done.output.rindex("e4")
+    assert done.output.count("you have no move to take back") == 1
+    assert done.output.index("no move to take back") < done.output.rindex("e4")
 
 
 def test_weak_play_and_the_end_of_the_input() -> None:

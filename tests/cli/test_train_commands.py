@@ -421,7 +421,8 @@ class TestWrongInput:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "variant_ai.core.engine.packaged_nets.model_places", lambda *_: [folder / "none.onnx"]
+            "variant_ai.core.engine.packaged_nets.packaged_net_paths",
+            lambda *_: [folder / "none.onnx"],
         )
         said = complaint("train", "-V", "xiangqi", "--from", "packaged")
         assert f"no net comes with xiangqi: there is none at {folder / 'none.onnx'}" in said
@@ -450,7 +451,7 @@ class TestWrongInput:
 
     def test_size_without_value(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", store, "--size", "pool")
-        assert "accepted is KEY=VALUE" in said
+        assert "expected KEY=VALUE" in said
 
     def test_existing_run(self, run: Path, store: Path) -> None:
         said = complaint(

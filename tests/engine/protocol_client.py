@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine.engine_builder import Searching, Workshop
+from variant_ai.core.engine.engine_builder import EngineBuilder, SearchProtocol
 from variant_ai.core.engine.line_io import LineReader, LineWriter
 from variant_ai.core.engine.protocols.uci import Identity
 from variant_ai.core.engine.session import Session
@@ -164,7 +164,7 @@ def _evaluator(name: str) -> Evaluator:
     return UniformEvaluator(encoder.shape, encoder.actions)
 
 
-class FakeWorkshop(Workshop):
+class FakeBuilder(EngineBuilder):
     """Real variants and rules, no nets, and searches that the test can reach."""
 
     def __init__(self, default: str = "crazyhouse") -> None:
@@ -185,7 +185,7 @@ class FakeWorkshop(Workshop):
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
-    ) -> Searching:
+    ) -> SearchProtocol:
         search = FakeSearch(params)
         vars(search).update(self.shape)
         self.searches.append(search)
@@ -194,19 +194,19 @@ class FakeWorkshop(Workshop):
     def compile_search(self) -> None:
         pass
 
-    def warm(self) -> None:
+    def import_early(self) -> None:
         pass
 
 
 class Client:
     """Talks with a session over pipes."""
 
-    def __init__(self, workshop: Workshop | None = None, **keywords: Any) -> None:
-        self.workshop = workshop or FakeWorkshop()
+    def __init__(self, builder: EngineBuilder | None = None, **keywords: Any) -> None:
+        self.builder = builder or FakeBuilder()
         to_read, self._to = os.pipe()
         self._from, to_write = os.pipe()
         self.session = Session(
-            Identity("Test 1", "Tests"), self.workshop, LineWriter(to_write), **keywords
+            Identity("Test 1", "Tests"), self.builder, LineWriter(to_write), **keywords
         )
         self.lines: queue.Queue[str] = queue.Queue()
         self.heard: list[str] = []
@@ -282,9 +282,9 @@ class Client:
         return False
 
 
-def hello(word: str = "uci", workshop: Workshop | None = None, **keywords: Any) -> Client:
+def hello(word: str = "uci", builder: EngineBuilder | None = None, **keywords: Any) -> Client:
     """A client that has shaken hands."""
-    client = Client(workshop, **keywords)
+    client = Client(builder, **keywords)
     client.send(word)
     client.until(f"{word}ok")
     return client
@@ -298,8 +298,8 @@ def model_file(folder: Path) -> Path:
 
 
 def last_search(client: Client) -> FakeSearch:
-    assert isinstance(client.workshop, FakeWorkshop)
-    return client.workshop.searches[-1]
+    assert isinstance(client.builder, FakeBuilder)
+    return client.builder.searches[-1]
 
 
 def best(lines: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol_client import Client, FakeWorkshop, best, hello, last_search
+from protocol_client import Client, FakeBuilder, best, hello, last_search
 
 XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"
 
@@ -59,10 +59,10 @@ def test_banned_moves_are_not_played() -> None:
         assert best(client.ask("go nodes 5", until="bestmove")) == "a0a1"
 
 
-def test_draws_are_taken_when_nothing_better_is_to_be_had() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"q": -0.1}
-    with hello("ucci", workshop=workshop) as client:
+def test_draws_are_accepted_without_winning_chances() -> None:
+    builder = FakeBuilder()
+    builder.shape = {"q": -0.1}
+    with hello("ucci", builder=builder) as client:
         client.ask("position startpos")
         assert client.ask("go draw nodes 3", until="bestmove")[-1].endswith(" draw")
         assert not client.ask("go nodes 3", until="bestmove")[-1].endswith(" draw")
@@ -74,9 +74,9 @@ def test_draws_are_taken_when_nothing_better_is_to_be_had() -> None:
 
 
 def test_lost_games_are_resigned_after_three_moves() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"q": -0.99}
-    with hello("ucci", workshop=workshop) as client:
+    builder = FakeBuilder()
+    builder.shape = {"q": -0.99}
+    with hello("ucci", builder=builder) as client:
         client.ask("position startpos")
         ends = [client.ask("go nodes 3", until="bestmove")[-1].split()[-1] for _ in range(4)]
         assert ends[2:] == ["resign", "resign"] and "resign" not in ends[:2]
@@ -87,10 +87,10 @@ def test_lost_games_are_resigned_after_three_moves() -> None:
             assert not client.ask("go nodes 3", until="bestmove")[-1].endswith("resign")
 
 
-def test_searches_on_the_opponents_time_that_were_not_hit_are_no_own_moves() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"q": -0.99}
-    with hello("ucci", workshop=workshop) as client:
+def test_ponder_searches_without_a_hit_do_not_count_as_moves() -> None:
+    builder = FakeBuilder()
+    builder.shape = {"q": -0.99}
+    with hello("ucci", builder=builder) as client:
         client.ask("position startpos")
         for _ in range(3):
             client.send("go ponder nodes 3")

@@ -1,4 +1,4 @@
-"""The program itself: its start, its end, and what it may not import before it answers."""
+"""The program: its start, its end, and its imports before the handshake."""
 
 from __future__ import annotations
 
@@ -62,7 +62,11 @@ def test_nothing_heavy_is_imported_before_the_handshake() -> None:
         "engine.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], input=b"uci\n", capture_output=True, check=True
+        [sys.executable, "-c", code],
+        input=b"uci\n",
+        capture_output=True,
+        check=True,
+        env={**os.environ, "VARIANT_AI_PLUGINS": ""},
     )
     assert done.stdout.endswith(b"uciok\n")
     loaded = {name.split(".")[0] for name in done.stderr.decode().split()}
@@ -134,7 +138,7 @@ def test_wrong_arguments_are_named(args: list[str], message: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of a terminal")
-def test_ctrl_c_ends_it_without_a_word() -> None:
+def test_ctrl_c_ends_it_without_output() -> None:
     process = start()
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(b"uci\n")
@@ -148,7 +152,7 @@ def test_ctrl_c_ends_it_without_a_word() -> None:
     assert out == b"" and b"Traceback" not in err
 
 
-def test_a_client_that_went_away_ends_it_without_a_word() -> None:
+def test_a_closed_pipe_ends_it_without_output() -> None:
     process = start()
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(b"uci\n")

@@ -29,7 +29,7 @@ def test_tables_are_up_to_date() -> None:
         assert tables.current(text) == text, f"{path.name}: run python docs/tables.py"
 
 
-def test_every_command_is_told() -> None:
+def test_every_command_is_documented() -> None:
     text = PAGE.read_text(encoding="utf-8")
     source = Path(uci.__file__).read_text(encoding="utf-8")
     words = set(uci._SIMPLE) | uci._GO_WORDS | set(re.findall(r'word == "(\w+)"', source))
@@ -39,7 +39,7 @@ def test_every_command_is_told() -> None:
     assert words - told == set()
 
 
-def test_every_field_of_a_query_is_told() -> None:
+def test_every_field_of_a_query_is_documented() -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
     for name in (*FIELDS, *ACTIONS):
         assert f"`{name}`" in text or f'"{name}"' in text, name

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from protocol_client import FakeWorkshop, hello
+from protocol_client import FakeBuilder, hello
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "hostile_client.py"
 LINES = 1500
@@ -31,7 +31,7 @@ def hostile() -> ModuleType:
 def test_nothing_a_client_sends_ends_the_engine(hostile: ModuleType, first: str) -> None:
     draw = random.Random(7)
     wanted = 0
-    client = hello(first, workshop=FakeWorkshop())
+    client = hello(first, builder=FakeBuilder())
     for number, line in enumerate(hostile.commands(draw, long_lines=False)):
         if number == LINES:
             break
@@ -59,7 +59,7 @@ def test_a_command_that_is_too_long_is_not_waited_for(hostile: ModuleType) -> No
     long = b"isready" + b" e2e4" * (1 << 18)
     assert hostile.asks_for(b"isready e2e4", "isready")
     assert not hostile.asks_for(long, "isready") and not hostile.asks_for(b"go", "isready")
-    client = hello("uci", workshop=FakeWorkshop())
+    client = hello("uci", builder=FakeBuilder())
     client.send_bytes(long + b"\n")
     assert client.ask("isready") == [client.heard[-2]]
     assert "was not read" in client.heard[-2]

@@ -1,4 +1,4 @@
-"""Options: names, values, and what they come to in a search."""
+"""Options: names, values, and their effect on the search."""
 
 from __future__ import annotations
 

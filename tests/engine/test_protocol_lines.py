@@ -1,4 +1,4 @@
-"""Bytes in, lines out: line ends, marks, binary, very long lines, readers that went away."""
+"""Bytes in, lines out: line ends, marks, binary, very long lines, closed pipes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.engine import line_io as lines_module
-from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter, ProtocolLog
-from variant_ai.core.engine.session_replay import Replay, read_log
+from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter
+from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, read_log
 from variant_ai.core.errors import DataError
 
 
@@ -52,7 +52,7 @@ def reading(data: bytes) -> list[lines_module.InputLine]:
         ("setoption name Model value 模型\n".encode(), ["setoption name Model value 模型"]),
     ],
 )
-def test_lines_are_read_whatever_they_are(data: bytes, texts: list[str]) -> None:
+def test_lines_of_any_bytes_are_read(data: bytes, texts: list[str]) -> None:
     assert read(data) == texts
 
 
@@ -145,7 +145,7 @@ def write_log(path: Path, text: str) -> Path:
     return path
 
 
-def test_what_was_logged_can_be_read(tmp_path: Path) -> None:
+def test_a_log_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "game.log"
     log = ProtocolLog(path.open("w", encoding="utf-8"))
     log("<", "uci")
@@ -170,16 +170,16 @@ def test_a_replay_waits_as_its_client_did(tmp_path: Path) -> None:
     replay = Replay(path)
     lines = iter(replay)
     assert next(lines).text == "uci"
-    replay.heard("uciok")
+    replay.on_output("uciok")
     assert next(lines).text == "go infinite"
     assert next(lines).text == "stop"
-    replay.heard("bestmove a1a2")
+    replay.on_output("bestmove a1a2")
     assert [line.text for line in lines] == ["quit"]
     assert replay.lines[2].pause == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("text", ["hello\n", "0.0 uci\n", "x < uci\n"])
-def test_what_is_no_log_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
+def test_a_broken_log_is_rejected_with_its_line(tmp_path: Path, text: str) -> None:
     path = write_log(tmp_path / "a.log", f"0.0 < uci\n{text}")
     with pytest.raises(DataError, match=r"a\.log:2: is no line of a protocol log"):
         list(read_log(path))

@@ -1,4 +1,4 @@
-"""Whole conversations: exact lines, whatever order commands come in, and races that were seen."""
+"""Whole sessions: exact lines, commands in any order, and races."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from protocol_client import Client, FakeWorkshop, best, hello, last_search
+from protocol_client import Client, FakeBuilder, best, hello, last_search
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine import loading
+from variant_ai.core.engine import running_search as loading
 from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
-from variant_ai.core.engine.engine_builder import Searching
+from variant_ai.core.engine.engine_builder import SearchProtocol
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system import compilation_progress as compilation
@@ -60,7 +61,7 @@ def test_a_named_set_of_search_settings_is_played_with() -> None:
         assert not params.enhance_checks and params.virtual_loss == 3
 
 
-def test_time_is_spent_as_nodes_where_a_client_asks_for_it() -> None:
+def test_nodestime_spends_time_as_nodes() -> None:
     with hello() as client:
         client.ask("setoption name nodestime value 2", "position startpos")
         client.ask("go wtime 5000 btime 5000", until="bestmove")
@@ -97,36 +98,55 @@ def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
         assert lines[0] == "id name Test 1"
 
 
-def test_readyok_means_ready_and_progress_is_said_meanwhile(
+def test_readyok_means_ready_and_progress_is_printed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
     monkeypatch.setattr(compilation._state, "latest", None)
 
-    class SlowWorkshop(FakeWorkshop):
+    class SlowBuilder(FakeBuilder):
         loading = threading.Event()
 
         def spec(self, name: str) -> VariantSpec:
             self.loading.wait(60)
             return super().spec(name)
 
-    workshop = SlowWorkshop()
-    with hello(workshop=workshop) as client:
+    builder = SlowBuilder()
+    with hello(builder=builder) as client:
         client.send("isready")
         assert client.line() == "info string still loading"
         monkeypatch.setattr(compilation._state, "latest", compilation.Progress(7, 93, 20.4))
-        lines = [client.line() for _ in range(3)]
         expected = "compiling for this machine, once: 7 of 93 functions; about 20 s left"
-        assert f"info string {expected}" in lines
-        assert "readyok" not in lines
-        workshop.loading.set()
+        assert client.line() == f"info string {expected}"
+        assert client.silent(0.2), "the same line is not repeated"
+        monkeypatch.setattr(compilation._state, "latest", compilation.Progress(93, 93, 0.0))
+        assert client.line() == "info string still loading"
+        builder.loading.set()
         assert client.until("readyok")
         assert client.silent(0.2), "nothing is loading any more"
         client.send("position startpos")
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
 
 
-class LoadingWorkshop(FakeWorkshop):
+def test_rules_are_made_before_the_evaluator() -> None:
+    """Their compilation is shared with other processes, and `auto` does not measure meanwhile."""
+    calls: list[str] = []
+
+    class RecordingBuilder(FakeBuilder):
+        def rules(self, spec: VariantSpec) -> Rules:
+            calls.append("rules")
+            return super().rules(spec)
+
+        def evaluator(self, *given: Any) -> Evaluator:
+            calls.append("evaluator")
+            return super().evaluator(*given)
+
+    with hello(builder=RecordingBuilder()) as client:
+        client.ask("isready")
+    assert calls == ["rules", "evaluator"]
+
+
+class LoadingBuilder(FakeBuilder):
     """Makes no search before it is allowed to; its net prefers the last legal move."""
 
     def __init__(self, default: str = "crazyhouse", *, has_net: bool = True) -> None:
@@ -161,8 +181,8 @@ class PrefersLastMove(Evaluator):
 
 @pytest.mark.parametrize("limit", ["movetime 150", "wtime 600 btime 600"])
 def test_a_go_while_the_search_is_loading_is_answered_in_time_by_the_policy(limit: str) -> None:
-    workshop = LoadingWorkshop()
-    with hello(workshop=workshop) as client:
+    builder = LoadingBuilder()
+    with hello(builder=builder) as client:
         client.send("position startpos")
         began = time.monotonic()
         lines = client.ask(f"go {limit}", until="bestmove")
@@ -178,30 +198,30 @@ def test_a_go_while_the_search_is_loading_is_answered_in_time_by_the_policy(limi
         client.send(f"position startpos moves {first}", "go movetime 50000")
         time.sleep(0.1)
         assert "first choice" in client.ask("stop", until="bestmove")[0]
-        workshop.may_load.set()
+        builder.may_load.set()
         client.send("position startpos")
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
-        assert len(workshop.searches) == 1
+        assert len(builder.searches) == 1
 
 
 def test_without_a_net_in_time_any_legal_move_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "LATE_FOR_POLICY", 0.2)
-    workshop = LoadingWorkshop(has_net=False)
-    with hello(workshop=workshop) as client:
+    builder = LoadingBuilder(has_net=False)
+    with hello(builder=builder) as client:
         client.send("position startpos")
         lines = client.ask("go movetime 100", until="bestmove")
         assert "playing any legal move" in lines[0]
-        workshop.may_load.set()
+        builder.may_load.set()
         client.send("ucinewgame", "setoption name MultiPV value 2", "position startpos")
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
 
 
 def test_a_client_that_waits_gets_a_search_however_long_it_loads() -> None:
-    workshop = LoadingWorkshop()
-    with hello(workshop=workshop) as client:
+    builder = LoadingBuilder()
+    with hello(builder=builder) as client:
         client.send("position startpos", "go nodes 3")
         assert client.silent(0.4)
-        workshop.may_load.set()
+        builder.may_load.set()
         assert best(client.until("bestmove")) == "a2a3"
 
 
@@ -263,9 +283,9 @@ def test_a_stop_before_the_search_has_begun_is_not_lost() -> None:
 
 
 def test_nothing_is_printed_early_under_ponder_and_infinite() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"solved": True}
-    with hello(workshop=workshop) as client:
+    builder = FakeBuilder()
+    builder.shape = {"solved": True}
+    with hello(builder=builder) as client:
         client.send("position startpos", "go ponder nodes 3 wtime 100 btime 100")
         assert client.silent(0.3)
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
@@ -280,20 +300,20 @@ def test_nothing_is_printed_early_under_ponder_and_infinite() -> None:
 
 
 @pytest.mark.parametrize("limit", ["nodes 800", "depth 5", "mate 1"])
-def test_a_hit_search_that_has_nothing_left_to_do_answers(limit: str) -> None:
+def test_a_finished_search_answers_after_a_ponder_hit(limit: str) -> None:
     """No limit is ever met where no visit is added."""
-    workshop = FakeWorkshop()
-    workshop.shape = {"solved": True}
-    with hello(workshop=workshop) as client:
+    builder = FakeBuilder()
+    builder.shape = {"solved": True}
+    with hello(builder=builder) as client:
         client.send("position startpos", f"go ponder {limit}")
         assert client.silent(0.2)
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
 
 
-def test_a_mate_that_was_asked_for_ends_a_hit_search() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"mate": 3}
-    with hello(workshop=workshop) as client:
+def test_a_mate_limit_ends_a_search_after_a_ponder_hit() -> None:
+    builder = FakeBuilder()
+    builder.shape = {"mate": 3}
+    with hello(builder=builder) as client:
         client.send("position startpos", "go ponder mate 1")
         assert client.silent(0.2)
         client.send("ponderhit")
@@ -304,17 +324,17 @@ def test_a_mate_that_was_asked_for_ends_a_hit_search() -> None:
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
 
 
-def test_a_hit_between_two_looks_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ponder_hit_between_two_checks_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """It notifies nobody who waits, and there is no other notice."""
-    looks = searcher_module._Watch._over
+    looks = searcher_module._SearchTimer._must_stop
 
-    def hit_after_the_look(watch: searcher_module._Watch) -> bool:
+    def hit_after_the_look(watch: searcher_module._SearchTimer) -> bool:
         over = looks(watch)
         if watch._waiting and not over:
-            watch.control.ponder_hit(time.perf_counter(), False)
+            watch.signals.ponder_hit(time.perf_counter(), False)
         return over
 
-    monkeypatch.setattr(searcher_module._Watch, "_over", hit_after_the_look)
+    monkeypatch.setattr(searcher_module._SearchTimer, "_must_stop", hit_after_the_look)
     with hello() as client:
         client.ask("position startpos")
         start = time.perf_counter()
@@ -380,7 +400,7 @@ def test_in_the_last_moments_of_a_clock_nothing_is_begun() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_with_less_than_half_a_second_left_the_net_is_asked_once() -> None:
+def test_with_less_than_half_a_second_left_there_is_one_evaluation() -> None:
     with hello() as client:
         client.ask("position startpos")
         for clock in ("wtime 400", "wtime 400 winc 10", "wtime 300 winc 30"):
@@ -394,7 +414,7 @@ def test_with_less_than_half_a_second_left_the_net_is_asked_once() -> None:
         assert last_search(client).limits[-1].evaluations is None
 
 
-def test_what_moves_cost_beyond_their_time_is_learnt_from_the_clock() -> None:
+def test_the_lag_is_learnt_from_the_clock() -> None:
     with hello() as client:
         client.ask("position startpos", "go wtime 901 btime 901", until="bestmove")
         assert last_search(client).limits[-1].movetime != 0
@@ -409,7 +429,7 @@ def test_what_moves_cost_beyond_their_time_is_learnt_from_the_clock() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_the_other_sides_clock_tells_no_lag() -> None:
+def test_the_other_sides_clock_is_not_used_for_the_lag() -> None:
     """One engine for both sides: what White's clock lost since Black's move is no lag."""
     with hello() as client:
         client.ask("position startpos", "go wtime 5001 btime 4001", until="bestmove")
@@ -420,7 +440,7 @@ def test_the_other_sides_clock_tells_no_lag() -> None:
         assert last_search(client).limits[-1].movetime != 0
 
 
-def test_pondering_tells_no_lag() -> None:
+def test_pondering_is_not_used_for_the_lag() -> None:
     with hello() as client:
         client.ask("position startpos", "go wtime 2001 btime 2001", until="bestmove")
         client.ask("position startpos moves a2a3 a7a6")
@@ -478,17 +498,17 @@ def test_errors_say_what_and_where_and_change_nothing() -> None:
 def test_an_option_between_games_changes_the_search_only_where_it_must() -> None:
     with hello() as client:
         client.ask("position startpos")
-        workshop = client.workshop
-        assert isinstance(workshop, FakeWorkshop)
+        builder = client.builder
+        assert isinstance(builder, FakeBuilder)
         client.ask(
             "setoption name Move Overhead value 100", "setoption name UCI_Variant value crazyhouse"
         )
-        assert len(workshop.searches) == 1
+        assert len(builder.searches) == 1
         client.ask("setoption name Centi_CPuct_Init value 300")
-        assert len(workshop.searches) == 2 and len(workshop.settings) == 1
-        assert workshop.searches[-1].params.cpuct_init == 3.0
+        assert len(builder.searches) == 2 and len(builder.settings) == 1
+        assert builder.searches[-1].params.cpuct_init == 3.0
         client.ask("setoption name Model value other.onnx")
-        assert len(workshop.settings) == 2
+        assert len(builder.settings) == 2
         before = last_search(client).cleared
         client.ask("setoption name Clear Hash")
         assert last_search(client).cleared == before + 1
@@ -508,9 +528,9 @@ def test_perft() -> None:
 
 
 def test_a_search_that_fails_still_answers_with_a_move() -> None:
-    workshop = FakeWorkshop()
-    workshop.shape = {"fails": True}
-    with hello(workshop=workshop) as client:
+    builder = FakeBuilder()
+    builder.shape = {"fails": True}
+    with hello(builder=builder) as client:
         lines = client.ask("position startpos", "go nodes 5", until="bestmove")
         assert "info string error: broken on purpose" in lines
         assert len(best(lines)) == 4
@@ -519,9 +539,9 @@ def test_a_search_that_fails_still_answers_with_a_move() -> None:
 
 def test_scores_that_clients_trust() -> None:
     """`cp 0` with one move in the line only for a draw; mates in full moves."""
-    workshop = FakeWorkshop()
-    workshop.shape = {"q": 0.0}
-    with hello(workshop=workshop) as client:
+    builder = FakeBuilder()
+    builder.shape = {"q": 0.0}
+    with hello(builder=builder) as client:
         # after Kxg8 nothing is left to move: the line has one move, the score must not be 0
         client.ask("position fen 6rk/8/8/8/8/8/8/K7[] b - - 0 1")
         for mate, shown in ((5, "mate 3"), (-4, "mate -2"), (1, "mate 1")):
@@ -559,7 +579,7 @@ def test_at_the_end_of_the_input_an_endless_search_is_stopped() -> None:
         assert best(lines) == "a2a3"
 
 
-def test_quit_during_a_search_leaves_without_a_word() -> None:
+def test_quit_during_a_search_prints_nothing() -> None:
     client = hello()
     client.ask("position startpos")
     client.send("go infinite")
@@ -570,7 +590,7 @@ def test_quit_during_a_search_leaves_without_a_word() -> None:
     assert client.session.is_done
 
 
-# --- what is said of it --------------------------------------------------------------------------
+# --- what is log of it --------------------------------------------------------------------------
 
 
 def test_stalemates_of_the_module_are_positions() -> None:
@@ -581,14 +601,17 @@ def test_stalemates_of_the_module_are_positions() -> None:
 def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_named(
     tmp_path: Path,
 ) -> None:
-    from variant_ai.core.engine.engine_builder import Workshop
-    from variant_ai.core.engine.packaged_nets import model_places
+    from variant_ai.core.engine.engine_builder import EngineBuilder
+    from variant_ai.core.engine.packaged_nets import packaged_net_paths
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
 
-    said: list[str] = []
-    workshop = Workshop(
-        builtin_specs(), "crazyhouse", registry, models_of=lambda name: model_places(name, None)
+    log: list[str] = []
+    builder = EngineBuilder(
+        builtin_specs(),
+        "crazyhouse",
+        registry,
+        net_paths=lambda name: packaged_net_paths(name, None),
     )
     settings = {
         "model": str(tmp_path / "gone.onnx"),
@@ -598,21 +621,21 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
         "threads": 1,
         "batch": 4,
     }
-    evaluator = workshop.evaluator(registry().variant("crazyhouse"), settings, said.append)
+    evaluator = builder.evaluator(registry().variant("crazyhouse"), settings, log.append)
     assert evaluator.name != "uniform"
-    assert any("crazyhouse/model.onnx instead" in text for text in said)
+    assert any("crazyhouse/model.onnx instead" in text for text in log)
 
 
 def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Path) -> None:
     from protocol_client import model_file
 
-    from variant_ai.core.engine.engine_builder import Workshop
+    from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
 
-    said: list[str] = []
-    workshop = Workshop(
-        builtin_specs(), "crazyhouse", registry, models_of=lambda name: [tmp_path / "none.onnx"]
+    log: list[str] = []
+    builder = EngineBuilder(
+        builtin_specs(), "crazyhouse", registry, net_paths=lambda name: [tmp_path / "none.onnx"]
     )
     settings = {
         "model": "",
@@ -623,19 +646,19 @@ def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Pat
         "batch": 4,
     }
     spec = registry().variant("crazyhouse")
-    evaluator = workshop.evaluator(spec, settings, said.append)
+    evaluator = builder.evaluator(spec, settings, log.append)
     assert evaluator.name == "uniform"
-    assert "none.onnx" in said[0] and "played without a net" in said[1]
-    said.clear()
+    assert "none.onnx" in log[0] and "played without a net" in log[1]
+    log.clear()
     broken = {**settings, "model": str(model_file(tmp_path))}
-    assert workshop.evaluator(spec, broken, said.append).name == "uniform"
-    assert said[0].startswith("error: ") and "model.onnx" in said[0]
+    assert builder.evaluator(spec, broken, log.append).name == "uniform"
+    assert log[0].startswith("error: ") and "model.onnx" in log[0]
 
 
 def test_a_variant_that_cannot_be_read_leaves_the_one_there_is(tmp_path: Path) -> None:
-    workshop = FakeWorkshop()
-    workshop.files["broken"] = tmp_path / "broken.yaml"
-    with hello(workshop=workshop) as client:
+    builder = FakeBuilder()
+    builder.files["broken"] = tmp_path / "broken.yaml"
+    with hello(builder=builder) as client:
         (told,) = client.ask("setoption name UCI_Variant value broken")
         assert told.startswith("info string error: ") and "broken" in told
         client.ask("position startpos")
@@ -643,9 +666,9 @@ def test_a_variant_that_cannot_be_read_leaves_the_one_there_is(tmp_path: Path) -
 
 
 def test_every_go_is_answered_even_without_a_board(tmp_path: Path) -> None:
-    workshop = FakeWorkshop("broken")
-    workshop.files["broken"] = tmp_path / "broken.yaml"
-    with hello(workshop=workshop) as client:
+    builder = FakeBuilder("broken")
+    builder.files["broken"] = tmp_path / "broken.yaml"
+    with hello(builder=builder) as client:
         assert client.ask("go nodes 5", until="bestmove")[-1] == "bestmove (none)"
         client.ask("setoption name UCI_Variant value crazyhouse", "position startpos")
         assert best(client.ask("go nodes 5", until="bestmove")) == "a2a3"
@@ -668,20 +691,20 @@ def test_presets_are_in_force_before_the_client_speaks() -> None:
 
 
 def test_a_hash_beyond_the_memory_is_made_smaller() -> None:
-    class SmallMachine(FakeWorkshop):
-        def search(self, *given: Any) -> Searching:
+    class SmallMachine(FakeBuilder):
+        def search(self, *given: Any) -> SearchProtocol:
             if given[2].memory_mb > 3000:
                 raise MemoryError("Unable to allocate")
             return super().search(*given)
 
-    workshop = SmallMachine()
-    with hello(workshop=workshop) as client:
+    builder = SmallMachine()
+    with hello(builder=builder) as client:
         told = client.ask("setoption name Hash value 1048576", "position startpos")
         told += client.ask("go nodes 5", until="bestmove")
         assert sum("memory for Hash" in line for line in told) == 1
-        assert any("no memory for Hash 1048576; 2048 is taken" in line for line in told)
+        assert any("no memory for Hash 1048576; 2048 is used" in line for line in told)
         assert best(told) == "a2a3"
-        assert workshop.searches[-1].params.memory_mb == 2048
+        assert builder.searches[-1].params.memory_mb == 2048
 
 
 @pytest.mark.parametrize(("depth", "nodes"), [(0, 1), (1, 20), (3000, None)])

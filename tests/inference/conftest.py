@@ -1,4 +1,4 @@
-"""A small net with random weights, as a file and as a checkpoint, and planes to ask it about."""
+"""A small net with random weights, as a file and as a checkpoint, and planes to evaluate."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     from variant_ai.core.inference import cache_folders as folders
     from variant_ai.core.inference.backends import onnx_backend as onnx
     from variant_ai.core.inference.backends import openvino_backend as openvino
-    from variant_ai.core.inference.choosing import kept_choices as kept
+    from variant_ai.core.inference.choosing import saved_choices as kept
 
     folder = tmp_path_factory.mktemp("cache")
 

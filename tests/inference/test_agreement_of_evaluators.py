@@ -1,4 +1,4 @@
-"""Every evaluator says of a net what torch says of it, whatever the batch."""
+"""Every evaluator returns the same numbers as torch, for any batch size."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_check_by_name(small) -> None:  # type: ignore[no-untyped-def]
 
 
 @needs_openvino
-def test_bf16_only_when_asked(small) -> None:  # type: ignore[no-untyped-def]
+def test_bf16_on_request_only(small) -> None:  # type: ignore[no-untyped-def]
     if not openvino_room.has_bf16():
         pytest.skip("this processor has no bf16 in hardware")
     evaluator = make_evaluator(small.spec, small.onnx, evaluator="openvino", precision="bf16")

@@ -1,4 +1,4 @@
-"""Evaluators: shapes, repeatability, and refusals of models that do not fit."""
+"""Evaluators: shapes, repeatability, and models that do not fit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_onnx_evaluator_runs_any_batch(tmp_path: Path) -> None:
         assert evaluation.policy.shape == (batch, 90)
 
 
-def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_models_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
     path = write_model(tmp_path / "m.onnx", own_metadata(), ("value", "policy"))
     changed = builtin_specs()["xiangqi"].read_text(encoding="utf-8").replace("max: 500", "max: 9")
     with pytest.raises(DataError, match="another version of the xiangqi spec"):
@@ -95,7 +95,7 @@ def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         OnnxEvaluator(other, SPEC)
 
 
-def test_stand_ins_repeat_themselves() -> None:
+def test_random_answers_are_repeatable() -> None:
     planes = np.random.default_rng(1).random((4, *SHAPE), np.float32)
     uniform = UniformEvaluator(SHAPE, 50).evaluate(planes)
     assert not uniform.value.any()
@@ -124,7 +124,7 @@ def test_openvino_is_imported_without_its_converter() -> None:
     assert said.stdout.strip() == "[]"
 
 
-def test_nothing_is_reported_to_the_makers_of_onnxruntime(tmp_path: Path) -> None:
+def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
     """Where it reports, it keeps an identifier of the machine in the user's cache."""
     program = "import variant_ai, onnxruntime, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
     environment = {

@@ -1,5 +1,5 @@
 """GPUs through onnxruntime and torch, where there is none: what is asked of the libraries, and what
-is said when they fail."""
+is log when they fail."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from onnx import numpy_helper
 from variant_ai.core.inference import EvaluatorRequest, OnnxEvaluator, make_evaluator
 from variant_ai.core.inference.backends.onnx_backend import PROVIDERS
 from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
-from variant_ai.core.inference.choosing import automatic_choice as auto
-from variant_ai.core.inference.choosing import timing as measure
+from variant_ai.core.inference.choosing import evaluator_timing as measure
+from variant_ai.core.inference.choosing import fastest_evaluator as auto
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.spec import DataError, VariantAIError
 
@@ -79,7 +79,7 @@ def test_batches_of_a_gpu_have_sizes_it_has_met(small, machine: Machine, device:
     assert asked["CUDAExecutionProvider"]["cudnn_conv_algo_search"] == "HEURISTIC"
 
 
-def test_compiled_nets_are_told_apart_by_their_weights(  # type: ignore[no-untyped-def]
+def test_compiled_nets_are_distinguished_by_their_weights(  # type: ignore[no-untyped-def]
     small, machine: Machine, tmp_path: Path
 ) -> None:
     other = tmp_path / small.onnx.name
@@ -108,8 +108,8 @@ def test_a_gpu_that_does_not_work_is_not_a_processor(  # type: ignore[no-untyped
 def test_int8_is_for_processors(small, machine: Machine, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "int8.onnx"
     model = onnx.load(small.onnx)
-    said = {prop.key: prop.value for prop in model.metadata_props}
-    onnx.helper.set_model_props(model, said | {"variant_ai.precision": "int8"})
+    log = {prop.key: prop.value for prop in model.metadata_props}
+    onnx.helper.set_model_props(model, log | {"variant_ai.precision": "int8"})
     path.write_bytes(serialised(model))
     with pytest.raises(DataError, match="TensorRT runs fp32 files"):
         OnnxEvaluator(path, small.spec, device="tensorrt")
@@ -127,10 +127,10 @@ def test_auto_goes_on_with_what_works(  # type: ignore[no-untyped-def]
         "interleaved",
         lambda nets, batch, **how: {n: measure.Timing(1, 1, 1, 1, 1) for n in nets},
     )
-    said: list[str] = []
-    with make_evaluator(small.spec, small.run, device="cuda", batch=2, say=said.append) as made:
+    log: list[str] = []
+    with make_evaluator(small.spec, small.run, device="cuda", batch=2, log=log.append) as made:
         assert made.name == "onnx"
-    assert any("out of memory" in text for text in said)
+    assert any("out of memory" in text for text in log)
 
 
 def test_half_precision_on_gpus(small, machine: Machine, gpus: None) -> None:  # type: ignore[no-untyped-def]

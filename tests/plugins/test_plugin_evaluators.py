@@ -115,14 +115,14 @@ def test_every_command_takes_it(
 def test_programs_and_the_engine_take_it() -> None:
     with variant_ai.Engine("xiangqi", evaluator="mine") as engine:
         assert engine.evaluator.name == "mine"
-    from variant_ai.cli.play.engine import _workshop
+    from variant_ai.cli.play.engine import _engine_builder
 
     settings = {"model": "", "evaluator": "mine", "device": "cpu", "precision": None}
     settings |= {"threads": 1, "batch": 4}
     said: list[str] = []
-    workshop, _ = _workshop(None, None)
+    builder, _ = _engine_builder(None, None)
     for name in ("xiangqi", "makruk"):  # one with a net in the package, one without
-        made = workshop.evaluator(workshop.spec(name), settings, said.append)
+        made = builder.evaluator(builder.spec(name), settings, said.append)
         assert made.name == "mine" and said == []
     assert [request.model is None for request in SEEN[1:]] == [False, True]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from variant_ai.core.engine.packaged_nets import model_places
+from variant_ai.core.engine.packaged_nets import packaged_net_paths
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
@@ -287,7 +287,7 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
 
 
 def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
-    packaged = model_places("xiangqi", None)[-1]
+    packaged = packaged_net_paths("xiangqi", None)[-1]
     options = {"split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
     request = TrainRequest(spec=xiangqi, stores=(store,), start_from=packaged, **options)
     config = prepare(request).config

@@ -1,1 +1,2 @@
-"""Protocols of the engine: UCI, UCI-cyclone, UCCI, and the options they set."""
+"""Protocols of the engine: engine_options (all options), chosen_options (values set by the client),
+uci (UCI and its cyclone dialect), ucci."""

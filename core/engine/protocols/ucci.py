@@ -1,8 +1,8 @@
-"""UCCI 3.0, the protocol of xiangqi GUIs: text to commands, and answers to text.
+"""UCCI 3.0, the protocol of xiangqi GUIs: lines to commands, and answers to lines.
 
-Beside UCI: options are single lower-case words without `name` and `value`; `go` has the mover's
-time and the opponent's, in seconds until `usemillisec` is set; draws are offered and games
-resigned with the move; scores stand without `cp`; the end is said with `bye`.
+Differences from UCI: options are single lower-case words without `name` and `value`; `go` has the
+time of the player to move and of the opponent, in seconds unless `usemillisec` is set; draw offers
+and resignation come with the move; scores have no `cp`; `bye` confirms the end.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from variant_ai.core.engine.protocols.engine_options import (
 from variant_ai.core.engine.protocols.uci import Dialect, GoWords, Identity, Info
 
 MATE_SCORE = 30_000
-"""Mate in n plies is worth MATE_SCORE - n; UCCI has no word for mate."""
+"""Score of a mate in n plies is MATE_SCORE - n; UCCI has no other form."""
 
 
 class Ucci(Dialect):
-    """UCCI 3.0. Knows one thing of the session: the unit of time, for it changes what words mean."""
+    """UCCI 3.0. Its only state is the unit of time."""
 
     name = "ucci"
     first_rank = 0
@@ -42,8 +42,8 @@ class Ucci(Dialect):
             self.milliseconds = is_true(command.value or "")
         return command
 
-    def greeting(self, who: Identity, options: Iterable[Option]) -> list[str]:
-        lines = [f"id name {who.name}", f"id author {who.author}"]
+    def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
+        lines = [f"id name {identity.name}", f"id author {identity.author}"]
         lines += [declare_ucci(option) for option in options]
         return [*lines, "ucciok"]
 
@@ -51,7 +51,7 @@ class Ucci(Dialect):
         return f"info message {text}"
 
     def info(self, info: Info) -> list[str]:
-        if info.rank > 1:  # UCCI has one line of play
+        if info.rank > 1:  # UCCI has a single line of play
             return []
         score = info.cp
         if info.mate is not None:
@@ -66,8 +66,8 @@ class Ucci(Dialect):
         line = super().best(move, ponder)[0]
         return [f"{line} {verdict}" if verdict else line]
 
-    def no_move(self, ended: int) -> list[str]:
-        return [f"info depth 0 score {ended * MATE_SCORE}", "nobestmove"]
+    def no_move(self, result: int) -> list[str]:
+        return [f"info depth 0 score {result * MATE_SCORE}", "nobestmove"]
 
     def farewell(self) -> list[str]:
         return ["bye"]
@@ -77,9 +77,9 @@ class Ucci(Dialect):
 
 
 def parse_ucci_go(given: Sequence[str], unit: float) -> Go:
-    """`go [ponder|draw] depth N|infinite|nodes N|time T [movestogo N|increment I] [opptime …]`.
+    """Parse `go [ponder|draw] depth N|infinite|nodes N|time T [movestogo N|increment I] [opptime …]`.
 
-    `unit`: seconds in one unit of time. A GUI that speaks half UCI is understood too.
+    unit: seconds of one unit of time. Some UCI words are accepted too.
     """
     words = GoWords(given)
     times: dict[str, float | None] = {}

@@ -1,9 +1,9 @@
-"""UCI, and its cyclone dialect: text to commands, and answers to text.
+"""UCI and its cyclone dialect: lines to commands, and answers to lines.
 
-The grammar is that of the UCI document of April 2006 with what clients have added since: `perft`,
-`d`, an empty list after `moves`, options in any case, and the bare `fen …` or `startpos` of
-xiangqi GUIs. A dialect holds no state of a game; the reading thread parses with it while the
-working thread writes with it.
+The grammar is that of the UCI document of April 2006 with later additions of clients: `perft`, `d`,
+an empty list after `moves`, options in any case, and the bare `fen …` or `startpos` of xiangqi GUIs.
+A dialect has no state of a game; the reading thread parses with it while the working thread formats
+answers with it.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from variant_ai.core.engine.commands import (
 from variant_ai.core.engine.protocols.engine_options import Option, declare
 
 SHOWN = 60
-"""Characters of a client's words repeated in an error."""
+"""Most characters of a client's text that are repeated in an error."""
 _NUMBER = re.compile(r"([+-]?[0-9]{1,15})(\.[0-9]*)?\Z")
 _SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
 
 
 @dataclass(frozen=True)
 class Info:
-    """What one `info` line tells, from the mover's point of view."""
+    """Content of one `info` line, from the point of view of the player to move."""
 
     depth: int
     seldepth: int = 0
     rank: int = 1
-    """Place among the lines shown (`multipv`), from 1."""
+    """Rank among the lines shown (`multipv`), from 1."""
     cp: int = 0
     mate: int | None = None
-    """Full moves, negative when being mated; then `cp` is not shown."""
+    """Full moves, negative when being mated; shown instead of `cp`."""
     wdl: tuple[int, int, int] | None = None
     """Per mille, sum 1000."""
     nodes: int = 0
@@ -62,26 +62,26 @@ class Info:
 
 @dataclass(frozen=True)
 class Identity:
-    """What the engine says of itself."""
+    """Name and author of the engine."""
 
     name: str
     author: str
 
 
 class Dialect:
-    """A protocol's words. Squares are given and taken as UCI text; the dialect turns them."""
+    """A protocol: parses lines and formats answers. Moves are passed in and out as UCI text."""
 
     name = "uci"
     first_rank = 1
     """Number of the first rank: 1 in UCI, 0 in UCCI and cyclone."""
     has_variants = True
-    """Whether the client can choose the variant by UCI_Variant."""
+    """True if the client can choose the variant by UCI_Variant."""
     handshake_word = "uci"
 
     # --- reading -------------------------------------------------------------------------------
 
     def parse(self, text: str) -> Command | None:
-        """The command of a line; None for an empty one."""
+        """Return the command of a line; None for an empty line."""
         words = text.split()
         if not words:
             return None
@@ -110,14 +110,14 @@ class Dialect:
             position = parse_position(rest)
             return Probe(position) if isinstance(position, SetPosition) else position
         return Unreadable(
-            f"unknown command {shown(words[0])}; {self.handshake_word}, isready, setoption, "
-            "position, go, stop and quit are some that exist"
+            f"unknown command {shown(words[0])}; commands are {self.handshake_word}, isready, "
+            "setoption, position, go, stop, quit and others"
         )
 
     # --- writing -------------------------------------------------------------------------------
 
-    def greeting(self, who: Identity, options: Iterable[Option]) -> list[str]:
-        lines = [f"id name {who.name}", f"id author {who.author}"]
+    def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
+        lines = [f"id name {identity.name}", f"id author {identity.author}"]
         lines += [declare(option) for option in options]
         return [*lines, "uciok"]
 
@@ -137,35 +137,35 @@ class Dialect:
         return [" ".join(words)]
 
     def best(self, move: str, ponder: str | None, verdict: str = "") -> list[str]:
-        """`verdict`: what else is said with the move, `draw` or `resign`; UCI has no word for it."""
+        """Format a move. verdict: `draw`, `resign` or empty; UCI cannot express it."""
         line = f"bestmove {self.squares(move)}"
         return [f"{line} ponder {self.squares(ponder)}" if ponder else line]
 
-    def no_move(self, ended: int) -> list[str]:
-        """The game is over: 1 won by the side to move, 0 drawn, -1 lost."""
+    def no_move(self, result: int) -> list[str]:
+        """Format the answer if the game is over: 1 won by the side to move, 0 drawn, -1 lost."""
         from variant_ai.core.search.report import MAX_CENTIPAWNS
 
-        score = {1: f"cp {MAX_CENTIPAWNS}", 0: "cp 0", -1: "mate 0"}[ended]
+        score = {1: f"cp {MAX_CENTIPAWNS}", 0: "cp 0", -1: "mate 0"}[result]
         return [f"info depth 0 score {score}", "bestmove (none)"]
 
     def farewell(self) -> list[str]:
         return []
 
     def idle_stop(self) -> list[str]:
-        """The answer to `stop` where nothing is being searched."""
+        """Format the answer to `stop` if nothing is being searched."""
         return []
 
     def squares(self, move: str) -> str:
-        """A move of UCI text with this dialect's ranks."""
+        """Return a move of UCI text with the ranks of this dialect."""
         return move if self.first_rank == 1 else _SQUARE.sub(_from_zero, move)
 
 
 class Uci(Dialect):
-    """UCI as GUIs for chess and its variants speak it."""
+    """UCI of GUIs for chess and its variants."""
 
 
 class Cyclone(Dialect):
-    """What xiangqi GUIs call UCI: ranks from 0, a bare `fen` or `startpos`, one variant."""
+    """UCI of xiangqi GUIs: ranks from 0, a bare `fen` or `startpos`, one variant."""
 
     name = "cyclone"
     first_rank = 0
@@ -188,8 +188,7 @@ _SIMPLE: dict[str, Command] = {
 
 
 def parse_setoption(words: Sequence[str]) -> Command:
-    """`name N [value V]` with blanks in either, or UCCI's `N V`. A long form is known by the word
-    `name`; garbled ones are answered in words."""
+    """Parse `name N [value V]` with spaces in either, or UCCI's `N V`."""
     if not words:
         return Unreadable("setoption: the name of the option is missing")
     if words[0].lower() != "name":
@@ -203,7 +202,7 @@ def parse_setoption(words: Sequence[str]) -> Command:
 
 
 def parse_position(words: Sequence[str], bare: bool = False) -> Command:
-    """`startpos` or `fen F`, then perhaps `moves` with any number of moves, none included."""
+    """Parse `startpos` or `fen F`, optionally followed by `moves` and any number of moves."""
     kind = words[0].lower() if words else ""
     end = next((i for i, word in enumerate(words) if word.lower() == "moves"), len(words))
     moves = tuple(words[end + 1 :])
@@ -222,7 +221,7 @@ def parse_position(words: Sequence[str], bare: bool = False) -> Command:
 
 @dataclass
 class GoWords:
-    """Reads the words of a `go` one after the other, and keeps what it does not understand."""
+    """Reads the words of a `go` one by one and collects its problems."""
 
     words: Sequence[str]
     at: int = 0
@@ -237,12 +236,12 @@ class GoWords:
         return word.lower()
 
     def number(self, of: str) -> float | None:
-        """The number that belongs to the word `of`; None, and a problem, where there is none."""
+        """Read the number after the word `of`; if there is none, note a problem and return None."""
         given = self.words[self.at] if self else ""
         match = _NUMBER.match(given)
         if match is None:
-            what = shown(given) if given else "nothing"
-            self.problems.append(f"go: {what} where the number of {of} is expected")
+            found = shown(given) if given else "nothing"
+            self.problems.append(f"go: {found} where the number of {of} is expected")
             return None
         self.at += 1
         return float(given)
@@ -266,7 +265,7 @@ _GO_WORDS = {
 
 
 def parse_go(given: Sequence[str]) -> Go:
-    """A UCI `go`. What is not understood is kept in `problems`, the rest is searched."""
+    """Parse a UCI `go`; words that are not understood are reported in `problems`."""
     words = GoWords(given)
     times: dict[str, float | None] = {}
     counts: dict[str, int | None] = {}
@@ -303,5 +302,5 @@ def parse_go(given: Sequence[str]) -> Go:
 
 
 def shown(text: str) -> str:
-    """A client's word as an error repeats it: short, and without control characters."""
+    """Return a client's text for an error message: short and without control characters."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")

@@ -1,1 +1,2 @@
-"""Evaluators, one module per library that runs nets, and those that need no net."""
+"""Evaluators one by one: padding (batch sizes), uniform_backend, onnx_backend, openvino_backend,
+torch_backend, composite_backends (several evaluators as one)."""

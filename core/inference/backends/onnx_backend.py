@@ -1,6 +1,6 @@
-"""The onnxruntime evaluator: the default, and the engine's way to run a net without torch.
+"""The onnxruntime evaluator, which needs no torch.
 
-On a GPU through onnxruntime's CUDA or TensorRT providers, where the installed package has them.
+It uses a GPU through the CUDA or TensorRT provider, if the installed onnxruntime has it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
-from variant_ai.core.inference.backends.saturation import checked_precision
 from variant_ai.core.inference.cache_folders import cache_folder
+from variant_ai.core.inference.int8_check import checked_precision
 from variant_ai.core.inference.interface import (
     OPTIONAL_OUTPUTS,
     REQUIRED_OUTPUTS,
@@ -39,13 +39,13 @@ PROVIDERS = {
 
 
 class OnnxEvaluator(Evaluator):
-    """Runs an ONNX file written by `variant-ai export`, in the numbers the file is made of."""
+    """Runs an ONNX file written by `variant-ai export`, in the precision of the file."""
 
     name = "onnx"
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | ModelFile,
         spec: VariantSpec | None = None,
         *,
         device: str = "cpu",
@@ -54,24 +54,24 @@ class OnnxEvaluator(Evaluator):
         batch: int = 16,
         precision: str | None = None,
     ) -> None:
-        """Loads the file; with `spec`, refuses a net made for another one.
+        """Load the file; `spec`, if given, must be the one that the net was made for.
 
         Args:
             device: `cpu`, `cuda`, `tensorrt`, the latter two with `:N` for one GPU of several.
-            threads: of one evaluation; None lets onnxruntime take every core.
-            spin: whether threads wait for work busily: quicker alone, ruinous on shared cores.
-            batch: positions usually evaluated at once; GPUs are made ready for it.
+            threads: of one evaluation; None: every core.
+            spin: let threads wait in a busy loop: faster on idle cores, very slow on shared ones.
+            batch: positions usually evaluated at once; GPUs are warmed up for it.
             precision: None, that of the file, or fp16 for an fp32 file on TensorRT.
 
-        Raises DataError (no such file, not a model, cut off, another variant or encoding, another
-        precision), UnknownNameError (a device onnxruntime has not here) and VariantAIError (one that
-        it has, and that does not work).
+        Raises DataError (no such file, not a model, cut off, another variant, encoding or
+        precision), UnknownNameError (this onnxruntime has no such device) and VariantAIError (the
+        device does not work).
         """
         kind, _, index = device.partition(":")
         available = devices()
         if kind not in available or (index and not index.isdigit()):
             raise UnknownNameError("device of onnxruntime", device, available)
-        file = read_model_file(path)
+        file = path if isinstance(path, ModelFile) else read_model_file(path)
         self.info = file.info
         self.metadata = file.metadata
         if spec is not None:
@@ -80,25 +80,25 @@ class OnnxEvaluator(Evaluator):
         self.precision = self.info.precision if precision is None else precision
         if self.precision != self.info.precision and (kind, self.precision) != ("tensorrt", "fp16"):
             raise DataError(
-                f"{path}: onnxruntime computes in the file's own numbers, {self.info.precision}, "
+                f"{file.path}: onnxruntime computes in the precision of the file, {self.info.precision}, "
                 f"not in {self.precision}"
             )
         if (kind, self.precision) == ("tensorrt", "int8"):
             raise DataError(
-                f"{path}: TensorRT runs fp32 files, and in fp16 if asked to (precision fp16); "
-                "int8 files are for processors"
+                f"{file.path}: TensorRT runs fp32 files, also in fp16 (precision fp16); int8 files are for "
+                "processors"
             )
         self._device, self._index, self._spin = kind, int(index or 0), spin
         self._padding: Padding | None = None
         self._piece: int | None = None
         self._open(file)
-        if kind != "cpu":  # the libraries of GPUs compile or search anew for each size
+        if kind != "cpu":  # GPU libraries compile or search again for each size
             self._padding = Padding(fixed_sizes(batch), self.planes_shape)
             try:
                 self._padding.warm_up(self._run)
             except Exception as error:
                 raise self._unusable(file, error) from None
-        self.precision, self.notes = checked_precision(self, file, self._reopen)
+        self.precision, self.notes = checked_precision(self, file, self._open)
 
     def _open(self, file: ModelFile, content: bytes | None = None) -> None:
         import onnxruntime
@@ -112,7 +112,7 @@ class OnnxEvaluator(Evaluator):
         if self._device != "cpu":
             _load_libraries()
         try:
-            # Left to itself onnxruntime goes on with the CPU, and tells whoever reads the output.
+            # By default onnxruntime falls back to the CPU and only prints a warning.
             self._session: onnxruntime.InferenceSession = onnxruntime.InferenceSession(
                 given, options, providers=self._providers(file, content), enable_fallback=0
             )
@@ -135,11 +135,8 @@ class OnnxEvaluator(Evaluator):
         self.planes_shape = (planes.shape[1], planes.shape[2], planes.shape[3])
         self.actions = int(outputs["policy"].shape[1])
 
-    def _reopen(self, file: ModelFile, content: bytes) -> None:
-        self._open(file, content)
-
     def _unusable(self, file: ModelFile, why: object) -> VariantAIError:
-        """What to raise where the device, or the net on it, does not work."""
+        """The error for a device that does not work, or not with this net."""
         reason = (str(why).splitlines() or [type(why).__name__])[0]
         return VariantAIError(
             f"{file.path}: onnxruntime does not run it on {self._device}:{self._index}: {reason}; "
@@ -149,7 +146,7 @@ class OnnxEvaluator(Evaluator):
     def _providers(
         self, file: ModelFile, content: bytes | None
     ) -> list[str | tuple[str, dict[str, Any]]]:
-        """The provider asked for, and those it may hand single operations to."""
+        """The requested provider, and those that may run single operations for it."""
         if self._device == "cpu":
             return [PROVIDERS["cpu"]]
         own: dict[str, Any] = {"device_id": self._index}
@@ -159,7 +156,7 @@ class OnnxEvaluator(Evaluator):
             return [cuda, PROVIDERS["cpu"]]
         options = {**own, "trt_fp16_enable": self.precision == "fp16"}
         if (folder := cache_folder("tensorrt")) is not None:
-            # TensorRT knows compiled nets by the names in them, not by their weights.
+            # TensorRT identifies compiled nets by the names in them, not by their weights.
             made = file.digest() if content is None else hashlib.sha256(content).hexdigest()
             options |= {
                 "trt_engine_cache_enable": True,
@@ -173,7 +170,6 @@ class OnnxEvaluator(Evaluator):
         return dict(zip(self._outputs, run, strict=True))
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        """As the interface has it: one thread at a time, without the GIL."""
         padding, piece = self._padding, self._piece
         if padding is not None:
             return evaluation_of(padding.run(self._run, planes), self.info.source)
@@ -192,24 +188,24 @@ class OnnxEvaluator(Evaluator):
         return super().describe() + calm + where
 
     def close(self) -> None:
-        """Frees the session and its threads."""
+        """Free the session and its threads."""
         if hasattr(self, "_session"):
             del self._session
 
 
 def _load_libraries() -> None:
-    """Those of CUDA that came as Python packages, which the system's loader does not look for."""
+    """Load CUDA libraries installed as Python packages, which the system's loader does not find."""
     import onnxruntime
 
     load = getattr(onnxruntime, "preload_dlls", None)  # from 1.21 on
     if load is not None:
-        # It says what it does not find, and a program that is spoken to in lines reads along.
+        # It prints missing libraries, and stdout may belong to a protocol.
         with contextlib.redirect_stdout(sys.stderr):
             load()
 
 
 def devices() -> list[str]:
-    """Devices that the installed onnxruntime can use, of cpu, cuda and tensorrt."""
+    """Return the devices that the installed onnxruntime supports, of cpu, cuda and tensorrt."""
     import onnxruntime
 
     present = onnxruntime.get_available_providers()

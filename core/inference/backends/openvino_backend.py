@@ -1,7 +1,7 @@
-"""The OpenVINO evaluator, for processors: bf16 where they multiply it in hardware, fp32, int8.
+"""The OpenVINO evaluator, for processors: fp32, int8, and bf16 if the hardware supports it.
 
-It is installed with variant-ai where it has wheels. What OpenVINO compiles is kept in the user's cache folder, so
-that a net opens quickly the second time.
+OpenVINO is installed with variant-ai on platforms for which it has wheels. Compiled nets are kept
+in the user's cache folder, so that a net opens quickly the second time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
-from variant_ai.core.inference.backends.saturation import checked_precision
 from variant_ai.core.inference.cache_folders import cache_folder, keep_newest
+from variant_ai.core.inference.int8_check import checked_precision
 from variant_ai.core.inference.interface import (
     OPTIONAL_OUTPUTS,
     REQUIRED_OUTPUTS,
@@ -30,10 +30,10 @@ from variant_ai.core.inference.model_file import ModelFile, read_model_file
 from variant_ai.core.spec import VariantSpec
 
 KEPT_BLOBS = 48
-"""Compiled nets left in the cache folder, a few sizes of batches each."""
+"""Compiled nets kept in the cache folder; each net needs a few batch sizes."""
 _CONVERTER = "openvino.tools.ovc"
 _HINTS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
-"""What is not int8 in an int8 file runs in fp32, as in onnxruntime."""
+"""Operations of an int8 file that are not int8 run in fp32, as in onnxruntime."""
 
 
 class OpenVinoEvaluator(Evaluator):
@@ -43,27 +43,27 @@ class OpenVinoEvaluator(Evaluator):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | ModelFile,
         spec: VariantSpec | None = None,
         *,
         precision: str | None = None,
         threads: int | None = None,
         batch: int = 16,
     ) -> None:
-        """Loads and compiles the file; with `spec`, refuses a net made for another one.
+        """Load and compile the file; `spec`, if given, must be the one that the net was made for.
 
         Args:
-            precision: None, that of the file; or bf16 for an fp32 file, refused where the
-                processor has no bf16 in hardware. OpenVINO's own default, bf16 where it can, is
-                never taken unasked: it rounds.
-            threads: of one evaluation; None lets OpenVINO take every core.
+            precision: None, that of the file; or bf16 for an fp32 file, if the processor has bf16
+                in hardware. OpenVINO's own default, bf16 if possible, is used on request only,
+                because it rounds.
+            threads: of one evaluation; None: every core.
             batch: positions usually evaluated at once. Batches are padded to it or to a power of
                 four below it, larger ones are cut. The net is compiled for each of these sizes:
                 one compiled for any size is slower by up to a fifth, and some of its fp32 layers
                 then run on one thread only.
 
         Raises VariantAIError (OpenVINO is not installed), DataError (no such file, not a model,
-        another variant or encoding), UnknownNameError (a precision there is not here).
+        another variant or encoding), UnknownNameError (precision not supported here).
         """
         try:
             openvino = import_openvino()
@@ -72,7 +72,7 @@ class OpenVinoEvaluator(Evaluator):
                 "evaluator 'openvino' needs the package openvino: pip install "
                 f"'variant-ai[openvino]' ({error})"
             ) from None
-        file = read_model_file(path)
+        file = path if isinstance(path, ModelFile) else read_model_file(path)
         self.info = file.info
         if spec is not None:
             self.info.require(spec)
@@ -130,7 +130,7 @@ class OpenVinoEvaluator(Evaluator):
             keep_newest(folder, KEPT_BLOBS)
 
     def _compiled(self, model: Any, size: int) -> Any:
-        """The model for batches of one size."""
+        """The model compiled for batches of one size."""
         fixed = model.clone()
         fixed.reshape({fixed.inputs[0]: [size, *self.planes_shape]})
         return self._core.compile_model(fixed, "CPU", self._settings())
@@ -144,7 +144,7 @@ class OpenVinoEvaluator(Evaluator):
             "INFERENCE_PRECISION_HINT": _HINTS[self.precision],
             "PERFORMANCE_HINT": "LATENCY",
             "NUM_STREAMS": 1,
-            # Several searches may share the cores: pinned, they would share the same ones.
+            # Several searches may run at once: pinned threads would share the same cores.
             "ENABLE_CPU_PINNING": False,
         }
         if self.threads is not None:
@@ -154,32 +154,30 @@ class OpenVinoEvaluator(Evaluator):
         return settings
 
     def _run(self, planes: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-        # Outputs are copied, or the next call would overwrite them.
+        # Copy the outputs: the next call overwrites them.
         request = self._requests[len(planes)]
-        said = request.infer([planes], share_inputs=True, share_outputs=False)
-        return {name: said[k] for name, k in self._outputs.items()}
+        found = request.infer([planes], share_inputs=True, share_outputs=False)
+        return {name: found[k] for name, k in self._outputs.items()}
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        """As the interface has it: one thread at a time, without the GIL."""
         outputs = self._padding.run(self._run, np.ascontiguousarray(planes))
         return evaluation_of(outputs, self.info.source)
 
     def evaluate_in_pieces(self, piece: int | None) -> None:
-        """Uses the greatest compiled size up to `piece`."""
+        """Use the greatest compiled size up to `piece`."""
         self._padding.cut(piece)
 
     def close(self) -> None:
-        """Frees the compiled net."""
+        """Free the compiled net."""
         with contextlib.suppress(AttributeError):
             del self._requests, self._outputs
 
 
 def import_openvino() -> Any:
-    """The package, without its converter of models, which nothing here needs: importing that takes
-    longer than all the rest and reports the import to the makers of OpenVINO.
+    """Import OpenVINO without its model converter, which is not needed: importing that takes longer
+    than all the rest and reports the import to the makers of OpenVINO.
 
-    Whoever wants `openvino.convert_model` in the same process imports OpenVINO first. Raises
-    ImportError.
+    A program that needs `openvino.convert_model` must import OpenVINO first. Raises ImportError.
     """
     if "openvino" in sys.modules or _CONVERTER in sys.modules:
         return importlib.import_module("openvino")
@@ -192,14 +190,14 @@ def import_openvino() -> Any:
 
 
 def available() -> bool:
-    """Whether OpenVINO is installed; it is not imported."""
+    """Return True if OpenVINO is installed; it is not imported."""
     from importlib.util import find_spec
 
     return find_spec("openvino") is not None
 
 
 def has_bf16(core: Any = None) -> bool:
-    """Whether the processor multiplies bf16 matrices in hardware, as OpenVINO sees it."""
+    """Return True if, according to OpenVINO, the processor multiplies bf16 matrices in hardware."""
     if core is None:
         core = import_openvino().Core()
     return "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")

@@ -1,6 +1,6 @@
-"""The torch evaluator: nets straight from a training, on CPU or GPU.
+"""The torch evaluator: checkpoints of a training, on CPU or GPU.
 
-The only module here that imports torch, and only when one is made.
+Only this module of the room imports torch, when an evaluator is made.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
     from torch import nn
 
 PRECISIONS = ("fp32", "bf16", "fp16")
-# As training writes a checkpoint (core/train/run/checkpoint.py); the running mean goes before the last
-# weights where a training keeps one.
+# Files of a checkpoint (core/train/run/checkpoint.py); averaged weights are preferred if there are any.
 _WEIGHTS = ("average.safetensors", "model.safetensors")
 _CONFIG = "config.json"
 _STEP = re.compile(r"step-(\d{8,})\Z")
 
 
 class TorchEvaluator(Evaluator):
-    """Runs a torch module: planes [B, C, H, W] -> value [B], policy logits [B, A], or what
-    `core.nets.network.outputs_of` makes of it."""
+    """Runs a torch module: planes [B, C, H, W] -> value [B], policy logits [B, A], or any output
+    that `core.nets.network.outputs_of` understands."""
 
     name = "torch"
 
@@ -51,15 +50,15 @@ class TorchEvaluator(Evaluator):
         precision: str | None = None,
         threads: int | None = None,
     ) -> None:
-        """Takes the net over.
+        """Take ownership of the net.
 
         Args:
             device: `cpu`, `cuda` or `cuda:N`.
-            precision: fp32 (None), bf16, or on GPUs fp16; the heads compute in fp32 always. What
-                torch calls fp32 there is TF32 inside convolutions where the GPU has it.
+            precision: fp32 (None), bf16, or on GPUs fp16; the heads always compute in fp32. On GPUs
+                torch's fp32 uses TF32 inside convolutions if the GPU has it.
             threads: torch has one number for the whole process, which this sets.
 
-        Raises VariantAIError (no such device here), UnknownNameError (precision).
+        Raises VariantAIError (no such device), UnknownNameError (precision).
         """
         import torch
 
@@ -88,7 +87,7 @@ class TorchEvaluator(Evaluator):
             raise VariantAIError(
                 f"{info.source}: torch does not run it on {device}: {reason}"
             ) from None
-        # Signatures of torch leave out this use of `to`; weights that are no images stay as they are.
+        # torch's type hints lack this use of `to`; weights of other ranks are unchanged.
         placed.to(memory_format=torch.channels_last)
         self._net: nn.Module = placed.eval()
 
@@ -103,10 +102,10 @@ class TorchEvaluator(Evaluator):
         threads: int | None = None,
         builders: Mapping[str, NetworkBuilder] | None = None,
     ) -> TorchEvaluator:
-        """The net of a checkpoint, or of a run directory's newest one.
+        """Load the net of a checkpoint, or of the newest one of a run directory.
 
-        `builders` know the nets of plugins. Raises DataError (no checkpoint there, damaged, of
-        another variant or encoding) and what the constructor raises.
+        `builders` build the nets of plugins. Raises DataError (no checkpoint, damaged, of another
+        variant or encoding) and the errors of the constructor.
         """
         folder = find_checkpoint_folder(path)
         info, config = read_checkpoint_info(folder)
@@ -120,19 +119,18 @@ class TorchEvaluator(Evaluator):
         )
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        """As the interface has it: one thread at a time, without the GIL."""
         import torch
 
         from variant_ai.core.nets.network import outputs_of
 
         with torch.inference_mode(), self._autocast():
             batch = torch.from_numpy(np.ascontiguousarray(planes)).to(self._device)
-            said = outputs_of(self._net, batch.contiguous(memory_format=torch.channels_last))
-            outputs = {"value": said.value, "policy": said.policy}
-            if said.wdl is not None:
-                outputs["wdl"] = said.wdl.float().softmax(1)
-            if said.plies_left is not None:
-                outputs["plies_left"] = said.plies_left
+            found = outputs_of(self._net, batch.contiguous(memory_format=torch.channels_last))
+            outputs = {"value": found.value, "policy": found.policy}
+            if found.wdl is not None:
+                outputs["wdl"] = found.wdl.float().softmax(1)
+            if found.plies_left is not None:
+                outputs["plies_left"] = found.plies_left
             arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
         return evaluation_of(arrays, self.info.source)
 
@@ -149,9 +147,9 @@ class TorchEvaluator(Evaluator):
 
 
 def find_checkpoint_folder(path: Path) -> Path:
-    """The folder of a checkpoint: the path itself, or the newest of a run directory.
+    """Return the folder of a checkpoint: the path itself, or the newest of a run directory.
 
-    Raises DataError where there is none.
+    Raises DataError if there is none.
     """
     if (path / _WEIGHTS[-1]).is_file():
         return path
@@ -163,25 +161,25 @@ def find_checkpoint_folder(path: Path) -> Path:
         if (match := _STEP.match(folder.name))
     ]
     if not found:
-        what = "is none" if path.exists() else "is not there"
+        problem = "has no checkpoint" if path.exists() else "does not exist"
         raise DataError(
-            f"{path} {what}: accepted is a run directory with a checkpoint in it, or a checkpoint, "
+            f"{path} {problem}: give a run directory with a checkpoint in it, or a checkpoint, "
             f"which is a folder with {_WEIGHTS[-1]}"
         )
     return max(found)[1]
 
 
 def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
-    """What a checkpoint says of itself, and how to build its net. Raises DataError."""
+    """Read the metadata of a checkpoint and the configuration of its net. Raises DataError."""
     path = folder / _CONFIG
     check_file(path)
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        config = NetConfig.model_validate(said["net"])
-        texts = {name: str(said[name]) for name in ("variant", "encoding_hash")}
-        texts["spec"] = json.dumps(said["spec"]) if "spec" in said else ""
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        config = NetConfig.model_validate(fields["net"])
+        texts = {name: str(fields[name]) for name in ("variant", "encoding_hash")}
+        texts["spec"] = json.dumps(fields["spec"]) if "spec" in fields else ""
     except FileNotFoundError:
-        raise DataError(f"{path} is not there") from None
+        raise DataError(f"{path} does not exist") from None
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise DataError(f"{path} is damaged: {error}") from None
     info = ModelInfo.of({**texts, "net": config.title, "head": config.head}, str(folder))
@@ -189,7 +187,7 @@ def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
 
 
 def checkpoint_step(folder: Path) -> int | None:
-    """The training step of a checkpoint's folder by its name."""
+    """Return the training step in the name of a checkpoint's folder; None if it has none."""
     match = _STEP.match(folder.name)
     return int(match[1]) if match else None
 
@@ -206,4 +204,4 @@ def _load_weights(net: nn.Module, folder: Path) -> None:
         raise DataError(f"{path} is damaged: {error}") from None
     except RuntimeError as error:
         first = str(error).splitlines()[-1].strip()
-        raise DataError(f"{path}: its weights do not fit the net it names: {first}") from None
+        raise DataError(f"{path}: its weights do not fit its net configuration: {first}") from None

@@ -1,1 +1,2 @@
-"""Choice of an evaluator: by name, or the fastest one by a short measurement."""
+"""Choice of an evaluator: evaluator_factory (by name), evaluator_timing, saved_choices,
+fastest_evaluator (`auto`)."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
-from variant_ai.core.inference.known_answers import METADATA_KEY, KnownAnswers, softmax
+from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata

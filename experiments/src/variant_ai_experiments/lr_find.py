@@ -30,7 +30,7 @@ from variant_ai.cli.common.console import (
     print_json,
     progress,
 )
-from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import make_request, recipe_options, tell_sample
 from variant_ai.core.errors import VariantAIError
 
@@ -94,7 +94,7 @@ def command(
     The picture shows the loss over the rate. The suggested rate is for --lr of `train`, with the
     same net, data and batch. Nothing else is kept.
     """
-    calm_threads()
+    let_threads_sleep()
     from dataclasses import replace
 
     from variant_ai.core.train.loop.trainer import Trainer

@@ -16,7 +16,7 @@ from variant_ai.cli.common.console import (
     print_json,
     variant_option,
 )
-from variant_ai.cli.common.network_options import calm_threads
+from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.notation_options import notation_option
 from variant_ai.cli.common.search_options import named_net
 
@@ -110,7 +110,7 @@ def activations(
 
     MODEL is a run directory or a checkpoint, or an ONNX file in its run directory.
     """
-    calm_threads()
+    let_threads_sleep()
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.model_file import ONNX_SUFFIX
     from variant_ai.core.train.report.run_report import activation_pictures
@@ -161,7 +161,7 @@ def policy(
 
     MODEL is an ONNX file, a run directory, a checkpoint, or `packaged`.
     """
-    calm_threads()
+    let_threads_sleep()
     from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.loop.device import choose_device

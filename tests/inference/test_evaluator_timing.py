@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from variant_ai.core.inference import Evaluation, Evaluator, ModelInfo, ParallelEvaluator
-from variant_ai.core.inference.choosing import timing as measure
+from variant_ai.core.inference.choosing import evaluator_timing as measure
 
 BATCH = 4
 
@@ -77,7 +77,7 @@ def test_threads_that_spin_slow_nobody_who_is_timed(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 40])
-def test_as_many_evaluations_are_timed_as_asked(
+def test_the_requested_number_of_evaluations_is_timed(
     rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
@@ -127,5 +127,5 @@ def test_a_batch_that_is_slower_than_smaller_ones_is_cut(monkeypatch: pytest.Mon
     assert measure.best_piece(evaluator, 16) is None
 
 
-def test_a_batch_is_left_whole_where_pieces_win_nothing() -> None:
+def test_a_batch_is_left_whole_if_pieces_are_not_faster() -> None:
     assert measure.best_piece(Napping(1.0), 64) is None

@@ -1,8 +1,8 @@
-"""Timing evaluators against each other on a machine that is never quite quiet.
+"""Timing of evaluators against each other on a machine that is never quite idle.
 
-Contenders take turns, so that whatever else the machine does falls on all of them alike. A turn is
-longer than a batch: the threads of onnxruntime spin for some 50 ms after each batch in wait of the
-next, and take a core from whoever is timed meanwhile.
+Contenders take turns, so that the machine's other work affects all of them equally. A turn is
+longer than a batch: after each batch the threads of onnxruntime spin for some 50 ms and take a core
+from the next contender.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
+from variant_ai.core.inference.backends.composite_backends import ParallelEvaluator
 from variant_ai.core.inference.interface import Evaluator
 
 SPINNING = 0.08
-"""Seconds after which threads that wait for a batch sleep for sure (onnxruntime's: 55 ms)."""
+"""Seconds after which threads that wait for a batch certainly sleep (onnxruntime: 55 ms)."""
 
 LEAST_CUT = 32
-"""Batches below it are not cut: their layers fit."""
+"""Smaller batches are not cut: their layers fit into the caches."""
 PIECE_ROUNDS = 6
 PIECE_GAIN = 0.05
 
@@ -39,11 +39,11 @@ class Timing:
     median: float
     mean: float
     processor: float
-    """Processor time of all threads, median: what the wall clock would show on one quiet core."""
+    """Median processor time of all threads."""
 
     @property
     def rate(self) -> float:
-        """Positions a second, by the median."""
+        """Positions per second, by the median."""
         return self.batch / self.median
 
     @property
@@ -53,7 +53,7 @@ class Timing:
 
 
 def random_planes(evaluator: Evaluator, batch: int, seed: int = 0) -> NDArray[np.float32]:
-    """Planes float32 [B, C, H, W] that cost what real ones cost: a tenth of the squares is set."""
+    """Return planes float32 [B, C, H, W] as costly as real ones: a tenth of the squares is set."""
     rng = np.random.default_rng(seed)
     return (rng.random((batch, *evaluator.planes_shape)) < 0.1).astype(np.float32)
 
@@ -68,13 +68,13 @@ def interleaved(
     apart: bool = False,
     advance: Callable[[int], None] = lambda n: None,
 ) -> dict[str, Timing]:
-    """Times each evaluator on the same batch, in turns of `TURN` seconds. A turn begins with
-    evaluations that do not count, until the threads of the one before have stopped spinning.
+    """Time each evaluator on the same batch, in turns of `TURN` seconds. A turn begins with
+    evaluations that do not count, until the threads of the previous one have stopped spinning.
 
-    Stops after `rounds` evaluations of each that counted, or after `seconds` in all, whichever comes
-    first (at least three turns of each, or `rounds`). With `apart` the parts of a
-    `ParallelEvaluator` do not wait for each other, as in a search. `advance` is told how many
-    evaluations were timed.
+    It stops after `rounds` counted evaluations of each, or after `seconds` in total, whichever comes
+    first (at least three turns of each, or `rounds`). With `apart`, the parts of a
+    `ParallelEvaluator` do not wait for each other, as in a search. `advance` is called with the
+    number of evaluations of each turn.
     """
     wall: dict[str, list[float]] = {name: [] for name in evaluators}
     processor: dict[str, list[float]] = {name: [] for name in evaluators}
@@ -114,7 +114,7 @@ def interleaved(
 
 
 def piece_sizes(batch: int) -> list[int]:
-    """Sizes that a batch may be cut into: powers of four from 4 on, and the batch."""
+    """Return the sizes of pieces to try: powers of four from 4 on, and the batch."""
     sizes = []
     size = 4
     while size < batch:
@@ -124,10 +124,10 @@ def piece_sizes(batch: int) -> list[int]:
 
 
 def best_piece(evaluator: Evaluator, batch: int) -> int | None:
-    """Positions to evaluate at once, for a batch; None: the whole.
+    """Return the fastest number of positions to evaluate at once; None: the whole batch.
 
-    Layers of a large batch may not fit into the processor's caches, and each position then takes
-    longer than in a smaller one. Sizes take turns, and a piece must be faster by `PIECE_GAIN`.
+    Layers of a large batch may not fit into the processor's caches; each position then takes longer.
+    Sizes take turns, and a piece must be faster by `PIECE_GAIN`.
     """
     sizes = piece_sizes(batch)
     if len(sizes) < 2 or batch < LEAST_CUT:
@@ -146,7 +146,7 @@ def best_piece(evaluator: Evaluator, batch: int) -> int | None:
 
 
 def _settle(evaluator: Evaluator, planes: NDArray[np.float32]) -> None:
-    """Evaluates for as long as threads of another evaluator may still spin: once at least."""
+    """Evaluate while threads of another evaluator may still spin, at least once."""
     began = time.perf_counter()
     while True:
         evaluator.evaluate(planes)
@@ -157,8 +157,8 @@ def _settle(evaluator: Evaluator, planes: NDArray[np.float32]) -> None:
 def _turn(
     evaluator: Evaluator, planes: NDArray[np.float32], most: int | None
 ) -> tuple[list[float], list[float]]:
-    """Seconds by the wall clock and of processor time, of each evaluation of a turn; of `most` at
-    most, where that is given, and of one at least."""
+    """Wall-clock and processor seconds of each evaluation of a turn: at least one, and at most
+    `most` if that is given."""
     wall: list[float] = []
     processor: list[float] = []
     began = time.perf_counter()
@@ -174,8 +174,7 @@ def _turn(
 def _turn_apart(
     evaluator: ParallelEvaluator, planes: NDArray[np.float32]
 ) -> tuple[list[float], list[float]]:
-    """As `_turn`: one evaluation, the mean of those that fit into a turn when each part goes on by
-    itself."""
+    """As `_turn`, but one mean over the evaluations of a turn in which each part runs on its own."""
     parts = np.array_split(planes, len(evaluator.evaluators))
     counts = [0] * len(parts)
 

@@ -6,45 +6,53 @@ import json
 import math
 import os
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from protocol_client import FakeSearch, _rules
 
-from variant_ai.core.engine.json_service import Desk, Service, check
+from variant_ai.core.engine.json_service import JsonService, check
 from variant_ai.core.engine.line_io import LineReader, LineWriter
 from variant_ai.core.errors import UnknownNameError
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
 
 
-class Desks:
-    """Makes desks with searches that the test can reach."""
+class FakeEngine(NamedTuple):
+    rules: Rules
+    search: FakeSearch
+
+    def close(self) -> None: ...
+
+
+class FakeEngines:
+    """Makes engines with searches that the test can reach."""
 
     def __init__(self, gate: threading.Event | None = None) -> None:
         self.gate = gate
         self.made: dict[str, FakeSearch] = {}
 
-    def __call__(self, name: str) -> Desk:
+    def __call__(self, name: str) -> FakeEngine:
         if self.gate is not None:
             self.gate.wait(60)
         if name not in ("crazyhouse", "xiangqi"):
             raise UnknownNameError("variant", name, ["crazyhouse", "xiangqi"])
         self.made[name] = FakeSearch(SearchParams.of(registry().variant(name)))
-        return Desk(_rules(name), self.made[name])
+        return FakeEngine(_rules(name), self.made[name])
 
 
-def answers(*queries: Any, desks: Desks | None = None) -> list[dict[str, Any]]:
+def answers(*queries: Any, engines: FakeEngines | None = None) -> list[dict[str, Any]]:
     """What comes for the queries; text is sent as it is."""
     to_read, to = os.pipe()
     back, to_write = os.pipe()
     texts = [query if isinstance(query, str) else json.dumps(query) for query in queries]
     with os.fdopen(to, "wb") as pipe:
         pipe.write("".join(f"{text}\n" for text in texts).encode())
-    desks = desks or Desks()
-    service = Service(desks, LineWriter(to_write), default_variant="crazyhouse", version="1")
-    if desks.gate is not None:  # everything is read before the first query is answered
-        threading.Timer(0.5, desks.gate.set).start()
+    engines = engines or FakeEngines()
+    service = JsonService(engines, LineWriter(to_write), default_variant="crazyhouse", version="1")
+    if engines.gate is not None:  # everything is read before the first query is answered
+        threading.Timer(0.5, engines.gate.set).start()
     service.run(LineReader(to_read))
     os.close(to_read)
     os.close(to_write)
@@ -63,24 +71,24 @@ def test_a_query_and_its_answer() -> None:
 
 
 def test_variants_and_limits_of_each_query() -> None:
-    desks = Desks()
+    engines = FakeEngines()
     found = answers(
         {"id": 1, "variant": "xiangqi", "nodes": 5},
         {"id": 2, "movetime": 0.01},
         {"id": 3, "nodes": 4, "search_moves": ["b1c3"]},
         {"id": 4},
-        desks=desks,
+        engines=engines,
     )
     assert [one["id"] for one in found] == [1, 2, 3, 4]
     assert found[1]["stopped_by"] == "movetime"
     assert found[2]["best"] == "b1c3"
-    assert desks.made["crazyhouse"].limits[-1].nodes == 800
+    assert engines.made["crazyhouse"].limits[-1].nodes == 800
 
 
 def test_greater_priorities_first_then_the_order_in_which_they_came() -> None:
     queries = [{"id": n, "nodes": 2, "priority": p} for n, p in enumerate([0, 0, 5, -1, 5])]
     found = answers(
-        {"id": "first", "nodes": 2, "priority": 9}, *queries, desks=Desks(threading.Event())
+        {"id": "first", "nodes": 2, "priority": 9}, *queries, engines=FakeEngines(threading.Event())
     )
     assert [one["id"] for one in found if one["id"] != "first"] == [2, 4, 0, 1, 3]
 
@@ -90,23 +98,23 @@ def test_a_stopped_query_still_gets_its_answer() -> None:
         {"id": "long", "nodes": 10**9},
         {"id": "short", "nodes": 3},
         {"action": "stop", "id": "long"},
-        desks=Desks(threading.Event()),
+        engines=FakeEngines(threading.Event()),
     )
     assert [one["id"] for one in found] == ["long", "short"]
     assert found[0]["final"] and found[0]["visits"] < 10**6
 
 
 def test_actions() -> None:
-    desks = Desks()
+    engines = FakeEngines()
     found = answers(
-        {"action": "version", "id": 7}, {"id": 1, "nodes": 2}, {"action": "clear"}, desks=desks
+        {"action": "version", "id": 7}, {"id": 1, "nodes": 2}, {"action": "clear"}, engines=engines
     )
     assert {"id": 7, "action": "version", "version": "1"} in found
     assert {"action": "clear"} in found
-    assert desks.made["crazyhouse"].cleared == 1
+    assert engines.made["crazyhouse"].cleared == 1
 
 
-def test_what_is_null_was_left_out() -> None:
+def test_null_fields_are_left_out_of_queries() -> None:
     found = answers(
         {"action": "clear", "priority": None}, {"id": 1, "nodes": 5, "fen": None, "depth": None}
     )
@@ -154,14 +162,16 @@ def test_a_finished_game_says_how_it_ended() -> None:
         ({"action": "dance"}, "unknown action 'dance'"),
     ],
 )
-def test_mistakes_are_answered_in_words_and_the_next_query_works(query: Any, problem: str) -> None:
-    first, second = answers(query, {"id": "next", "nodes": 2}, desks=Desks(threading.Event()))
+def test_errors_are_reported_and_the_next_query_works(query: Any, problem: str) -> None:
+    first, second = answers(
+        query, {"id": "next", "nodes": 2}, engines=FakeEngines(threading.Event())
+    )
     assert problem in first["error"]
     assert first.get("id") == (query.get("id") if isinstance(query, dict) else None)
     assert second["id"] == "next" and second["best"] == "a2a3"
 
 
-def test_fields_that_are_null_are_taken_as_left_out() -> None:
+def test_null_counts_as_missing() -> None:
     assert check({"movetime": None, "nodes": 3}) == {"nodes": 3}
 
 
@@ -181,7 +191,7 @@ def test_fields_that_are_null_are_taken_as_left_out() -> None:
         '{"id": "\\ud800", "nodes": 1}',
     ],
 )
-def test_what_is_answered_is_json_whatever_the_id(text: str) -> None:
+def test_answers_are_json_for_any_id(text: str) -> None:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON")
 

@@ -1,4 +1,4 @@
-"""Evaluators without a net: what a search is worth by itself, and a floor for every net."""
+"""Evaluators without a net: uniform shows what search alone is worth, random is a floor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
 
 
 class UniformEvaluator(Evaluator):
-    """Every move alike, every position even."""
+    """Returns value 0 and equal logits for every position."""
 
     name = "uniform"
     is_uniform = True
@@ -27,7 +27,7 @@ class UniformEvaluator(Evaluator):
 
 
 class RandomEvaluator(UniformEvaluator):
-    """Random values and logits, but always the same ones for the same planes and seed."""
+    """Returns random values and logits, always the same ones for the same planes and seed."""
 
     name = "random"
     is_uniform = False

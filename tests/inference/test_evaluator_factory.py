@@ -1,4 +1,4 @@
-"""Evaluators by name: the fastest, kept; plugins; and what is refused."""
+"""Evaluators by name: the fastest one, saved choices, plugins, and errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from onnx import numpy_helper
 
 from variant_ai.core.inference import EvaluatorRequest, UniformEvaluator, make_evaluator
-from variant_ai.core.inference.choosing import automatic_choice as auto
-from variant_ai.core.inference.choosing import kept_choices as kept
-from variant_ai.core.inference.choosing import timing as measure
+from variant_ai.core.inference.choosing import evaluator_timing as measure
+from variant_ai.core.inference.choosing import fastest_evaluator as auto
+from variant_ai.core.inference.choosing import saved_choices as kept
 from variant_ai.core.inference.model_file import find_model_file, read_model_file
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.spec import (
@@ -40,7 +40,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(auto, "processors", lambda: 2)
     monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: 100.0)
     monkeypatch.setattr(
-        "variant_ai.core.inference.choosing.machine_load._busy_seconds", lambda: None
+        "variant_ai.core.inference.choosing.saved_choices._busy_seconds", lambda: None
     )
     # A second library is slow to load and changes nothing here.
     monkeypatch.setattr(
@@ -50,10 +50,10 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    said: list[str] = []
+    log: list[str] = []
 
     def made():  # type: ignore[no-untyped-def]
-        return make_evaluator(small.spec, small.onnx, batch=4, say=said.append)
+        return make_evaluator(small.spec, small.onnx, batch=4, log=log.append)
 
     first = made()
     assert measured == [
@@ -65,11 +65,11 @@ def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -
         ]
     ]
     assert first.describe() == "2 x (onnx fp32, 1 thread)"
-    assert "positions/s" in said[0] and "4 ways" in said[0]
+    assert "positions/s" in log[0] and "4 ways" in log[0]
     second = made()
     assert len(measured) == 1
     assert second.describe() == first.describe()
-    assert "measured 20" in said[-1]
+    assert "measured 20" in log[-1]
     assert first.precision == "fp32"
     # another batch, another net, other cores: measured anew
     make_evaluator(small.spec, small.onnx, batch=8)
@@ -84,9 +84,9 @@ def test_a_damaged_choice_is_made_again(small, measured) -> None:  # type: ignor
     file.write_text("{")
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 2
-    said = json.loads(file.read_text())
-    said["choice"]["evaluator"] = "none-such"
-    file.write_text(json.dumps(said))
+    log = json.loads(file.read_text())
+    log["choice"]["evaluator"] = "none-such"
+    file.write_text(json.dumps(log))
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 3
 
@@ -106,10 +106,10 @@ def test_a_choice_is_measured_again_when_its_rate_is_far_off(
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 1, "within what a noisy machine shows"
     monkeypatch.setattr(kept, "observed_rate", lambda evaluator, batch: rate)
-    said: list[str] = []
-    make_evaluator(small.spec, small.onnx, say=said.append)
+    log: list[str] = []
+    make_evaluator(small.spec, small.onnx, log=log.append)
     assert len(measured) == 2
-    assert "measured again" in said[0] and f"{rate:,.0f} positions/s now, 100 then" in said[0]
+    assert "measured again" in log[0] and f"{rate:,.0f} positions/s now, 100 then" in log[0]
 
 
 def test_a_choice_made_on_a_loaded_machine_is_measured_again_when_it_is_quiet(
@@ -117,22 +117,22 @@ def test_a_choice_made_on_a_loaded_machine_is_measured_again_when_it_is_quiet(
 ) -> None:  # type: ignore[no-untyped-def]
     others = 0.9
     monkeypatch.setattr(
-        "variant_ai.core.inference.choosing.machine_load.OtherLoad.processors", lambda self: others
+        "variant_ai.core.inference.choosing.saved_choices.OtherLoad.processors", lambda self: others
     )
-    said: list[str] = []
-    make_evaluator(small.spec, small.onnx, say=said.append)
-    assert "Other programs used 0.9 processors" in said[-1]
+    log: list[str] = []
+    make_evaluator(small.spec, small.onnx, log=log.append)
+    assert "Other programs used 0.9 processors" in log[-1]
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 1, "still loaded: a measurement would be no better"
     others = 0.0
-    make_evaluator(small.spec, small.onnx, say=said.append)
+    make_evaluator(small.spec, small.onnx, log=log.append)
     assert len(measured) == 2
-    assert any("beside programs that used 0.9 processors" in text for text in said)
+    assert any("beside programs that used 0.9 processors" in text for text in log)
     make_evaluator(small.spec, small.onnx)
     assert len(measured) == 2
 
 
-def test_bf16_is_tried_unasked_where_the_hardware_has_it(small, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_auto_tries_bf16_if_the_hardware_has_it(small, measured, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(
         "variant_ai.core.inference.backends.openvino_backend.available", lambda: True
     )
@@ -171,7 +171,7 @@ def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[n
     from variant_ai.plugins import EvaluatorEntry
 
     entry = EvaluatorEntry(
-        "mine", "variant_ai.core.inference.choosing.evaluator_choice:make_uniform"
+        "mine", "variant_ai.core.inference.choosing.evaluator_factory:make_uniform"
     )
     made = make_evaluator(small.spec, None, evaluator="mine", plugins={"mine": entry})
     assert isinstance(made, UniformEvaluator)
@@ -187,11 +187,11 @@ def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[n
         ("onnx@int7", "unknown precision 'int7'"),
         ("onnx@bf16", "accepted: fp16, fp32, int8"),
         ("onnx@int8", "variant-ai export .* --precision int8 -o .*model-int8.onnx"),
-        ("check:onnx", "check runs two"),
-        ("torch", "take the evaluator onnx or openvino"),
+        ("check:onnx", "check compares two"),
+        ("torch", "use the evaluator onnx or openvino"),
     ],
 )
-def test_refusals(small, evaluator: str, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_rejected_names(small, evaluator: str, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(VariantAIError, match=message):
         make_evaluator(small.spec, small.onnx, evaluator=evaluator)
 
@@ -203,14 +203,14 @@ def test_a_net_is_needed(small, evaluator: str) -> None:  # type: ignore[no-unty
 
 
 @pytest.mark.parametrize("evaluator", ["auto", "onnx", "torch"])
-def test_nets_of_other_variants_are_refused(small, evaluator: str) -> None:  # type: ignore[no-untyped-def]
+def test_nets_of_other_variants_are_rejected(small, evaluator: str) -> None:  # type: ignore[no-untyped-def]
     other = load_spec(builtin_specs()["crazyhouse"])
     model = small.run if evaluator == "torch" else small.onnx
     with pytest.raises(DataError, match="a net for minixiangqi, not for crazyhouse"):
         make_evaluator(other, model, evaluator=evaluator)
 
 
-def test_nets_of_another_encoder_are_refused(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_nets_of_another_encoder_are_rejected(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     model = onnx.load(str(small.onnx))
     for entry in model.metadata_props:
         if entry.key == "variant_ai.encoder_version":
@@ -249,7 +249,7 @@ def test_metadata_is_what_onnx_reads(small) -> None:  # type: ignore[no-untyped-
 
 
 @pytest.mark.parametrize("evaluator", ["onnx", "openvino"])
-def test_answers_that_are_no_numbers(small, tmp_path: Path, evaluator: str) -> None:  # type: ignore[no-untyped-def]
+def test_nan_and_infinity_are_rejected(small, tmp_path: Path, evaluator: str) -> None:  # type: ignore[no-untyped-def]
     if evaluator == "openvino":
         pytest.importorskip("openvino")
     model = onnx.load(str(small.onnx))
@@ -261,5 +261,5 @@ def test_answers_that_are_no_numbers(small, tmp_path: Path, evaluator: str) -> N
     path = tmp_path / "nan.onnx"
     path.write_bytes(serialised(model))
     made = make_evaluator(small.spec, path, evaluator=evaluator)
-    with pytest.raises(DataError, match=r"nan\.onnx: .*no number .* for 3 of 3 positions"):
+    with pytest.raises(DataError, match=r"nan\.onnx: .*NaN or infinity for 3 of 3 positions"):
         made.evaluate(small.planes[:3])

@@ -1,4 +1,4 @@
-"""int8 and fp16 files: they stay near the fp32 net, keep its metadata, and know when they are wrong."""
+"""int8 and fp16 files: accuracy, metadata, and detection of wrong int8 results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto
 
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
-from variant_ai.core.inference.known_answers import METADATA_KEY, KnownAnswers, softmax
+from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
@@ -52,11 +52,11 @@ def test_int8_is_near_and_says_what_it_is(small, int8: Path) -> None:  # type: i
     assert {"QuantizeLinear", "DequantizeLinear"} <= kinds
     evaluator = make_evaluator(small.spec, int8, evaluator="onnx")
     assert evaluator.precision == "int8"
-    said = evaluator.evaluate(small.planes)
+    log = evaluator.evaluate(small.planes)
     exact = OnnxEvaluator(small.onnx).evaluate(small.planes)
-    assert np.abs(said.value - exact.value).max() < 0.1
-    assert np.abs(softmax(said.policy) - softmax(exact.policy)).sum(1).max() < 0.3
-    assert said.wdl is not None and said.plies_left is not None
+    assert np.abs(log.value - exact.value).max() < 0.1
+    assert np.abs(softmax(log.policy) - softmax(exact.policy)).sum(1).max() < 0.3
+    assert log.wdl is not None and log.plies_left is not None
 
 
 def test_openvino_runs_int8(small, int8: Path) -> None:  # type: ignore[no-untyped-def]
@@ -80,17 +80,17 @@ def test_a_processor_that_is_wrong_computes_in_fp32(  # type: ignore[no-untyped-
     write_metadata(model, {**file.metadata, METADATA_KEY: wrong.encode()})
     path = tmp_path / "wrong.onnx"
     quantise.save(model, path)
-    said: list[str] = []
-    made = make_evaluator(small.spec, path, evaluator=evaluator, say=said.append)
+    log: list[str] = []
+    made = make_evaluator(small.spec, path, evaluator=evaluator, log=log.append)
     assert made.precision == "fp32"
-    assert "computes int8 wrongly" in said[-1] and "fp32 instead" in said[-1]
+    assert "computes int8 wrongly" in log[-1] and "fp32 instead" in log[-1]
     # Only the weights are still rounded: nearer to the fp32 net than int8 is.
     exact = OnnxEvaluator(small.onnx).evaluate(small.planes)
     off = np.abs(made.evaluate(small.planes).policy - exact.policy).mean()
     assert off < np.abs(OnnxEvaluator(int8).evaluate(small.planes).policy - exact.policy).mean()
 
 
-def test_known_answers_survive_their_text(small) -> None:  # type: ignore[no-untyped-def]
+def test_known_answers_are_encoded_and_decoded(small) -> None:  # type: ignore[no-untyped-def]
     policy = softmax(OnnxEvaluator(small.onnx).evaluate(small.planes).policy)
     known = KnownAnswers(small.planes, np.linspace(-1, 1, 11, dtype=np.float32), policy, 0.1)
     again = KnownAnswers.decode(known.encode(), "x.onnx")

@@ -1,4 +1,4 @@
-"""`import variant_ai`: what a program hands in, rightly and wrongly."""
+"""`import variant_ai`: correct and wrong arguments."""
 
 from __future__ import annotations
 
@@ -28,24 +28,30 @@ WRONG: list[tuple[str, Callable[[Engine], object], str]] = [
     ("push", lambda e: Position("crazyhouse").push(3), "not 3 (int)"),  # type: ignore[arg-type]
     ("fen", lambda e: Position("crazyhouse", 3), "a FEN is text, not 3"),  # type: ignore[arg-type]
     ("moves", lambda e: Position("crazyhouse", moves=[12]), "not 12 (int)"),  # type: ignore[list-item]
-    ("one", lambda e: e.evaluate(Position("crazyhouse")), "are a list of them, not a Position"),  # type: ignore[arg-type]
+    (
+        "one",
+        lambda e: e.evaluate(Position("crazyhouse")),
+        "a list of positions is expected, not a Position",
+    ),  # type: ignore[arg-type]
     (
         "other",
         lambda e: e.evaluate([Position("chess")]),
         "plays crazyhouse, the position is one of chess",
     ),
-    ("many", lambda e: e.analyse_many("ab", nodes=1), "are a list of them, not a str"),  # type: ignore[arg-type]
+    ("many", lambda e: e.analyse_many("ab", nodes=1), "a list of positions is expected, not a str"),  # type: ignore[arg-type]
 ]
 
 
 @pytest.mark.parametrize(("call", "said"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
-def test_what_is_wrong_is_said(engine: Engine, call: Callable[[Engine], object], said: str) -> None:
+def test_wrong_arguments_are_reported(
+    engine: Engine, call: Callable[[Engine], object], said: str
+) -> None:
     with pytest.raises(VariantAIError) as caught:
         call(engine)
     assert said in str(caught.value)
 
 
-def test_what_people_hand_in(engine: Engine) -> None:
+def test_accepted_arguments(engine: Engine) -> None:
     told = Position("crazyhouse", "startpos", "e2e4 e7e5")
     assert told.moves == ["e2e4", "e7e5"]
     found = engine.analyse(told, nodes=np.int64(50), multipv=np.int64(3))  # type: ignore[arg-type]
@@ -55,7 +61,7 @@ def test_what_people_hand_in(engine: Engine) -> None:
     assert variant_ai.load_variant("crazyhouse").variant == "crazyhouse"
 
 
-def test_an_engine_that_is_dropped_leaves_no_thread() -> None:
+def test_a_garbage_collected_engine_leaves_no_thread() -> None:
     before = set(threading.enumerate())
     for _ in range(3):
         dropped = Engine("crazyhouse", evaluator="uniform", memory_mb=16)
@@ -75,7 +81,9 @@ def test_a_search_of_some_moves_leaves_the_next_alone(engine: Engine) -> None:
     assert sum(line.visits for line in free.lines) <= 201
 
 
-def test_the_net_is_asked_by_one_at_a_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_net_is_used_by_one_thread_at_a_time(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The search may have left a batch with the evaluator."""
     asked: list[str] = []
     real = engine.evaluator.evaluate

@@ -1,9 +1,9 @@
-"""The game on the table: positions as clients send them, with the history that they leave out.
+"""The current game: positions as clients send them, with the history that they leave out.
 
-A client repeats the whole game before every move. `set` plays only what is new, so that a long
-game costs no more than a short one. UCCI and cyclone clients begin a new FEN after every capture,
-without counters: where such a FEN continues the game on the table, the game goes on, or the
-move number and the repetitions the net sees would start again.
+A client repeats the whole game before every move. `set` plays only the new moves, so that a long
+game costs no more than a short one. UCCI and cyclone clients send a new FEN after every capture,
+without counters. If such a FEN continues the current game, its history is kept; otherwise the move
+number and the repetitions that the net sees would start again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 LOOK_BACK = 40
-"""Positions of the game in which a FEN is looked for, counted from the last."""
+"""Number of last positions in which a FEN is looked for."""
 
 
-class LateJudge:
-    """Judges chases once it is loaded, and sees none before: a `CycleJudge`.
+class LazyChaseJudge:
+    """A `CycleJudge` that detects chases once it is loaded, and none before.
 
-    Loading takes the better part of a second, which a clock may not have at the repetition that
-    asks for it.
+    Loading takes most of a second, which the clock may not have when a repetition needs it.
     """
 
     def __init__(self, spec: VariantSpec) -> None:
@@ -49,11 +48,11 @@ class LateJudge:
         return None if self._fairy is None else self._fairy.judge_cycle(fen, moves)
 
 
-class Table:
-    """A game of one variant. A command that cannot be followed leaves it as it was."""
+class CurrentGame:
+    """A game of one variant. A command with an error leaves it unchanged."""
 
     def __init__(self, rules: Rules, judge: CycleJudge | None = None) -> None:
-        """judge: of perpetual chases, see `Game`."""
+        """judge: detects perpetual chases, see `Game`."""
         from variant_ai.core.rules.game import Game
         from variant_ai.core.rules.text.notation import IccsNotation, UciNotation
 
@@ -64,54 +63,55 @@ class Table:
         """Moves that may not be played from this position."""
         self._fen: str | None = None
         self._offset = 0
-        """Moves of the game before the position of the client's FEN."""
+        """Plies of the game before the position of the client's FEN."""
         self._words: list[str] = []
-        """The client's moves from its FEN on."""
+        """The client's moves since its FEN."""
         self._notations: dict[int, Notation] = {0: IccsNotation(), 1: UciNotation()}
 
     @property
     def key(self) -> int:
-        """The same for equal positions."""
+        """Key of the position, the same for equal positions."""
         return int(self.game.position["key"][0])
 
     def new_game(self) -> None:
-        """What comes does not continue the game."""
+        """Start a new game: the next position does not continue this one."""
         from variant_ai.core.rules.game import Game
 
         self.game = Game(self.rules, judge=self._judge)
         self.banned = ()
         self._fen, self._offset, self._words = None, 0, []
 
-    def set(self, wanted: SetPosition, *, first_rank: int = 1, continues: bool = False) -> None:
+    def set(self, command: SetPosition, *, first_rank: int = 1, continues: bool = False) -> None:
         """Set up a position.
 
-        first_rank: how the client numbers ranks. continues: a FEN that goes on from the game on
-        the table keeps its history. Raises FenError, MoveError with the ply that cannot be played.
+        first_rank: the client's number of the first rank. continues: a FEN that continues the
+        current game keeps its history. Raises FenError, and MoveError with the illegal ply.
         """
-        if wanted.fen == self._fen:
-            self._follow(wanted.moves, first_rank)
-        elif continues and wanted.fen is not None and self._go_on(wanted, first_rank):
-            pass
-        else:
-            self._restart(wanted, first_rank)
+        is_continued = command.fen == self._fen
+        if is_continued:
+            self._update_moves(command.moves, first_rank)
+        elif continues and command.fen is not None:
+            is_continued = self._continue_from_fen(command, first_rank)
+        if not is_continued:
+            self._restart(command, first_rank)
         self.banned = ()
 
     def read_moves(self, words: Iterable[str], first_rank: int = 1) -> tuple[int, ...]:
-        """Legal moves of the position on the table. Raises MoveError."""
+        """Read moves that are legal in the current position. Raises MoveError."""
         notation = self._notations[first_rank]
         return tuple(notation.read(self.rules, self.game.position, word) for word in words)
 
-    def _restart(self, wanted: SetPosition, first_rank: int) -> None:
+    def _restart(self, command: SetPosition, first_rank: int) -> None:
         from variant_ai.core.rules.game import Game
 
-        game = Game(self.rules, wanted.fen, judge=self._judge)
+        game = Game(self.rules, command.fen, judge=self._judge)
         notation = self._notations[first_rank]
-        self._push(game, notation, wanted.moves)
+        self._push(game, notation, command.moves)
         self.game = game
-        self._fen, self._offset, self._words = wanted.fen, 0, list(wanted.moves)
+        self._fen, self._offset, self._words = command.fen, 0, list(command.moves)
 
-    def _follow(self, words: Sequence[str], first_rank: int) -> None:
-        """Take back and play until the moves since the FEN are these."""
+    def _update_moves(self, words: Sequence[str], first_rank: int) -> None:
+        """Take back and play moves until those since the FEN are these."""
         same = 0
         for old, new in zip(self._words, words, strict=False):
             if old != new:
@@ -137,68 +137,68 @@ class Table:
                 raise MoveError(f"ply {game.ply + 1}: {error}") from error
             game.push(move)
 
-    # --- a FEN that goes on --------------------------------------------------------------------
+    # --- a FEN that continues the game ---------------------------------------------------------
 
-    def _go_on(self, wanted: SetPosition, first_rank: int) -> bool:
-        """Follow a FEN and its moves where the FEN continues the game; False where it does not.
+    def _continue_from_fen(self, command: SetPosition, first_rank: int) -> bool:
+        """Follow a FEN and its moves if the FEN continues the game; return False if it does not.
 
-        Raises FenError, and MoveError with the game as it was.
+        Raises FenError, and MoveError with the game unchanged.
         """
-        assert wanted.fen is not None
-        before, was = list(self.game.moves), (self._fen, self._offset, self._words)
-        if not self._continue(wanted.fen):
+        assert command.fen is not None
+        before, state = list(self.game.moves), (self._fen, self._offset, self._words)
+        if not self._reach(command.fen):
             return False
-        self._fen, self._offset, self._words = wanted.fen, self.game.ply, []
+        self._fen, self._offset, self._words = command.fen, self.game.ply, []
         try:
-            self._follow(wanted.moves, first_rank)
+            self._update_moves(command.moves, first_rank)
         except MoveError:
             while self.game.moves != before[: self.game.ply]:
                 self.game.pop()
             for move in before[self.game.ply :]:
                 self.game.push(move)
-            self._fen, self._offset, self._words = was
+            self._fen, self._offset, self._words = state
             raise
         return True
 
-    def _continue(self, fen: str) -> bool:
-        """Bring the game to the position of the FEN, if it has been there or is at most two moves
-        away from it; False leaves the game as it was. Raises FenError."""
-        wanted = self.rules.position(fen)
+    def _reach(self, fen: str) -> bool:
+        """Bring the game to the position of the FEN, if it is a former position or at most two moves
+        away; otherwise return False with the game unchanged. Raises FenError."""
+        target = self.rules.position(fen)
         game = self.game
         for back, position in enumerate(reversed(game.positions[-LOOK_BACK:])):
-            if _same(position, wanted):
+            if _same(position, target):
                 for _ in range(back):
                     game.pop()
                 return True
-        for moves in self._ways(game.position, wanted):
+        for moves in self._paths(game.position, target):
             for move in moves:
                 game.push(move)
             return True
         return False
 
-    def _ways(self, start: Position, wanted: Position) -> Iterable[tuple[int, ...]]:
-        """One or two moves from a position to another; those that end there only."""
+    def _paths(self, start: Position, target: Position) -> Iterable[tuple[int, ...]]:
+        """Yield one or two moves that lead from a position to another."""
         from variant_ai.core.rules.position import DROP, move_kind, move_origin
 
-        changed = (start["board"] != wanted["board"])[0]
+        changed = (start["board"] != target["board"])[0]
         if not 0 < int(changed.sum()) <= 8:  # two moves, castling among them
             return
         rules = self.rules
         firsts = []
         for move in rules.legal_moves(start).tolist():
             after = rules.play(start, move)
-            if _same(after, wanted):
+            if _same(after, target):
                 yield (move,)
                 return
             if changed[move_origin(move)] or move_kind(move) == DROP:
                 firsts.append((move, after))
         for move, after in firsts:
             for reply in rules.legal_moves(after).tolist():
-                if _same(rules.play(after, reply), wanted):
+                if _same(rules.play(after, reply), target):
                     yield (move, reply)
                     return
 
 
 def _same(a: Position, b: Position) -> bool:
-    """Whether two positions agree in all that moves depend on; the key is of just that."""
+    """True if two positions agree in everything that moves depend on, which the key covers."""
     return int(a["key"][0]) == int(b["key"][0])

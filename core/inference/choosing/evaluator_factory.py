@@ -1,24 +1,25 @@
-"""Evaluators by name: what `--evaluator` means.
+"""Evaluators by name, as in `--evaluator`: `make_evaluator`.
 
     onnx openvino torch      run a net
-    uniform random           stand in for one
-    check:A,B                A, compared with B all along
-    auto                     the fastest of those present, by measurement (`auto.py`)
-    NAME@PRECISION           in these numbers, e.g. check:onnx,openvino@bf16
+    uniform random           need no net
+    check:A,B                A, compared with B on every batch
+    auto                     the fastest one available, by measurement (`fastest_evaluator.py`)
+    NAME@PRECISION           in this precision, e.g. check:onnx,openvino@bf16
 
-Plugins add names; they reach this module as an argument.
+Plugins add names, which are passed in as an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
-from variant_ai.core.inference.backends.netless import RandomEvaluator, UniformEvaluator
-from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
+from variant_ai.core.inference.backends.composite_backends import CheckEvaluator, ParallelEvaluator
+from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, PRECISIONS, find_model_file
 from variant_ai.core.nets.interface import NetworkBuilder
@@ -26,15 +27,15 @@ from variant_ai.core.spec import VariantSpec
 
 AUTO, CHECK, UNIFORM, RANDOM = "auto", "check", "uniform", "random"
 WITHOUT_NET = (UNIFORM, RANDOM)
-"""Those that look at no model."""
+"""Evaluators that ignore the model."""
 LONG_NAMES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
-"""Other names of precisions, those of torch and of CrazyAra's option."""
+"""Other names of precisions, used by torch and by CrazyAra's option."""
 NAMES = (AUTO, "onnx", "openvino", "torch", *WITHOUT_NET, "check:A,B")
 
 
 @dataclass(frozen=True)
 class EvaluatorRequest:
-    """Everything an evaluator may be made from. Makers ignore what means nothing to them."""
+    """All settings of an evaluator. Makers ignore those that do not apply to them."""
 
     spec: VariantSpec
     model: Path | None = None
@@ -42,38 +43,38 @@ class EvaluatorRequest:
     batch: int = 16
     """Positions usually evaluated at once."""
     threads: int | None = None
-    """Of one evaluation; None leaves it to the library."""
+    """Threads of one evaluation; None: the library decides."""
     device: str = "cpu"
-    """cpu, cuda, cuda:N, tensorrt; several, parted by commas, share each batch."""
+    """cpu, cuda, cuda:N, tensorrt; several, separated by commas, share each batch."""
     precision: str | None = None
-    """fp32, bf16, fp16, int8; None: the model's own."""
+    """fp32, bf16, fp16, int8; None: that of the model."""
     spin: bool = True
-    """Whether threads wait busily, where the library lets one choose."""
+    """True if threads wait in a busy loop, for libraries that offer the choice."""
     sessions: int = 1
     """Copies of the net that share each batch."""
     builders: Mapping[str, NetworkBuilder] | None = None
-    """Of nets that a checkpoint may name; None: the built-in ones."""
+    """Builders of the nets of checkpoints; None: the built-in ones."""
 
     def need_model(self, evaluator: str) -> Path:
-        """The model. Raises VariantAIError naming the evaluator where there is none."""
+        """Return the model. Raises VariantAIError naming the evaluator if there is none."""
         if self.model is None:
             raise VariantAIError(
                 f"evaluator {evaluator!r} runs a net and no model was given; name an ONNX file or "
-                "a run directory, or take the evaluator 'uniform', which needs none"
+                "a run directory, or use the evaluator 'uniform', which needs none"
             )
         return self.model
 
 
 class EvaluatorMaker(Protocol):
-    """What a plugin's entry does."""
+    """Interface of a plugin's entry."""
 
     def make(self, request: EvaluatorRequest) -> Evaluator:
-        """An evaluator for the request. Raises VariantAIError in words."""
+        """Return an evaluator for the request. Raises VariantAIError with a message for the user."""
         ...
 
 
 Plugins = Mapping[str, EvaluatorMaker]
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def make_evaluator(
@@ -85,48 +86,50 @@ def make_evaluator(
     threads: int | None = None,
     device: str = "cpu",
     precision: str | None = None,
-    say: Say | None = None,
+    log: Log | None = None,
     plugins: Plugins | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
 ) -> Evaluator:
-    """An evaluator by name, for a variant and a model.
+    """Make an evaluator by name, for a variant and a model.
 
     Args:
         model: an ONNX file, a run directory or a checkpoint; None for evaluators without a net.
-        evaluator: see the head of this module.
-        batch: positions usually evaluated at once; more or fewer are evaluated too.
-        threads: of one evaluation on the CPU; None: as the library has it, or as `auto` measures.
-        device: `cpu`, `cuda`, `cuda:N`, `tensorrt`; several parted by commas.
+        evaluator: see the top of this module.
+        batch: positions usually evaluated at once; other numbers work too.
+        threads: of one evaluation on the CPU; None: the library or the measurement of `auto` decides.
+        device: `cpu`, `cuda`, `cuda:N`, `tensorrt`; several separated by commas.
         precision: fp32, bf16, fp16, int8. None: that of the model; `auto` runs an fp32 model in
-            bf16 if the processor multiplies it. fp32 gives the same numbers on every machine.
-            int8 of `net.onnx` is looked for beside it, as `net-int8.onnx`.
-        say: is told in sentences what was chosen and what the user should know.
+            bf16 if the processor supports it. fp32 gives the same numbers on every machine.
+            int8 of `net.onnx` is expected beside it, as `net-int8.onnx`.
+        log: called with sentences about the choice and anything the user should know.
         plugins: makers that plugins add, by name (`registry().evaluators`).
-        builders: of the nets of checkpoints (`registry().builders()`).
+        builders: builders of the nets of checkpoints (`registry().builders()`).
 
-    A net may have been trained with other planes or another policy than the spec's: its `info` has
-    the spec to show it positions by (`ModelInfo.own_spec`), as searches do.
+    A net may have been trained with other planes or another policy than the spec's. Its `info`
+    knows the spec by which it sees positions (`ModelInfo.own_spec`); searches use that.
 
     Raises UnknownNameError (evaluator, device, precision), DataError (the model is missing,
-    damaged, or for another variant, other rules or another encoder), VariantAIError (a package is not installed).
+    damaged, or for another variant, other rules or another encoder), VariantAIError (a package is
+    not installed).
     """
     if batch < 1 or (threads is not None and threads < 1):
-        raise VariantAIError(f"batch {batch} and threads {threads}: both are at least 1")
+        raise VariantAIError(f"batch {batch} and threads {threads}: both must be at least 1")
     precision = LONG_NAMES.get(precision or "", precision)
     if precision is not None and precision not in PRECISIONS:
         raise UnknownNameError("precision", precision, PRECISIONS)
     model = None if model is None else Path(model)
     request = EvaluatorRequest(spec, model, batch, threads, device, precision, builders=builders)
-    made = make(evaluator, request, plugins or {}, say or _silent)
+    log = log or _ignore
+    made = make(evaluator, request, plugins or {}, log)
     for note in made.notes:
-        (say or _silent)(note)
+        log(note)
     return made
 
 
-def make(name: str, request: EvaluatorRequest, plugins: Plugins, say: Say) -> Evaluator:
-    """An evaluator by name; arguments and errors as `make_evaluator`."""
+def make(name: str, request: EvaluatorRequest, plugins: Plugins, log: Log) -> Evaluator:
+    """Make an evaluator by name; arguments and errors as for `make_evaluator`."""
     if name.startswith(f"{CHECK}:"):
-        return _check(name, request, plugins, say)
+        return _check(name, request, plugins, log)
     base, at, precision = name.partition("@")
     if at:
         if precision not in PRECISIONS:
@@ -135,12 +138,14 @@ def make(name: str, request: EvaluatorRequest, plugins: Plugins, say: Say) -> Ev
     if base in plugins and base not in _MAKERS and base != AUTO:
         made = plugins[base].make(request)
         if not isinstance(made, Evaluator):
-            raise PluginError(f"evaluator {base!r} of a plugin is a {type(made).__name__}")
+            raise PluginError(
+                f"evaluator {base!r} of a plugin is a {type(made).__name__}, not an Evaluator"
+            )
         return made
     if base == AUTO:
-        from variant_ai.core.inference.choosing.automatic_choice import fastest
+        from variant_ai.core.inference.choosing.fastest_evaluator import fastest
 
-        return fastest(request, say)
+        return fastest(request, log)
     if base not in _MAKERS:
         raise UnknownNameError("evaluator", name, {*NAMES, *plugins})
     devices = request.device.split(",")
@@ -152,16 +157,16 @@ def make(name: str, request: EvaluatorRequest, plugins: Plugins, say: Say) -> Ev
 
 
 def make_onnx(request: EvaluatorRequest) -> Evaluator:
-    """onnxruntime. TensorRT makes fp16 of an fp32 file itself."""
+    """Make an onnxruntime evaluator. TensorRT converts an fp32 file to fp16 itself."""
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 
     model = request.need_model("onnx")
     if request.precision == "bf16":
         raise UnknownNameError("precision of onnxruntime", "bf16", ("fp32", "fp16", "int8"))
-    wanted = file_precision(request.precision, request.device)
-    file = find_model_file(_file_only(model, "onnx"), wanted)
+    needed = file_precision(request.precision, request.device)
+    file = find_model_file(_onnx_file(model, "onnx"), needed)
     return OnnxEvaluator(
-        file.path,
+        file,
         file.info.own_spec(request.spec),
         device=request.device,
         threads=request.threads,
@@ -172,20 +177,20 @@ def make_onnx(request: EvaluatorRequest) -> Evaluator:
 
 
 def file_precision(precision: str | None, device: str) -> str | None:
-    """Of the file to look for, where onnxruntime is to compute in `precision`."""
+    """Return the precision of the file with which onnxruntime computes in `precision`."""
     return None if device.startswith("tensorrt") and precision == "fp16" else precision
 
 
 def make_openvino(request: EvaluatorRequest) -> Evaluator:
-    """OpenVINO, on the CPU."""
+    """Make an OpenVINO evaluator, for the CPU."""
     from variant_ai.core.inference.backends.openvino_backend import OpenVinoEvaluator
 
     if request.device != "cpu":
         raise UnknownNameError("device of openvino", request.device, ("cpu",))
-    model = _file_only(request.need_model("openvino"), "openvino")
+    model = _onnx_file(request.need_model("openvino"), "openvino")
     file = find_model_file(model, request.precision)
     return OpenVinoEvaluator(
-        file.path,
+        file,
         file.info.own_spec(request.spec),
         precision=request.precision,
         threads=request.threads,
@@ -194,12 +199,12 @@ def make_openvino(request: EvaluatorRequest) -> Evaluator:
 
 
 def make_torch(request: EvaluatorRequest) -> Evaluator:
-    """torch, from a run directory or a checkpoint."""
+    """Make a torch evaluator of a run directory or a checkpoint."""
     model = request.need_model("torch")
     if model.suffix == ONNX_SUFFIX:
         raise VariantAIError(
             f"evaluator 'torch' runs checkpoints and run directories; {model} is an ONNX file: "
-            "take the evaluator onnx or openvino"
+            "use the evaluator onnx or openvino"
         )
     from variant_ai.core.inference.backends.torch_backend import (
         TorchEvaluator,
@@ -219,20 +224,14 @@ def make_torch(request: EvaluatorRequest) -> Evaluator:
     )
 
 
-def make_uniform(request: EvaluatorRequest) -> Evaluator:
-    """Every move alike; a model given is not looked at."""
+def make_uniform(
+    request: EvaluatorRequest, kind: type[UniformEvaluator] = UniformEvaluator
+) -> Evaluator:
+    """Make an evaluator that needs no net; the model is ignored."""
     from variant_ai.core.encoding import Encoder
 
     encoder = Encoder(request.spec)
-    return UniformEvaluator(encoder.shape, encoder.actions)
-
-
-def make_random(request: EvaluatorRequest) -> Evaluator:
-    """Random, but repeatable; a model given is not looked at."""
-    from variant_ai.core.encoding import Encoder
-
-    encoder = Encoder(request.spec)
-    return RandomEvaluator(encoder.shape, encoder.actions)
+    return kind(encoder.shape, encoder.actions)
 
 
 _MAKERS: dict[str, Callable[[EvaluatorRequest], Evaluator]] = {
@@ -240,34 +239,32 @@ _MAKERS: dict[str, Callable[[EvaluatorRequest], Evaluator]] = {
     "openvino": make_openvino,
     "torch": make_torch,
     UNIFORM: make_uniform,
-    RANDOM: make_random,
+    RANDOM: partial(make_uniform, kind=RandomEvaluator),
 }
 
 
-def _file_only(model: Path, evaluator: str) -> Path:
-    """The model. Raises VariantAIError for a checkpoint, which is no run directory either."""
+def _onnx_file(model: Path, evaluator: str) -> Path:
+    """The model: a file or a run directory. Raises VariantAIError for a checkpoint."""
     if model.is_dir() and (model / "model.safetensors").is_file():
         raise VariantAIError(
             f"evaluator {evaluator!r} runs ONNX files; {model} is a checkpoint: write one with "
-            f"`variant-ai export {model} -o FILE`, or take the evaluator torch"
+            f"`variant-ai export {model} -o FILE`, or use the evaluator torch"
         )
     return model
 
 
-def _check(name: str, request: EvaluatorRequest, plugins: Plugins, say: Say) -> Evaluator:
-    from variant_ai.core.inference.backends.backend_comparison import CheckEvaluator
-
+def _check(name: str, request: EvaluatorRequest, plugins: Plugins, log: Log) -> Evaluator:
     parts = name.removeprefix(f"{CHECK}:").split(",")
     if len(parts) != 2 or not all(parts):
         raise VariantAIError(
-            f"evaluator {name!r}: check runs two evaluators, e.g. check:onnx,openvino"
+            f"evaluator {name!r}: check compares two evaluators, e.g. check:onnx,openvino"
         )
-    first = make(parts[0], request, plugins, say)
-    second = make(parts[1], request, plugins, say)
+    first = make(parts[0], request, plugins, log)
+    second = make(parts[1], request, plugins, log)
     try:
         return CheckEvaluator(first, second)
     except ValueError as error:
         raise VariantAIError(str(error)) from None
 
 
-def _silent(text: str) -> None: ...
+def _ignore(text: str) -> None: ...

@@ -1,4 +1,4 @@
-"""What a session plays with where settings cannot be had."""
+"""Fallbacks of the engine builder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from variant_ai.core.engine.engine_builder import Workshop
+from variant_ai.core.engine.engine_builder import EngineBuilder
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.catalogue import builtin_specs, home_path
 from variant_ai.plugins import registry
@@ -26,7 +26,7 @@ class Source:
         if how["device"] != "cpu":
             raise RuntimeError("CUDA error: invalid device ordinal")
         if how["precision"] is not None or not (model and model.exists()):
-            raise DataError(f"{model}: not to be had in {how['precision']}")
+            raise DataError(f"{model}: not available in {how['precision']}")
         return model
 
 
@@ -49,16 +49,18 @@ def net(tmp_path: Path) -> Path:
 
 def evaluator(net: Path, **settings: Any) -> tuple[Any, list[str], Source]:
     source, said = Source(), list[str]()
-    shop = Workshop(builtin_specs(), "crazyhouse", lambda: source, models_of=lambda name: [net])
+    builder = EngineBuilder(
+        builtin_specs(), "crazyhouse", lambda: source, net_paths=lambda name: [net]
+    )
     spec = registry().variant("crazyhouse")
-    return shop.evaluator(spec, {**SETTINGS, **settings}, said.append), said, source
+    return builder.evaluator(spec, {**SETTINGS, **settings}, said.append), said, source
 
 
-def test_a_precision_that_is_not_to_be_had_does_not_cost_the_net(net: Path) -> None:
+def test_an_unavailable_precision_does_not_cost_the_net(net: Path) -> None:
     made, said, source = evaluator(net, precision="float16")
     assert made == net
     assert source.asked == [(net, "float16"), (net, None)]
-    assert any("not to be had in float16" in text for text in said)
+    assert any("not available in float16" in text for text in said)
 
 
 def test_a_driver_that_fails_does_not_cost_the_net(net: Path) -> None:
@@ -79,12 +81,12 @@ def test_a_run_directory_is_not_its_exported_net(net: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("model", ["~nobody-of-that-name/x.onnx", "x" * 5000, "/root/\0/x"])
-def test_a_model_that_cannot_even_be_looked_for(net: Path, model: str) -> None:
+def test_a_model_path_that_is_not_valid(net: Path, model: str) -> None:
     made, said, _ = evaluator(net, model=model)
     assert made == net
     assert f"playing with {net} instead" in said
 
 
-def test_a_home_that_does_not_exist_stays_as_it_stands() -> None:
+def test_a_missing_home_folder_is_not_expanded() -> None:
     assert home_path("~nobody-of-that-name/x") == Path("~nobody-of-that-name/x")
     assert home_path("~/x") == Path.home() / "x"

@@ -1,4 +1,4 @@
-"""Words of the protocols: what lines mean, and how answers are written."""
+"""Protocols: parsing lines and formatting answers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_limits_of_uci(text: str, go: Go) -> None:
         ("go nodes nan", "go: 'nan' where the number of nodes is expected"),
     ],
 )
-def test_what_go_does_not_understand_is_named(text: str, problem: str) -> None:
+def test_unknown_words_of_go_are_reported(text: str, problem: str) -> None:
     parsed = parse(text)
     assert isinstance(parsed, Go)
     assert any(problem in found for found in parsed.problems)
@@ -108,7 +108,7 @@ def test_positions(text: str, expected: SetPosition) -> None:
         ("x" * 500, "unknown command '" + "x" * 60 + "...'"),
     ],
 )
-def test_what_is_not_understood_is_said(text: str, problem: str) -> None:
+def test_errors_in_lines_are_reported(text: str, problem: str) -> None:
     parsed = parse(text)
     assert isinstance(parsed, Unreadable)
     assert problem in parsed.problem
@@ -154,7 +154,7 @@ def ucci_go(text: str, milliseconds: bool = False) -> Go:
     return parsed
 
 
-def test_ucci_counts_in_seconds_until_told_otherwise() -> None:
+def test_ucci_times_are_seconds_unless_usemillisec_is_set() -> None:
     dialect = Ucci()
     for value, seconds in (("true", 1.0), ("off", 1000.0), ("on", 1.0), ("0", 1000.0), ("1", 1.0)):
         dialect.parse(f"setoption usemillisec {value}")
