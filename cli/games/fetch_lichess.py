@@ -29,7 +29,7 @@ from variant_ai.cli.games.import_games import MOST_WORKERS, SkipList
 if TYPE_CHECKING:
     from variant_ai.core.data.fetch.lichess import MonthlyFile
     from variant_ai.core.data.fetch.monthly_archive import MonthReport
-    from variant_ai.core.data.read.skipped_games import Skip
+    from variant_ai.core.data.read.game_reader import Skip
 
 BASE_VARIABLE = "VARIANT_AI_LICHESS"
 

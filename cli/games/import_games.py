@@ -30,8 +30,8 @@ from variant_ai.cli.common.notation_options import load_notation, make_resolver,
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
+    from variant_ai.core.data.read.game_reader import Skip
     from variant_ai.core.data.read.importer import ImportReport
-    from variant_ai.core.data.read.skipped_games import Skip
     from variant_ai.core.data.store.store_writer import Mode
 
 MOST_WORKERS = 3

@@ -18,7 +18,7 @@ RESULTS: tuple[Result, ...] = ("1-0", "0-1", "1/2-1/2", "*")
 Labels = Literal["move", "visits"]
 """What a policy learns: the move played, or how often a search visited each move."""
 
-MOST_VISITS = (1 << 32) - 1
+MAX_VISITS = (1 << 32) - 1
 """Of one move."""
 PlyVisits = tuple[tuple[int, int], ...]
 """What a search found at a ply: (move integer, visits from 1) of every move kept, in any order (ours

@@ -22,7 +22,7 @@ from processes import PATIENCE, children, left
 from variant_ai.cli.common.notation_options import make_resolver, readers
 from variant_ai.cli.games.import_games import SkipList
 from variant_ai.cli.main import cli
-from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import builtin_specs, load_spec

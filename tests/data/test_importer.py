@@ -15,8 +15,8 @@ from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read import importer as importer_module
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.errors import DataError, MoveError
 
 
@@ -128,7 +128,7 @@ def test_games_that_the_sink_has_are_counted_as_dropped(tmp_path: Path) -> None:
 
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importer_module, "WORTH_A_POOL", 4)
+    monkeypatch.setattr(importer_module, "MIN_GAMES_FOR_POOL", 4)
     monkeypatch.setattr(importer_module, "BATCH_GAMES", 3)
     path = tmp_path / "a.pgn"
     text = _numbered(20).split("\n\n\n")

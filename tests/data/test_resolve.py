@@ -6,8 +6,7 @@ import pytest
 from importing import HOUSE, RED, RED_UCCI, RED_UCI, moves, one, one_skip, resolved, resolver
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.read.game_reader import RawGame
-from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.read.game_reader import RawGame, Skip
 
 
 @pytest.mark.parametrize(

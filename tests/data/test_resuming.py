@@ -11,8 +11,8 @@ from importing import HOUSE, resolver, spec
 
 from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.data.store.resuming import find_halt
 from variant_ai.core.errors import DataError
@@ -166,7 +166,7 @@ def test_other_files_are_refused_and_the_store_stays(tmp_path: Path, source: Pat
     changed = source / "a.pgn"
     changed.write_text(changed.read_text().replace("Evening 2", "Morning 2"))
     other = Import(source, store)
-    with pytest.raises(DataError, match="not those that 4 games were imported from"):
+    with pytest.raises(DataError, match="files have changed since 4 games of them were imported"):
         other.run()
     other.writer.abort()
     assert store.read_bytes() == before

@@ -16,7 +16,7 @@ import zstandard
 from flaky_server import pzstd
 
 from variant_ai.core.data.read.game_files import MAX_DEPTH, XZ_MEMORY, open_sources, total_bytes
-from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.read.game_reader import Skip
 
 TEXT = "".join(f'[Event "{i}"]\n\n1. e4 e5 {i}\n\n' for i in range(3000)).encode()
 

@@ -20,8 +20,8 @@ from variant_ai.core.data.fetch.lichess import MonthlyFile
 from variant_ai.core.data.fetch.remote_file import RemoteFile
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.read.game_files import NamedStream
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import read_body, scan, write_lock
 from variant_ai.core.data.store.columns import decode_json

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import MOST_VISITS, GameRecord, PlyVisits
+from variant_ai.core.data.game_record import MAX_VISITS, GameRecord, PlyVisits
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.store.store_format import Moves, add_codes, read_codes
 from variant_ai.core.data.store.stored_moves import Codes, GameCodec
@@ -65,7 +65,7 @@ def check_visits(record: GameRecord) -> None:
         raise DataError(f"visits of {len(record.visits)} plies for a game of {record.plies} plies")
     for ply, visited in enumerate(record.visits):
         for _, count in visited:
-            if not 1 <= count <= MOST_VISITS:
+            if not 1 <= count <= MAX_VISITS:
                 raise DataError(f"ply {ply}: {count} visits of a move; accepted is 1 to 4294967295")
 
 
@@ -127,7 +127,7 @@ class VisitBlock:
         if not int(self.counts.sum()) == len(self.codes) == len(self.visits):
             raise ColumnError("its moves and their visits are not as many as it says")
         if self.visits.size and not 1 <= int(self.visits.min()) <= int(self.visits.max()) <= (
-            MOST_VISITS
+            MAX_VISITS
         ):
             raise ColumnError("a move has no visit, or too many")
         self.ends = np.concatenate([[0], np.cumsum(self.counts)])
