@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from variant_ai.core.data.sample import compiled_replay as replay
-from variant_ai.core.data.sample.mixture import MixedSampler, share_out
+from variant_ai.core.data.sample.mixture import MixedSampler, distribute
 from variant_ai.core.data.sample.sampler import Batch, Sampler
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
@@ -355,7 +355,7 @@ def test_rules_on_fairy_give_the_same_batches(name: str) -> None:
         assert np.array_equal(a.planes, b.planes)
         assert a.action.tolist() == b.action.tolist()
         assert a.value.tolist() == b.value.tolist()
-    with pytest.raises(SpecError, match="give the sampler its rules"):
+    with pytest.raises(SpecError, match="pass its rules to the sampler"):
         Sampler(store, Encoder(spec), batch=6)
 
 
@@ -497,7 +497,7 @@ class TestMixture:
         assert mixed.steps_per_epoch == -(-mixed.positions // 10)
 
     def test_a_share_of_nothing_is_refused(self) -> None:
-        with pytest.raises(DataError, match="holds no sample of a store"):
+        with pytest.raises(DataError, match="has no sample of a store"):
             MixedSampler(self.parts(), (1000, 1), batch=8)
 
 
@@ -511,7 +511,7 @@ class TestMixture:
     ],
 )
 def test_shares_add_up(total: int, weights: tuple[float, ...], counts: tuple[int, ...]) -> None:
-    assert share_out(total, weights) == counts
+    assert distribute(total, weights) == counts
 
 
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])

@@ -406,7 +406,7 @@ def test_mirrored_positions_have_mirrored_labels() -> None:
         batch = sampler.batch(step)
         for k in range(16):
             game_, ply, mirrored = sampler.locate(step * 16 + k)
-            at = int(sampler._games.cumulative[game_]) + ply
+            at = int(sampler._games.arrays.cumulative[game_]) + ply
             assert labels_of(batch, k) == pytest.approx(plain[mirrored][at])
             seen.add((at, mirrored))
     assert len(seen) == 2 * sampler.positions
@@ -478,7 +478,7 @@ class Arrays:
 
 def test_a_visited_move_of_another_game_is_told(stored: Store) -> None:
     assert stored.visits is not None
-    wrong = replace(stored.visits, codes=np.full_like(stored.visits.codes, 0xFFFF))
+    wrong = stored.visits._replace(codes=np.full_like(stored.visits.codes, 0xFFFF))
     arrays = Arrays(
         stored.codes, stored.offsets, stored.results, stored.starts, stored.start_of, wrong
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,8 @@ class GameVisits:
     """[E] visits of each, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visits:
-    """Visits of many games, as the sampler wants them: 4 bytes a move visited."""
+class Visits(NamedTuple):
+    """Visits of many games, as the sampler needs them: 4 bytes per visited move."""
 
     first: NDArray[np.int64]
     """[G] index in `ends` of a game's first ply; -1 where the game has no visits."""
@@ -52,8 +51,8 @@ class Visits:
     """[E] visits; where those of a ply go beyond 16 bits, in proportion, the greatest 65535."""
 
     @property
-    def most(self) -> int:
-        """Moves of the ply that has most of them."""
+    def max_moves(self) -> int:
+        """Most moves of one ply."""
         return int(np.diff(self.ends).max(initial=0))
 
 
