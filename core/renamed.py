@@ -83,7 +83,7 @@ _MOVED = (
     (
         "core.data",
         "core.data.store",
-        "store_format blocks columns store_info store_writer resuming moves=stored_moves visits duplicates",
+        "store_format blocks columns store_info store_writer resuming=store_writer moves=stored_moves visits duplicates=stored_moves",
     ),
     ("core.data", "core.data.sample", "sampler sampled_games replay=compiled_replay split mixture"),
     (

@@ -54,14 +54,14 @@ def filter_(
 
     They are written to another store; the one they come from stays as it is.
     """
-    from variant_ai.core.data.store.duplicates import Seen
+    from variant_ai.core.data.store.stored_moves import SeenGames
 
     conditions = game_filter(options)
     store = open_store(path)
     kept, dropped = store.select(conditions)
     games: Indices = kept.tolist()
     if drop_duplicates:
-        chosen, games = games, Seen().new_of(store, games)
+        chosen, games = games, SeenGames().new_of(store, games)
         dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
     with new_writer(output, [store], replace, conditions) as writer:
         copy_games([writer], [(store, games)])
@@ -89,13 +89,13 @@ def merge(
 
     Their games are written to another store in the order of the stores.
     """
-    from variant_ai.core.data.store.duplicates import Seen
+    from variant_ai.core.data.store.stored_moves import SeenGames
 
     stores = [open_store(path) for path in paths]
     for store in stores[1:]:
         store.require(stores[0].spec)
     parts: list[tuple[Store, Indices]] = []
-    seen = Seen()
+    seen = SeenGames()
     for store in stores:
         parts.append((store, seen.new_of(store) if drop_duplicates else range(len(store))))
     copies = sum(len(store) - len(games) for store, games in parts)

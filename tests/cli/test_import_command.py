@@ -173,7 +173,7 @@ def test_a_store_is_appended_to_or_replaced_only_where_asked(tmp_path: Path, sto
     assert _import(path, "-o", store).exit_code == 0
     again = _import(path, "-o", store)
     assert again.exit_code == 1
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
     assert _import(path, "-o", store, "--append").exit_code == 0
     assert len(Store(store)) == 4
     assert _import(path, "-o", store, "--replace").exit_code == 0

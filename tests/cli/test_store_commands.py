@@ -211,7 +211,7 @@ def test_merging_gives_back_a_torn_store(run: Run, store: Path) -> None:
     torn = Path("torn.store")
     torn.write_bytes(store.read_bytes()[:-100])
     result = run("store", "merge", torn, "-o", "whole.store")
-    assert "keeping its 2 finished shards" in result.stderr
+    assert "using its 2 finished shards" in result.stderr
     assert moves_of("whole.store") == moves_of(store)[:10]
     assert "whole, 10 games" in run("store", "verify", "whole.store").stdout
 
@@ -419,7 +419,7 @@ def test_verify_reads_every_byte(run: Run, store: Path) -> None:
 def test_verify_does_not_pass_an_unfinished_store(run: Run, store: Path) -> None:
     Path("torn.store").write_bytes(store.read_bytes()[:-10])
     words = fails(run, "store", "verify", "torn.store")
-    assert "not closed by its writer; keeping its 3 finished shards" in words and "merge" in words
+    assert "not closed by its writer; using its 3 finished shards" in words and "merge" in words
 
 
 def test_verify_finds_illegal_moves(run: Run, tmp_path: Path, records: list[GameRecord]) -> None:

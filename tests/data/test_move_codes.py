@@ -80,7 +80,7 @@ def test_codes_of_a_store_that_mean_something_else_are_refused(
     monkeypatch.setattr("variant_ai.core.data.store.store_writer.codes_hash", lambda spec: "0" * 16)
     with StoreWriter(tmp_path / "a.store", codec.spec, codec=codec):
         pass
-    with pytest.raises(DataError, match="numbers its moves in another way"):
+    with pytest.raises(DataError, match="encodes its moves in another way"):
         Store(tmp_path / "a.store", codec.spec)
 
 

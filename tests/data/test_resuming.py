@@ -14,7 +14,7 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
 from variant_ai.core.data.store.game_store import Store, StoreWriter
-from variant_ai.core.data.store.resuming import find_halt
+from variant_ai.core.data.store.store_writer import find_halt
 from variant_ai.core.errors import DataError
 
 GAMES = 12
@@ -192,7 +192,7 @@ def test_what_fails_keeps_what_an_earlier_process_did(tmp_path: Path, source: Pa
         raise OSError(28, "No space left on device")
 
     one.writer._write = full  # type: ignore[method-assign]
-    with pytest.raises(DataError, match=r"a\.store.*No space left.*the same command goes on"):
+    with pytest.raises(DataError, match=r"a\.store.*No space left.*the same command resumes"):
         one.run()
     assert partial.exists()
     Import(source, store, append=False).run()
@@ -205,8 +205,8 @@ def test_a_store_that_is_no_halt_of_the_command_is_refused_as_ever(
 ) -> None:
     store = tmp_path / "a.store"
     Import(source, store).run_until(4, "stop")
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         Import(source, store, command="B", append=False)
     Import(source, store, command="B").run()
-    with pytest.raises(DataError, match="exists already"):  # not alone any more
+    with pytest.raises(DataError, match="already exists"):  # not alone any more
         Import(source, store, append=False)

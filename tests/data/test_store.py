@@ -222,7 +222,7 @@ def test_input_planes_may_change(tmp_path: Path) -> None:
 
 def test_existing_stores_are_not_overwritten_unasked(tmp_path: Path) -> None:
     path = write(tmp_path / "a.store", [game()])
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         write(path, [game(1)])
     assert len(read(path)) == 1
     write(path, [game(1), game(2)], mode="replace")
@@ -247,7 +247,7 @@ def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = write(tmp_path / "a.store", [])
     monkeypatch.undo()
     with pytest.raises(
-        DataError, match="store format 2; this version of variant-ai reads format 1"
+        DataError, match="store format 2, but this version of variant-ai reads format 1"
     ):
         Store(path)
 
@@ -256,7 +256,7 @@ def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("facts", "words"),
     [
         ({"scores": [1, 2]}, "2 scores for a game of 5 plies"),
-        ({"result": "won"}, "result 'won' is none of"),
+        ({"result": "won"}, "result 'won' is not one of"),
         ({"white_elo": 1 << 40}, "is not a rating"),
     ],
 )

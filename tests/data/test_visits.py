@@ -140,7 +140,7 @@ def test_the_content_hash_knows_visits(tmp_path: Path) -> None:
     ("visits", "message"),
     [
         ([()] * 4, "visits of 4 plies for a game of 5 plies"),
-        ([((1, 0),), *[()] * 4], "ply 0: 0 visits of a move; accepted is 1 to 4294967295"),
+        ([((1, 0),), *[()] * 4], "ply 0: 0 visits of a move; accepted: 1 to 4294967295"),
         ([*[()] * 4, ((1, 1 << 32),)], "ply 4: 4294967296 visits"),
     ],
 )
@@ -192,10 +192,10 @@ def columns_of(**lists: list[int] | bytes) -> bytes:
     [
         ({"has_visits": [1]}, "does not have 2 rows"),
         ({"has_visits": [1, 1]}, "a row for each ply"),
-        ({"counts": [1, -1]}, "less than no move"),
-        ({"counts": [1, 2]}, "not as many"),
-        ({"visits": [1]}, "not as many"),
-        ({"visits": [1, 0]}, "no visit"),
+        ({"counts": [1, -1]}, "negative number of moves"),
+        ({"counts": [1, 2]}, "do not match their sum"),
+        ({"visits": [1]}, "do not match their sum"),
+        ({"visits": [1, 0]}, "out of range"),
         ({"moves": b"\0\0\0"}, "two bytes"),
     ],
 )
@@ -304,7 +304,7 @@ def test_a_searched_move_without_a_code_is_refused(tmp_path: Path) -> None:
     visits: list[PlyVisits] = [(), (), (), ((far, 1),), *[()] * (record.plies - 4)]
     with (
         StoreWriter(tmp_path / "a.store", spec_of("xiangqi")) as writer,
-        pytest.raises(MoveError, match="ply 3: a move that was searched"),
+        pytest.raises(MoveError, match="ply 3: visited move"),
     ):
         writer.add(replace(record, visits=visits))
 
@@ -483,5 +483,5 @@ def test_a_visited_move_of_another_game_is_told(stored: Store) -> None:
         stored.codes, stored.offsets, stored.results, stored.starts, stored.start_of, wrong
     )
     sampler = Sampler(arrays, Encoder(stored.spec), batch=64, labels="visits")
-    with pytest.raises(DataError, match="a code is no move of its position"):
+    with pytest.raises(DataError, match="a code is not a move of its position"):
         list(sampler.sweep())

@@ -317,7 +317,9 @@ class Sampler(BatchMaker):
             )
         if filled != len(out):
             game, ply = failure.tolist()
-            problem = "is not a move" if filled == replay.BAD_CODE else "has no action"
+            problem = (
+                "is not a move of its position" if filled == replay.BAD_CODE else "has no action"
+            )
             raise DataError(f"game {game} of the sampled games, ply {ply}: a code {problem}")
 
     def _fill_slowly(
