@@ -162,11 +162,11 @@ def test_bad_spans_of_years(text: str) -> None:
 
 
 def test_plans_that_make_no_sense() -> None:
-    with pytest.raises(DataError, match="leave something to train on"):
+    with pytest.raises(DataError, match="leave games for training"):
         SplitPlan(validation=0.6, test=0.4)
     with pytest.raises(DataError, match="must not be negative"):
         SplitPlan(validation=-0.1)
-    with pytest.raises(DataError, match="needs the years"):
+    with pytest.raises(DataError, match="requires the years"):
         SplitPlan("year")
     with pytest.raises(DataError, match="takes shares"):
         SplitPlan("group", test_keys=("a",))
@@ -180,7 +180,7 @@ def test_sides_that_get_nothing_or_too_much_are_named(tmp_path: Path) -> None:
         split_games(store, SplitPlan("year", validation_keys=("2001",)))
     with pytest.raises(DataError, match="none for train"):
         split_games(store, SplitPlan("year", validation_keys=("2008-2009",)))
-    with pytest.raises(DataError, match="game 0 and 0 others are asked for by both"):
+    with pytest.raises(DataError, match="game 0 and 0 others are in both"):
         split_games(store, SplitPlan("year", validation_keys=("2008",), test_keys=("-2008",)))
 
 
