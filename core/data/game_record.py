@@ -29,6 +29,8 @@ OPENING_TAG = "OpeningPlies"
 
 MATE = 32000
 """Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
+MAX_MATE = 1000
+"""Scores closer to MATE than this are mates."""
 
 
 @dataclass(slots=True)
@@ -97,3 +99,9 @@ class GameRecord:
     def value(self) -> int | None:
         """Result for the first player: 1 won, 0 drawn, -1 lost, None unknown."""
         return {"1-0": 1, "0-1": -1, "1/2-1/2": 0}.get(self.result)
+
+
+def mate_distance(score: int) -> int | None:
+    """Moves to the mate of either player; None if the score is not a mate."""
+    distance = MATE - abs(score)
+    return distance if distance < MAX_MATE else None

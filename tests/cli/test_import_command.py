@@ -301,7 +301,7 @@ def test_a_killed_import_leaves_no_process_and_goes_on(
         assert f"Interrupted; {kept - 2:,} games are in" in said
     result = _import(*words[:1], *words[3:])
     assert result.exit_code == 0, result.output
-    assert f"going on after {kept - 2:,} games" in result.stderr
+    assert f"resuming after {kept - 2:,} games" in result.stderr
     events = [game.event for game in Store(store).games()]
     assert events == [f"Evening {i}" for i in (0, 1, *range(2500))]
     (skip,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
@@ -363,7 +363,7 @@ def full_disk() -> Iterator[None]:
 
 def test_a_full_disk_leaves_no_empty_list_and_is_told_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "skipped.jsonl"
-    listing = SkipList(str(path), ours=True)
+    listing = SkipList(str(path), is_default=True)
     with full_disk():
         listing.add(Skip("illegal move", "a.pgn"))
         with pytest.raises(DataError, match=r"skipped\.jsonl: File too large"):
@@ -374,13 +374,13 @@ def test_a_full_disk_leaves_no_empty_list_and_is_told_with_its_name(tmp_path: Pa
 def test_a_list_goes_on_where_the_store_does(tmp_path: Path) -> None:
     path = tmp_path / "skipped.jsonl"
     sizes = []
-    with SkipList(str(path), ours=True) as listing:
+    with SkipList(str(path), is_default=True) as listing:
         for number in range(3):
             sizes.append(listing.size())
             listing.add(Skip("illegal move", "a.pgn", number))
     for known, kept in ((sizes[2], "aab"), (10_000, "aabb"), (sizes[1], "ab"), (0, "b")):
-        with SkipList(str(path), ours=True) as listing:
-            listing.go_on(known)
+        with SkipList(str(path), is_default=True) as listing:
+            listing.resume(known)
             listing.add(Skip("illegal move", "b.pgn"))
             listing.drop_old()
         lines = path.read_text().splitlines()

@@ -139,7 +139,7 @@ def test_show_writes_scores_and_words_beside_moves(
 
 def test_questions_a_store_cannot_answer(run: Run, store: Path) -> None:
     assert fails(run, "store", "show", "no.store") == "there is no game store no.store"
-    assert "it has 12, from 0" in fails(run, "store", "show", store, "--game", 12)
+    assert "it has 12 games, numbered from 0" in fails(run, "store", "show", store, "--game", 12)
     assert "they count from 0" in fails(run, "store", "show", store, "--games", "12-")
     assert "is no range of games" in fails(run, "store", "show", store, "--games", "a-b")
     assert "not of xiangqi" in fails(run, "store", "show", store, "-V", "xiangqi")
@@ -213,7 +213,7 @@ def test_merging_gives_back_a_torn_store(run: Run, store: Path) -> None:
     result = run("store", "merge", torn, "-o", "whole.store")
     assert "using its 2 finished shards" in result.stderr
     assert moves_of("whole.store") == moves_of(store)[:10]
-    assert "whole, 10 games" in run("store", "verify", "whole.store").stdout
+    assert "no errors, 10 games" in run("store", "verify", "whole.store").stdout
 
 
 def test_split_gives_every_game_to_one_store(run: Run, store: Path) -> None:
@@ -236,14 +236,14 @@ def test_split_by_year(run: Run, store: Path) -> None:
     text = run(*args).stdout
     assert "train.store" in text and "test" not in text
     assert [r.date for r in Store("validation.store").facts()] == ["2003", "2004"]
-    assert "exists already; --replace" in fails(run, *args)
+    assert "already exists; use --replace" in fails(run, *args)
     run(*args, "--replace")
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("filter", "games.store", "-o", "games.store"), "exists already; --replace"),
+        (("filter", "games.store", "-o", "games.store"), "already exists; use --replace"),
         (("filter", "games.store", "-o", "x", "--since", "May"), "is not a date"),
         (("filter", "games.store", "-o", "x", "--ending", "tiem"), "did you mean 'time'"),
         (("filter", "games.store", "-o", "x", "--result", "2-0"), "unknown result '2-0'"),
@@ -259,7 +259,7 @@ def test_split_by_year(run: Run, store: Path) -> None:
         (("split", "games.store", "-o", "games.store"), "games.store"),
         (("export", "games.store", "--format", "xml"), "unknown format 'xml'"),
         (("export", "games.store", "-o", "no/x.jsonl"), "cannot write no/x.jsonl"),
-        (("export", "games.store", "-o", "other.pgn"), "exists already; --replace"),
+        (("export", "games.store", "-o", "other.pgn"), "already exists; use --replace"),
     ],
 )
 def test_wrong_input_is_one_sentence(
@@ -281,7 +281,7 @@ def test_what_a_killed_command_left_is_not_written_over_by_its_own_rescue(
     partial.write_bytes(store.read_bytes()[:-100])
     before = partial.read_bytes()
     refused = run("store", "merge", partial, "-o", "whole.store", status=1)
-    assert "would be lost" in refused.stderr
+    assert "would be overwritten" in refused.stderr
     assert partial.read_bytes() == before
     run("store", "merge", partial, "-o", "saved.store")
     assert moves_of("saved.store") == moves_of(store)[:10]
@@ -407,7 +407,7 @@ def test_files_that_cannot_grow_leave_nothing(run: Run, tmp_path: Path) -> None:
 
 
 def test_verify_reads_every_byte(run: Run, store: Path) -> None:
-    assert "whole, 12 games" in run("store", "verify", store, "--moves").stdout
+    assert "no errors, 12 games" in run("store", "verify", store, "--moves").stdout
     damaged = bytearray(store.read_bytes())
     damaged[-300] ^= 4
     Path("bad.store").write_bytes(damaged)
@@ -430,7 +430,7 @@ def test_verify_finds_illegal_moves(run: Run, tmp_path: Path, records: list[Game
         writer.add(GameRecord(SPEC.variant, [e2e5]))
     words = fails(run, "store", "verify", "--moves", path)
     assert "game 1, ply 0: e2e5 is not legal in rnbqkbnr/pppppppp" in words
-    assert "whole" in run("store", "verify", path).stdout
+    assert "no errors" in run("store", "verify", path).stdout
 
 
 def test_stats_describes_games(run: Run, store: Path) -> None:
@@ -447,7 +447,7 @@ def test_stats_of_nothing(run: Run) -> None:
     with StoreWriter("empty.store", SPEC):
         pass
     text = run("stats", "empty.store").stdout
-    assert "No game has a rating." in text and "No game names a player." in text
+    assert "No game has a rating." in text and "No game has the name of a player." in text
 
 
 def test_every_command_has_an_example(run: Run) -> None:

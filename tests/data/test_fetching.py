@@ -160,7 +160,7 @@ def test_broken_transfers_go_on(server: FlakyServer, store: Path) -> None:
     assert result.exit_code == 0, result.output
     assert sites(store) == expected(*MONTHS)
     assert [part != "" for part in server.asked(path_of("2016-02"))] == [False, True, True, True]
-    assert "went on after 3 broken connections" in result.stderr
+    assert "resumed after 3 interrupted connections" in result.stderr
 
 
 def test_wrong_checksum_keeps_nothing_of_the_month(server: FlakyServer, store: Path) -> None:

@@ -88,7 +88,9 @@ def test_silent_server_is_given_up_and_told_of(server: FlakyServer) -> None:
         fetch_text(
             server.url + PATH, attempts=3, timeout=0.2, first_pause=0.0, on_wait=heard.append
         )
-    assert f"{server.url}{PATH} could not be read: no response in 0.2 s; 3 attempts failed" in str(told.value)
+    assert f"{server.url}{PATH} could not be read: no response in 0.2 s; 3 attempts failed" in str(
+        told.value
+    )
     assert re.search(r"in \d+ s$", str(told.value))
     assert [text.partition(": ")[2] for text in heard] == [
         f"no response in 0.2 s; retrying in 0 s (attempt {n} of 3 failed)" for n in (1, 2)
@@ -98,7 +100,9 @@ def test_silent_server_is_given_up_and_told_of(server: FlakyServer) -> None:
 def test_text_that_comes_too_slowly_is_given_up(server: FlakyServer) -> None:
     """A byte now and then keeps a connection alive for ever."""
     server.slow.add(PATH)
-    with pytest.raises(RemoteError, match=r"could not be read in 0.3 s: only \d+ bytes were received"):
+    with pytest.raises(
+        RemoteError, match=r"could not be read in 0.3 s: only \d+ bytes were received"
+    ):
         fetch_text(server.url + PATH, seconds=0.3, timeout=5.0)
 
 

@@ -1,5 +1,5 @@
 """Writing games as text.
 
-    text_output   JSON lines, lists of moves, and the files
-    pgn_writer    PGN
+text_output   JSON lines, lists of moves, and the files
+pgn_writer    PGN
 """

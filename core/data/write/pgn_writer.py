@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_record import GameRecord, mate_distance
 from variant_ai.core.data.read.resolve import opening_group
 from variant_ai.core.data.write.text_output import move_texts
 from variant_ai.core.rules.interface import Rules
@@ -18,8 +18,6 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
 
 WIDTH = 80
-_MAX_MATE = 1000
-"""Scores closer to MATE than this are mates."""
 _NAME = re.compile(r"\w[\w+#=:.-]*")
 _LIKE_HEADER = re.compile(r"\[\w")
 
@@ -151,8 +149,8 @@ def _remarks(record: GameRecord, index: int, second: bool) -> str:
 
 
 def _eval(score: int) -> str:
-    if abs(score) > MATE - _MAX_MATE:
-        return f"#{'-' if score < 0 else ''}{MATE - abs(score)}"
+    if (distance := mate_distance(score)) is not None:
+        return f"#{'-' if score < 0 else ''}{distance}"
     return f"{score / 100:.2f}"
 
 
