@@ -162,7 +162,7 @@ def split(
 ) -> None:
     """Divide a store into training, validation and test stores.
 
-    The side of a game depends on the game and the seed alone, so adding games does not change it.
+    The subset of a game depends on the game and the seed alone, so adding games does not change it.
     """
     import contextlib
 
@@ -170,17 +170,18 @@ def split(
 
     plan = SplitPlan(by, validation, test, validation_on, test_on, seed)  # type: ignore[arg-type]
     store = open_store(path)
-    sides = [(name, games) for name, games in split_games(store, plan) if len(games)]
+    subsets = [(name, games) for name, games in split_games(store, plan) if len(games)]
     _make_folder(output)
-    targets = {name: output / f"{name}.store" for name, _ in sides}
+    targets = {name: output / f"{name}.store" for name, _ in subsets}
     with contextlib.ExitStack() as stack:
         writers = []
-        for name, _ in sides:
-            side = {"side": name, "split": str(plan)}
-            writers.append(stack.enter_context(new_writer(targets[name], [store], replace, side)))
-        copy_games(writers, [(store, games.tolist()) for _, games in sides])
+        for name, _ in subsets:
+            made = {"side": name, "split": str(plan)}
+            writers.append(stack.enter_context(new_writer(targets[name], [store], replace, made)))
+        copy_games(writers, [(store, games.tolist()) for _, games in subsets])
     rows = [
-        (name, targets[name], len(games), int(store.lengths[games].sum())) for name, games in sides
+        (name, targets[name], len(games), int(store.lengths[games].sum()))
+        for name, games in subsets
     ]
     if as_json:
         print_json(
@@ -195,7 +196,7 @@ def split(
         for name, target, games, plies in rows
     ]
     print_table(
-        ["side", "games", "share", "plies", "store"], shown, right=["games", "share", "plies"]
+        ["subset", "games", "share", "plies", "store"], shown, right=["games", "share", "plies"]
     )
 
 

@@ -257,7 +257,7 @@ def _latest(date: tuple[int, int | None, int | None] | None) -> tuple[int, int, 
 
 
 def _any_match(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether a name matches a pattern, letter case ignored; no wildcard means the whole name."""
+    """Return True if a name matches a pattern, ignoring case; without wildcards it must be equal."""
     lowered = [name.lower() for name in names]
     return any(
         name == pattern.lower() or fnmatch.fnmatchcase(name, pattern.lower())

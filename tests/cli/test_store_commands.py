@@ -88,7 +88,7 @@ def fails(run: Run, *args: object) -> str:
 # --- show --------------------------------------------------------------------------------------
 
 
-def test_show_says_what_a_store_is(run: Run, store: Path) -> None:
+def test_show_describes_a_store(run: Run, store: Path) -> None:
     text = run("store", "show", store).stdout
     for words in ("crazyhouse", f"games         {GAMES}", "s1.pgn", "content hash"):
         assert words in text
@@ -118,7 +118,7 @@ def test_show_writes_a_game_in_a_notation(run: Run, store: Path, rules: Rules) -
     assert san["moves"] != said["moves"]
 
 
-def test_show_writes_scores_and_words_beside_moves(
+def test_show_prints_scores_and_comments(
     run: Run, tmp_path: Path, records: list[GameRecord]
 ) -> None:
     with StoreWriter(tmp_path / "a.store", SPEC) as writer:
@@ -140,8 +140,8 @@ def test_show_writes_scores_and_words_beside_moves(
 def test_questions_a_store_cannot_answer(run: Run, store: Path) -> None:
     assert fails(run, "store", "show", "no.store") == "there is no game store no.store"
     assert "it has 12 games, numbered from 0" in fails(run, "store", "show", store, "--game", 12)
-    assert "they count from 0" in fails(run, "store", "show", store, "--games", "12-")
-    assert "is no range of games" in fails(run, "store", "show", store, "--games", "a-b")
+    assert "which are numbered from 0" in fails(run, "store", "show", store, "--games", "12-")
+    assert "is not a range of games" in fails(run, "store", "show", store, "--games", "a-b")
     assert "not of xiangqi" in fails(run, "store", "show", store, "-V", "xiangqi")
     words = fails(run, "store", "show", store, "--game", 0, "--notation", "sna")
     assert "'sna'" in words and "did you mean 'san'" in words
@@ -183,7 +183,7 @@ def test_filters_follow_one_another(run: Run, store: Path) -> None:
     assert "min plies 9" in text and "max plies 12" in text and "s0.pgn" in text
 
 
-def test_filtering_by_nothing_copies(run: Run, store: Path) -> None:
+def test_filtering_without_conditions_copies(run: Run, store: Path) -> None:
     run("store", "filter", store, "-o", "a.store")
     assert Store("a.store").content_hash == Store(store).content_hash
     assert list(Store("a.store").games()) == list(Store(store).games())
@@ -207,7 +207,7 @@ def test_merge_is_one_after_the_other(run: Run, store: Path) -> None:
     assert moves_of("u.store") == moves_of(store)[:-1]
 
 
-def test_merging_gives_back_a_torn_store(run: Run, store: Path) -> None:
+def test_merging_repairs_an_unfinished_store(run: Run, store: Path) -> None:
     torn = Path("torn.store")
     torn.write_bytes(store.read_bytes()[:-100])
     result = run("store", "merge", torn, "-o", "whole.store")
@@ -355,7 +355,7 @@ def test_exports_to_standard_output(run: Run, store: Path) -> None:
     assert said["white"] == "p1" and said["plies"] == 7 and said["notation"] == "san"
 
 
-def test_an_export_replaces_only_when_asked(run: Run, store: Path) -> None:
+def test_an_export_overwrites_only_with_replace(run: Run, store: Path) -> None:
     Path("a.uci").write_text("mine\n")
     fails(run, "store", "export", store, "-o", "a.uci")
     assert Path("a.uci").read_text() == "mine\n"
@@ -388,7 +388,7 @@ def small_files() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
 @pytest.mark.usefixtures("small_files")
-def test_files_that_cannot_grow_leave_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_file(run: Run, tmp_path: Path) -> None:
     from variant_ai.core.data.write.text_output import text_file
     from variant_ai.core.errors import DataError
 
@@ -443,7 +443,7 @@ def test_stats_describes_games(run: Run, store: Path) -> None:
     assert said["plies"]["least"] == 6 and sum(m["games"] for m in said["first_moves"]) == 9
 
 
-def test_stats_of_nothing(run: Run) -> None:
+def test_stats_of_no_games(run: Run) -> None:
     with StoreWriter("empty.store", SPEC):
         pass
     text = run("stats", "empty.store").stdout

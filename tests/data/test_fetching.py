@@ -119,7 +119,7 @@ def test_months_into_a_store(server: FlakyServer, store: Path) -> None:
     ]
 
 
-def test_it_says_at_once_what_it_does(server: FlakyServer, store: Path) -> None:
+def test_the_source_is_reported_at_once(server: FlakyServer, store: Path) -> None:
     result = fetch(server, store, "--from", "2016-01", "--to", "2016-02")
     assert result.stderr.splitlines()[:2] == [
         f"Fetching games of crazyhouse from {server.url}/crazyhouse",
@@ -127,9 +127,7 @@ def test_it_says_at_once_what_it_does(server: FlakyServer, store: Path) -> None:
     ]
 
 
-def test_server_that_says_nothing(
-    server: FlakyServer, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_server(server: FlakyServer, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     defaults = {**(remote.fetch_text.__kwdefaults__ or {}), "timeout": 0.2, "attempts": 2}
     monkeypatch.setattr(remote.fetch_text, "__kwdefaults__", defaults)
     server.silent.add("/crazyhouse/sha256sums.txt")
@@ -154,7 +152,7 @@ def test_second_run_reads_only_what_is_missing(server: FlakyServer, store: Path)
     assert (again.exit_code, json.loads(again.stdout)["months"]) == (0, [])
 
 
-def test_broken_transfers_go_on(server: FlakyServer, store: Path) -> None:
+def test_interrupted_transfers_resume(server: FlakyServer, store: Path) -> None:
     server.faults[path_of("2016-02")] = [30, 503, 50]
     result = fetch(server, store)
     assert result.exit_code == 0, result.output
@@ -163,7 +161,7 @@ def test_broken_transfers_go_on(server: FlakyServer, store: Path) -> None:
     assert "resumed after 3 interrupted connections" in result.stderr
 
 
-def test_wrong_checksum_keeps_nothing_of_the_month(server: FlakyServer, store: Path) -> None:
+def test_a_month_with_a_wrong_checksum_is_dropped(server: FlakyServer, store: Path) -> None:
     path = path_of("2016-02")
     server.files[path] = server.files[path_of("2016-01")]
     result = fetch(server, store)
@@ -250,7 +248,7 @@ def _name(line: str) -> str:
     return line.split()[1]
 
 
-def test_a_month_imported_in_part_is_refused(server: FlakyServer, store: Path) -> None:
+def test_an_incomplete_month_is_rejected(server: FlakyServer, store: Path) -> None:
     file = store.parent / path_of("2016-01").rpartition("/")[2]
     file.write_bytes(server.files[path_of("2016-01")][:-30])
     with pytest.MonkeyPatch.context() as patch:
@@ -265,7 +263,7 @@ def test_a_month_imported_in_part_is_refused(server: FlakyServer, store: Path) -
     assert "has a part of" in result.stderr
 
 
-def test_other_conditions_are_refused(server: FlakyServer, store: Path) -> None:
+def test_other_conditions_are_rejected(server: FlakyServer, store: Path) -> None:
     fetch(server, store, "--to", "2016-01")
     result = fetch(server, store, "--min-plies", "4")
     assert result.exit_code == 1
@@ -334,7 +332,7 @@ def test_interrupt_undoes_the_month_under_way(
 
 
 @pytest.mark.parametrize("text", ["2016", "2016-13", "2016-00", "16-01", "2016-1", "x"])
-def test_what_is_no_month(text: str) -> None:
+def test_invalid_months(text: str) -> None:
     with pytest.raises(DataError, match="is not a month"):
         Month.parse(text)
 

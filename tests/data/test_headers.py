@@ -154,7 +154,7 @@ REMARKED = [
 @pytest.mark.parametrize(
     ("said", "ends"), [*((said, True) for said in ENDED), *((said, False) for said in REMARKED)]
 )
-def test_a_server_says_in_the_end_why_and_an_annotator_does_not(said: str, ends: bool) -> None:
+def test_terminations_are_read_from_comments_of_servers_only(said: str, ends: bool) -> None:
     record = GameRecord("any", [1, 2])
     fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}), True)
     assert record.termination == (said if ends else "")

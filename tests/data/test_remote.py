@@ -46,7 +46,7 @@ def test_whole_file(server: FlakyServer) -> None:
         )
 
 
-def test_broken_transfers_go_on_where_they_stopped(server: FlakyServer) -> None:
+def test_interrupted_transfers_resume_at_the_last_byte(server: FlakyServer) -> None:
     server.faults[PATH] = [50, 0, 503, 20]
     with remote(server) as file:
         assert read(file) == DATA
@@ -80,7 +80,7 @@ def test_gives_up_after_tries_without_progress(server: FlakyServer) -> None:
         assert file.failure is not None
 
 
-def test_silent_server_is_given_up_and_told_of(server: FlakyServer) -> None:
+def test_a_silent_server_is_reported(server: FlakyServer) -> None:
     """The message names the address and how long it was waited for; before it each try is told."""
     server.silent.add(PATH)
     heard: list[str] = []
@@ -106,7 +106,7 @@ def test_text_that_comes_too_slowly_is_given_up(server: FlakyServer) -> None:
         fetch_text(server.url + PATH, seconds=0.3, timeout=5.0)
 
 
-def test_missing_file_is_not_asked_for_again(server: FlakyServer) -> None:
+def test_a_missing_file_is_not_requested_again(server: FlakyServer) -> None:
     with (
         remote(server, "/other") as file,
         pytest.raises(RemoteError, match="404 Not Found") as told,
@@ -125,7 +125,7 @@ def test_nobody_there() -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "nothing", "https://"])
-def test_other_addresses_are_refused(url: str) -> None:
+def test_other_addresses_are_rejected(url: str) -> None:
     with pytest.raises(DataError, match="not a web address"):
         RemoteFile(url)
 

@@ -134,7 +134,7 @@ def copied(batch: Batch) -> Batch:
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 0])
-def test_last_moves_are_seen_where_the_spec_asks_for_them(memory: int) -> None:
+def test_last_moves_are_encoded_if_the_spec_needs_them(memory: int) -> None:
     data = spec_of("crazyhouse").model_dump(by_alias=True)
     data["input"] = ({"last_moves": 3}, *data["input"])
     spec = VariantSpec.model_validate(data)
@@ -384,14 +384,14 @@ def test_a_move_without_a_flat_label_is_named() -> None:
             sampler.batch(step)
 
 
-def test_mirroring_is_refused_without_the_symmetry() -> None:
+def test_mirroring_is_rejected_without_symmetry() -> None:
     store, _ = games_of("crazyhouse")
     with pytest.raises(SpecError, match="symmetry"):
         Sampler(store, encoder_of("crazyhouse"), batch=4, mirror=True)
 
 
 @pytest.mark.parametrize(("batch", "rank", "world"), [(0, 0, 1), (4, 1, 1), (4, -1, 2)])
-def test_impossible_batches_are_refused(batch: int, rank: int, world: int) -> None:
+def test_impossible_batches_are_rejected(batch: int, rank: int, world: int) -> None:
     store, _ = games_of("crazyhouse")
     with pytest.raises(ValueError):
         Sampler(store, encoder_of("crazyhouse"), batch=batch, rank=rank, world=world)
@@ -496,7 +496,7 @@ class TestMixture:
         assert swept == mixed.positions == sum(part.positions for part in parts)
         assert mixed.steps_per_epoch == -(-mixed.positions // 10)
 
-    def test_a_share_of_nothing_is_refused(self) -> None:
+    def test_a_share_without_samples_is_rejected(self) -> None:
         with pytest.raises(DataError, match="has no sample of a store"):
             MixedSampler(self.parts(), (1000, 1), batch=8)
 

@@ -101,7 +101,9 @@ def test_archives_are_not_opened_without_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", ("gz", "bz2", "xz", "zst"))
-def test_a_cut_file_gives_its_beginning_and_says_so(tmp_path: Path, packing: str) -> None:
+def test_the_beginning_of_a_cut_file_is_read_and_the_damage_reported(
+    tmp_path: Path, packing: str
+) -> None:
     noise = random.Random(1).randbytes(2_000_000)  # bzip2 packs 900,000 bytes at once
     path = tmp_path / "games"
     path.write_bytes(PACKINGS[packing](noise)[:-200])

@@ -87,7 +87,7 @@ def test_every_cut_keeps_the_finished_shards(whole: bytes, scratch: Path) -> Non
 
 
 def _ends_run(whole: bytes, cut: int) -> bool:
-    """Whether the cut is right behind an END block, where the first run closed the file."""
+    """True if the cut is right after an END block, where the first run closed the file."""
     return whole[:cut].rfind(b"\x89VAGEND ") > whole[:cut].rfind(b"\x89VAGNOTE") and (
         cut == whole.find(b"\x89VAGRUN ", whole.find(b"\x89VAGEND "))
     )

@@ -112,7 +112,7 @@ def test_copies_carry_visits(tmp_path: Path) -> None:
     assert copied.info.plies_with_visits == 8
 
 
-def test_a_store_knows_openings_by_the_header(tmp_path: Path) -> None:
+def test_a_store_reads_openings_from_the_header(tmp_path: Path) -> None:
     said = ["2", "", "900", "-1", "two", "0"]
     games = [replace(game(i), tags={"OpeningPlies": text}) for i, text in enumerate(said)]
     store = read(write(tmp_path / "a.store", games, shard_games=2))
@@ -126,7 +126,7 @@ def test_a_store_knows_openings_by_the_header(tmp_path: Path) -> None:
     assert read(tmp_path / "c.store").opening_plies.tolist() == [0, games[2].plies, 2]
 
 
-def test_the_content_hash_knows_visits(tmp_path: Path) -> None:
+def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
     bare = read(write(tmp_path / "a.store", [game(0), game(1)])).content_hash
     told = read(write(tmp_path / "b.store", [game(0), with_visits(1)])).content_hash
     other = with_visits(1)
@@ -144,9 +144,7 @@ def test_the_content_hash_knows_visits(tmp_path: Path) -> None:
         ([*[()] * 4, ((1, 1 << 32),)], "ply 4: 4294967296 visits"),
     ],
 )
-def test_visits_that_cannot_be_are_refused(
-    tmp_path: Path, visits: list[PlyVisits], message: str
-) -> None:
+def test_invalid_visits_are_rejected(tmp_path: Path, visits: list[PlyVisits], message: str) -> None:
     with pytest.raises(DataError, match=message):
         write(tmp_path / "a.store", [replace(game(), visits=visits)])
 
@@ -298,7 +296,7 @@ def test_moves_come_back_through_the_rules(stored: Store) -> None:
     assert list(stored.games()) == list(searched_games(stored.spec.variant))
 
 
-def test_a_searched_move_without_a_code_is_refused(tmp_path: Path) -> None:
+def test_a_visited_move_without_a_code_is_rejected(tmp_path: Path) -> None:
     record = searched_games("xiangqi")[0]
     far = 0 | 80 << 7  # a displacement that no piece has
     visits: list[PlyVisits] = [(), (), (), ((far, 1),), *[()] * (record.plies - 4)]
@@ -364,7 +362,7 @@ def test_soft_labels_are_those_of_a_plain_replay(stored: Store, head: Head) -> N
 
 
 def test_openings_have_no_labels_and_shift_none(tmp_path: Path) -> None:
-    """Of a store: the header of a game says how long its opening was."""
+    """Openings of a store: the header of a game has the length of its opening."""
     name, games = "xiangqi", list(searched_games("xiangqi"))
     for number, record in enumerate(games):
         games[number] = replace(record, tags={**record.tags, "OpeningPlies": str(number)})
@@ -476,7 +474,7 @@ class Arrays:
     visits: Visits
 
 
-def test_a_visited_move_of_another_game_is_told(stored: Store) -> None:
+def test_a_visited_move_of_another_game_is_reported(stored: Store) -> None:
     assert stored.visits is not None
     wrong = stored.visits._replace(codes=np.full_like(stored.visits.codes, 0xFFFF))
     arrays = Arrays(

@@ -59,7 +59,7 @@ class RawGame:
     comments: dict[int, str] = field(default_factory=dict)
     """Ply of a move (0 is the first) to the comment on it; -1: before the first move."""
     scores: list[int | None] | None = None
-    """As in `GameRecord`, if the format has a field for scores; scores in comments are read later."""
+    """Scores as in `GameRecord`, if the format has a field for them; those in comments are read later."""
     clocks: list[int | None] | None = None
     visits: list[dict[str, int]] | None = None
     """Per ply, visits of a search by the words of the moves."""

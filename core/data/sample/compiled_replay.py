@@ -42,7 +42,7 @@ class Encoding(NamedTuple):
     policy: PolicyTables
     """Policy of the actions."""
     action_table: NDArray[np.int32]
-    """As `Encoder.action_table`."""
+    """`Encoder.action_table`."""
     mirror_actions: NDArray[np.int32]
     """Action of the left-right image of each action."""
 

@@ -1,8 +1,8 @@
 """Training, validation and test sets. They consist of whole games, not of positions.
 
-The side of a game depends on its key and the seed alone (a hash of both, compared with the shares),
+The subset of a game depends on its key and the seed alone (a hash of both, compared with the shares),
 not on its index in the store: adding games, merging or filtering stores does not move a game to
-another side, and games with equal keys stay together. The shares are therefore met on average, not
+another subset, and games with equal keys stay together. The shares are therefore met on average, not
 exactly.
 
 | by | key |
@@ -30,20 +30,20 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, UnknownNameError
 
 By = Literal["game", "group", "year", "source"]
-SIDES = ("train", "validation", "test")
+SUBSETS = ("train", "validation", "test")
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the games of each side, ascending; every game is on one side."""
+    """Indices of the games of each subset, ascending; every game is in one subset."""
 
     train: Indices
     validation: Indices
     test: Indices
 
     def __iter__(self) -> Iterator[tuple[str, Indices]]:
-        return ((name, getattr(self, name)) for name in SIDES)
+        return ((name, getattr(self, name)) for name in SUBSETS)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SplitPlan:
 
     @property
     def named(self) -> bool:
-        """True if the sides are given by names, not by shares."""
+        """True if the subsets are given by names, not by shares."""
         return bool(self.validation_keys or self.test_keys)
 
     def __str__(self) -> str:
@@ -88,41 +88,41 @@ class SplitPlan:
             shares = f"validation {self.validation:g}, test {self.test:g}"
             return f"by {self.by}, {shares}, seed {self.seed}"
         words = [f"by {self.by}"]
-        for side, keys in (("validation", self.validation_keys), ("test", self.test_keys)):
+        for subset, keys in (("validation", self.validation_keys), ("test", self.test_keys)):
             if keys:
-                words.append(f"{side} {' '.join(keys)}")
+                words.append(f"{subset} {' '.join(keys)}")
         return ", ".join(words)
 
 
 def split_games(store: Store, plan: SplitPlan) -> Split:
-    """Assign every game of the store to a side.
+    """Assign every game of the store to a subset.
 
-    Raises DataError if a requested side has no game.
+    Raises DataError if a requested subset has no game.
     """
     return split_stores([store], plan)[0]
 
 
 def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
-    """Assign every game of the stores to a side; copies of a game are on the same side.
+    """Assign every game of the stores to a subset; copies of a game are in the same subset.
 
-    Raises DataError if a requested side has no game of any store.
+    Raises DataError if a requested subset has no game of any store.
     """
     if plan.named:
-        sides = [_named_sides(store, plan) for store in stores]
+        subsets = [_named_subsets(store, plan) for store in stores]
     else:
         keys = [_keys(store, plan.by) for store in stores]
         ends = np.cumsum([len(each) for each in keys])[:-1]
-        sides = np.split(_shared_sides(list(itertools.chain(*keys)), plan), ends)
+        subsets = np.split(_shared_subsets(list(itertools.chain(*keys)), plan), ends)
     splits = [
-        Split(*(np.flatnonzero(of == side).astype(np.int64) for side in range(len(SIDES))))
-        for of in sides
+        Split(*(np.flatnonzero(of == subset).astype(np.int64) for subset in range(len(SUBSETS))))
+        for of in subsets
     ]
     requested = {
         "train": True,
         "validation": bool(plan.validation_keys) if plan.named else plan.validation > 0,
         "test": bool(plan.test_keys) if plan.named else plan.test > 0,
     }
-    for name in SIDES:
+    for name in SUBSETS:
         if requested[name] and not any(len(getattr(split, name)) for split in splits):
             paths = " and ".join(str(store.path) for store in stores)
             raise DataError(
@@ -156,8 +156,8 @@ def _keys(store: Store, by: By) -> list[bytes]:
     return keys
 
 
-def _shared_sides(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
-    """Side of each game, by the point of its key in [0, 1): first the share of test, then that of
+def _shared_subsets(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
+    """Subset of each game, by the point of its key in [0, 1): first the share of test, then that of
     validation, then training.
 
     If a share has no key because there are few, the nearest key is used.
@@ -174,10 +174,10 @@ def _shared_sides(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
         both = max(both, test + least_validation)
         both = min(both, len(index) - 1)
         test = min(test, both - least_validation)
-    side_of_key = np.zeros(len(index), np.int8)
-    side_of_key[order[test:both]] = SIDES.index("validation")
-    side_of_key[order[:test]] = SIDES.index("test")
-    return side_of_key[rows]
+    subset_of_key = np.zeros(len(index), np.int8)
+    subset_of_key[order[test:both]] = SUBSETS.index("validation")
+    subset_of_key[order[:test]] = SUBSETS.index("test")
+    return subset_of_key[rows]
 
 
 def _point(key: bytes, seed: int) -> float:
@@ -190,9 +190,9 @@ def _point(key: bytes, seed: int) -> float:
 # --- by names ----------------------------------------------------------------------------------
 
 
-def _named_sides(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
+def _named_subsets(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
     matches = _year_matches if plan.by == "year" else _source_matches
-    sides = np.zeros(len(store), np.int8)
+    subsets = np.zeros(len(store), np.int8)
     validation = matches(store, plan.validation_keys)
     test = matches(store, plan.test_keys)
     both = np.flatnonzero(validation & test)
@@ -201,9 +201,9 @@ def _named_sides(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
             f"game {both[0]} and {both.size - 1} others are in both validation "
             f"({' '.join(plan.validation_keys)}) and test ({' '.join(plan.test_keys)})"
         )
-    sides[validation] = SIDES.index("validation")
-    sides[test] = SIDES.index("test")
-    return sides
+    subsets[validation] = SUBSETS.index("validation")
+    subsets[test] = SUBSETS.index("test")
+    return subsets
 
 
 def parse_years(text: str) -> tuple[int, int]:

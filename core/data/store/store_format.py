@@ -245,7 +245,7 @@ def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[Gam
 
 
 def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:
-    """Return the NOTE body of a shard. `mark`: state with which the command resumes (`Halt`)."""
+    """Return the NOTE body of a shard. `mark`: state with which the command resumes (`Interruption`)."""
     columns = Columns()
     if mark:
         columns.add_bytes("mark", mark)

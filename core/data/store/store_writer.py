@@ -2,7 +2,7 @@
 
 A new store is written as `NAME.partial` and renamed when it is complete. Appended shards are written
 at the end; readers ignore an unfinished one, so a kill at any time loses at most the shard being
-written. The same command resumes after a kill or interrupt (`find_halt`).
+written. The same command resumes after a kill or interrupt (`find_interruption`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Mode = Literal["new", "replace", "append"]
 
 
 @dataclass(frozen=True, slots=True)
-class Halt:
+class Interruption:
     """State in which a command that ended early left a store."""
 
     mark: dict[str, Any]
@@ -65,7 +65,7 @@ class Halt:
     """True if the store has no games of other commands."""
 
 
-def find_halt(path: Path, command: str) -> Halt | None:
+def find_interruption(path: Path, command: str) -> Interruption | None:
     """Find the state in which a killed or interrupted command left a store.
 
     A command is identified by a digest of everything that decides its games, which is in its RUN
@@ -105,7 +105,7 @@ def find_halt(path: Path, command: str) -> Halt | None:
         return None
     if mark is None:
         return None
-    return Halt(mark, last.end, last.number + 1, current == command, is_alone)
+    return Interruption(mark, last.end, last.number + 1, current == command, is_alone)
 
 
 class StoreWriter:
@@ -152,16 +152,17 @@ class StoreWriter:
         self.mark: Callable[[], Mapping[str, Any]] | None = None
         """Called at every shard and at an interrupt for the state from which `command` can resume."""
         self._command = command
-        self._halt = self._find_halt(mode)
+        self._interruption = self._find_interruption(mode)
         self._appending = self.path.exists() and (
-            mode == "append" or (self._halt is not None and self._halt_in == self.path)
+            mode == "append"
+            or (self._interruption is not None and self._interrupted_path == self.path)
         )
         if mode == "new" and self.path.exists() and not self._appending:
             raise DataError(f"{self.path} already exists; replace it or append to it")
         if self.path.is_dir():
             raise DataError(f"{self.path} is a folder, not a game store")
         self._target = self.path if self._appending else form.partial_path(self.path)
-        if not self._appending and self._halt is None and self._target.exists():
+        if not self._appending and self._interruption is None and self._target.exists():
             for parent in parents:
                 if parent.path.samefile(self._target):
                     raise DataError(
@@ -175,16 +176,16 @@ class StoreWriter:
         self._seen = SeenGames() if drop_duplicates else None
         with self._undone_on_error():
             self._open()
-            if self._halt is None or not self._halt.is_last:
+            if self._interruption is None or not self._interruption.is_last:
                 run = _run(sources, conditions, parents)
                 run |= {"command": command} if command else {}
-                run |= {"mark": self._halt.mark} if self._halt else {}
+                run |= {"mark": self._interruption.mark} if self._interruption else {}
                 self._write_json(form.RUN, run)
 
     @property
     def resumed(self) -> dict[str, Any] | None:
         """Mark from which the command resumes; None if it begins."""
-        return None if self._halt is None else self._halt.mark
+        return None if self._interruption is None else self._interruption.mark
 
     @property
     def games(self) -> int:
@@ -198,25 +199,25 @@ class StoreWriter:
 
     # --- opening and closing -------------------------------------------------------------------
 
-    def _find_halt(self, mode: Mode) -> Halt | None:
+    def _find_interruption(self, mode: Mode) -> Interruption | None:
         """State in which this command ended early, in the store or in its partial file."""
-        self._halt_in = self.path
+        self._interrupted_path = self.path
         if not self._command:
             return None
-        halt = find_halt(self.path, self._command)
-        if halt is not None and (mode == "append" or halt.is_alone):
-            return halt
+        interruption = find_interruption(self.path, self._command)
+        if interruption is not None and (mode == "append" or interruption.is_alone):
+            return interruption
         if self.path.exists() and mode != "replace":
             return None
-        self._halt_in = form.partial_path(self.path)
-        return find_halt(self._halt_in, self._command)
+        self._interrupted_path = form.partial_path(self.path)
+        return find_interruption(self._interrupted_path, self._command)
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self._target, flags, 0o666)
         file = self._stack.enter_context(io.FileIO(descriptor, "r+"))
         self._stack.enter_context(write_lock(file, self.path))
-        resumes = self._appending or self._halt is not None
+        resumes = self._appending or self._interruption is not None
         self._before = file.seek(0, os.SEEK_END) if resumes else 0
         self._file = file
         if resumes:
@@ -230,11 +231,11 @@ class StoreWriter:
         from variant_ai.core.data.store.game_store import Store
 
         existing = Store(self._target, self.spec, codec=self.codec)
-        halt = self._halt
-        if halt is not None and halt.is_last:
+        interruption = self._interruption
+        if interruption is not None and interruption.is_last:
             self._end, self._blocks = (
-                halt.end,
-                halt.blocks,
+                interruption.end,
+                interruption.blocks,
             )  # overwrites the END of an interrupted run
         else:
             if existing.info.unfinished:
@@ -307,7 +308,7 @@ class StoreWriter:
         file, self._file = self._file, None
         with contextlib.suppress(OSError, ValueError):
             file.truncate(self._before)
-        if not self._appending and self._halt is None:
+        if not self._appending and self._interruption is None:
             with contextlib.suppress(OSError):
                 self._target.unlink()
         self._stack.close()
@@ -319,7 +320,7 @@ class StoreWriter:
         except OSError as error:
             self.abort()
             kept = "it is unchanged" if self._appending else "nothing was written"
-            if self._halt is not None:
+            if self._interruption is not None:
                 kept = f"{self._target} is unchanged, and the same command resumes"
             raise DataError(
                 f"cannot write {self.path}: {os_reason(error, self.path)}; {kept}"
