@@ -73,7 +73,7 @@ GROUPS = {
     },
     "Games": {
         "import": _own("games.import_games", "Read games from files into a game store."),
-        "data": _own("games.data_group", "Fetch published games into game stores."),
+        "data": _own("games.fetch_lichess", "Fetch published games into game stores."),
         "generate": _own("games.generate", "Let a UCI engine play itself into a game store."),
         "store": _own("games.store", "Show, filter, merge, split, export or verify game stores."),
         "stats": _own("games.stats", "Describe the games of a store."),

@@ -80,14 +80,14 @@ _MOVED = (
     (
         "core.data",
         "core.data.read",
-        "reader=game_reader pgn headers jsonl move_lists tables=delimited text=decoding annotations resolve sources=game_files importer skips=skipped_games",
+        "reader=game_reader skips=game_reader pgn jsonl=line_formats tables=line_formats move_lists=line_formats text=decoding headers annotations=headers resolve sources=game_files importer",
     ),
     ("core.data", "core.data.write", "pgn_writer text_output"),
     ("core.data", "core.data.fetch", "fetching=monthly_archive lichess remote=remote_file"),
     (
         "core.data",
         "core.data.store",
-        "store_format blocks columns store_info store_writer resuming moves=stored_moves visits duplicates",
+        "store_format blocks columns store_info store_writer resuming=store_writer moves=stored_moves visits duplicates=stored_moves",
     ),
     ("core.data", "core.data.sample", "sampler sampled_games replay=compiled_replay split mixture"),
     (

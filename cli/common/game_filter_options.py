@@ -1,4 +1,4 @@
-"""The options that choose games, shared by every command that reads them."""
+"""Options that select games, for every command that reads them."""
 
 from __future__ import annotations
 
@@ -12,101 +12,67 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (
-        "--min-rating",
-        {"type": int, "metavar": "N", "help": "Both players rated at least N (missing: dropped)."},
+
+def _number(flag: str, help: str) -> Callable[[F], F]:
+    return click.option(flag, type=int, metavar="N", help=help)
+
+
+def _repeated(flag: str, name: str, metavar: str, help: str) -> Callable[[F], F]:
+    return click.option(flag, name, multiple=True, metavar=metavar, help=help)
+
+
+_OPTIONS = (
+    _number("--min-rating", "Both players rated at least N; games without ratings are dropped."),
+    _number("--max-rating", "Both players rated at most N; games without ratings are dropped."),
+    _number("--min-plies", "At least N plies (half moves)."),
+    _number("--max-plies", "At most N plies."),
+    click.option("--since", metavar="DATE", help="Earliest date: 2016, 2016.01 or 2016.01.15."),
+    click.option("--until", metavar="DATE", help="Latest date; 2018 includes all of 2018."),
+    click.option("--known-result", is_flag=True, help="Drop games without a result (`*`)."),
+    _repeated(
+        "--result", "results", "RESULT", "Keep only this result: 1-0, 0-1, 1/2-1/2, *. Repeatable."
     ),
-    ("--max-rating", {"type": int, "metavar": "N", "help": "Both players rated at most N."}),
-    ("--min-plies", {"type": int, "metavar": "N", "help": "At least N plies (half moves)."}),
-    ("--max-plies", {"type": int, "metavar": "N", "help": "At most N plies."}),
-    (
-        "--since",
-        {"metavar": "DATE", "help": "Played in or after 2016, 2016.01 or 2016.01.15."},
-    ),
-    ("--until", {"metavar": "DATE", "help": "Played in or before; 2018 takes all of 2018."}),
-    ("--known-result", {"is_flag": True, "help": "Drop games without a result (`*`)."}),
-    (
-        "--result",
-        {
-            "results": True,
-            "metavar": "RESULT",
-            "help": "Keep this result only: 1-0, 0-1, 1/2-1/2, *. May be repeated.",
-        },
-    ),
-    (
+    _repeated(
         "--ending",
-        {
-            "endings": True,
-            "metavar": "KIND",
-            "help": "Keep games that ended so only: checkmate, resignation, time, draw, "
-            "stalemate, disconnection, rules, adjudication, normal, aborted, unfinished, other, "
-            "unknown. May be repeated.",
-        },
+        "endings",
+        "KIND",
+        "Keep only games with this ending: checkmate, resignation, time, draw, stalemate, "
+        "disconnection, rules, adjudication, normal, aborted, unfinished, other, unknown. "
+        "Repeatable.",
     ),
-    (
-        "--no-ending",
-        {"not_endings": True, "metavar": "KIND", "help": "Drop games that ended so."},
-    ),
-    (
+    _repeated("--no-ending", "not_endings", "KIND", "Drop games with this ending. Repeatable."),
+    _repeated(
         "--player",
-        {
-            "players": True,
-            "metavar": "NAME",
-            "help": "Either player is NAME (`*` and `?` as in file names). May be repeated.",
-        },
+        "players",
+        "NAME",
+        "Keep only games of this player (`*` and `?` as in file names). Repeatable.",
     ),
-    (
-        "--no-player",
-        {"not_players": True, "metavar": "NAME", "help": "Drop games of this player."},
+    _repeated("--no-player", "not_players", "NAME", "Drop games of this player. Repeatable."),
+    _repeated("--event", "events", "NAME", "Keep only games of this event (`*`, `?`). Repeatable."),
+    _repeated(
+        "--source", "sources", "NAME", "Keep only games of this source (`*`, `?`). Repeatable."
     ),
-    ("--event", {"events": True, "metavar": "NAME", "help": "The event is NAME, likewise."}),
-    ("--source", {"sources": True, "metavar": "NAME", "help": "The source is NAME, likewise."}),
-    (
-        "--standard-start",
-        {"is_flag": True, "help": "Drop games that begin at another position."},
+    click.option(
+        "--standard-start", is_flag=True, help="Drop games that begin at another position."
     ),
 )
-_REPEATED = ("results", "endings", "not_endings", "players", "not_players", "events", "sources")
-FILTER_NAMES = (
-    "min_rating",
-    "max_rating",
-    "min_plies",
-    "max_plies",
-    "since",
-    "until",
-    "known_result",
-    *_REPEATED,
-    "standard_start",
-)
-"""Parameters that `filter_options` adds; `game_filter` takes them."""
 
 
 def filter_options(command: F) -> F:
-    """All conditions of `core.data.filters.GameFilter` as options, given as keyword arguments.
+    """Add all conditions of `core.data.filters.GameFilter` as options.
 
     Use: `def command(..., **options)`, then `game_filter(options)`.
     """
-    for flag, settings in reversed(_OPTIONS):
-        kwargs = dict(settings)
-        names = [flag]
-        for repeated in _REPEATED:
-            if kwargs.pop(repeated, False):
-                names.append(repeated)
-                kwargs["multiple"] = True
-        command = click.option(*names, **kwargs)(command)
+    for option in reversed(_OPTIONS):
+        command = option(command)
     return command
 
 
-def game_filter(options: dict[str, Any], **defaults: Any) -> GameFilter:
-    """The filter that the options say; removes them from `options`.
+def game_filter(options: dict[str, Any]) -> GameFilter:
+    """Return the filter of the options, which are removed from `options`."""
+    from dataclasses import fields
 
-    `defaults` (such as `not_endings=("aborted",)`) hold where the option was not given.
-    """
     from variant_ai.core.data.filters import GameFilter
 
-    chosen = {name: options.pop(name) for name in FILTER_NAMES if name in options}
-    for name, value in defaults.items():
-        if not chosen.get(name):
-            chosen[name] = value
-    return GameFilter(**chosen)
+    names = [item.name for item in fields(GameFilter)]
+    return GameFilter(**{name: options.pop(name) for name in names if name in options})

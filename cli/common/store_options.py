@@ -1,4 +1,4 @@
-"""What the commands on game stores share: arguments, opening, ranges of games, copying."""
+"""Helpers of the commands on game stores: arguments, opening, ranges of games, copying."""
 
 from __future__ import annotations
 
@@ -21,23 +21,34 @@ Indices = Sequence[int]
 
 
 class StorePath(click.Path):
+    """Path of a game store."""
+
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
 
 
 store_argument = click.argument("path", metavar="STORE", type=StorePath())
+stores_argument = click.argument(
+    "paths", metavar="STORE...", type=StorePath(), nargs=-1, required=True
+)
 output_option = click.option(
     "-o", "--output", type=StorePath(), required=True, metavar="STORE", help="Store to write."
 )
-replace_option = click.option(
-    "--replace", is_flag=True, help="Take the place of a store that exists."
-)
+replace_option = click.option("--replace", is_flag=True, help="Overwrite an existing file.")
 duplicates_option = click.option(
-    "--drop-duplicates", is_flag=True, help="Of games with the same start and moves keep the first."
+    "--drop-duplicates",
+    is_flag=True,
+    help="Of games with the same start and moves, keep only the first.",
 )
 any_variant_option = variant_option(
-    required=False, help="Variant the store must be of; by default what it says of itself."
+    required=False, help="Variant that the store must have; by default that of the store."
 )
+
+
+def require_new(output: Path, replace: bool) -> None:
+    """Fail if a file to be written exists, unless `replace` is set."""
+    if output.exists() and not replace:
+        fail(f"{output} already exists; use --replace to overwrite it")
 
 
 def new_writer(
@@ -46,19 +57,18 @@ def new_writer(
     replace: bool,
     conditions: GameFilter | Mapping[str, Any] | None = None,
 ) -> StoreWriter:
-    """A writer of a store made of others, whose spec it takes from the first."""
+    """Return a writer of a store with games of other stores, and the spec of the first."""
     from variant_ai.core.data.store.game_store import StoreWriter
 
-    if output.exists() and not replace:
-        fail(f"{output} exists already; --replace takes its place")
+    require_new(output, replace)
     mode: Mode = "replace" if replace else "new"
     return StoreWriter(output, parents[0].spec, mode=mode, parents=parents, conditions=conditions)
 
 
 def copy_games(writers: Sequence[StoreWriter], parts: Sequence[tuple[Store, Indices]]) -> None:
-    """Copy games, each part by the writer beside it (or all by the only one).
+    """Copy games, each part with its own writer, or all with a single one.
 
-    Ctrl-C undoes the writing: half a copy of games that are all there still helps nobody.
+    Ctrl-C undoes all changes: the games still exist, and half a copy is of no use.
     """
     every = list(writers) * len(parts) if len(writers) == 1 else writers
     try:
@@ -79,7 +89,7 @@ def _counted(games: Indices, count: Callable[[], None]) -> Iterator[int]:
 
 
 def open_store(path: Path, variant: str | None = None, *, quiet: bool = False) -> Store:
-    """The store, refused if it is of another variant than named; says what was torn off."""
+    """Open a store, which must be of `variant` if that is given; reports an unfinished shard."""
     from variant_ai.core.data.store.game_store import Store
 
     store = Store(path, load_variant(variant) if variant else None)
@@ -89,7 +99,7 @@ def open_store(path: Path, variant: str | None = None, *, quiet: bool = False) -
 
 
 def rules_and_notation(store: Store, name: str) -> tuple[Rules, Notation]:
-    """Rules of the store's variant and the notation named. Raises UnknownNameError."""
+    """Rules of the store's variant, and a notation by name. Raises UnknownNameError."""
     from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.plugins import registry
 
@@ -97,13 +107,13 @@ def rules_and_notation(store: Store, name: str) -> tuple[Rules, Notation]:
 
 
 def parse_span(text: str, count: int) -> range:
-    """Games `17`, `0-19`, `1000-`, `-20` (the first 21) of `count`. Fails in words."""
+    """Parse a range of `count` games: `17`, `0-19`, `1000-`, `-20` (the first 21)."""
     first, dash, last = text.strip().partition("-")
     try:
         begin = int(first) if first else 0
         end = begin if not dash else int(last) if last else count - 1
     except ValueError:
-        fail(f"{text!r} is no range of games; accepted: 17, 0-19, 1000-")
+        fail(f"{text!r} is not a range of games; accepted: 17, 0-19, 1000-")
     if begin >= count or end < begin:
-        fail(f"there are no games {text} in a store of {count}; they count from 0")
+        fail(f"there are no games {text} in a store of {count} games, which are numbered from 0")
     return range(begin, min(end, count - 1) + 1)

@@ -1,4 +1,4 @@
-"""`variant-ai data fetch lichess`: the monthly files of database.lichess.org into a store."""
+"""`variant-ai data`: fetch published games, such as the monthly files of database.lichess.org."""
 
 from __future__ import annotations
 
@@ -21,70 +21,77 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.notation_options import make_resolver, readers
 from variant_ai.cli.common.store_options import StorePath
-from variant_ai.cli.games.import_games import MOST_WORKERS, SkipList
+from variant_ai.cli.games.import_games import (
+    SkipList,
+    import_conditions,
+    import_options,
+    import_workers,
+    left_out_facts,
+)
 
 if TYPE_CHECKING:
     from variant_ai.core.data.fetch.lichess import MonthlyFile
     from variant_ai.core.data.fetch.monthly_archive import MonthReport
-    from variant_ai.core.data.read.skipped_games import Skip
+    from variant_ai.core.data.read.game_reader import Skip
 
 BASE_VARIABLE = "VARIANT_AI_LICHESS"
+_EXAMPLES = examples(
+    "variant-ai data fetch lichess -V NAME --from 2016-01 --to 2018-06 -o games.store",
+)
 
 
-@click.command(
+@click.group(epilog=_EXAMPLES)
+def command() -> None:
+    """Fetch published games into game stores.
+
+    Use `variant-ai import` for files on this computer.
+    """
+
+
+@command.group(epilog=_EXAMPLES)
+def fetch() -> None:
+    """Stream an archive of games into a store, without keeping its files."""
+
+
+@fetch.command(
     epilog=examples(
         "# the published set: both players at least 2000, aborted games dropped",
         "variant-ai data fetch lichess -V NAME --from 2016-01 --to 2018-06 --min-rating 2000 "
         "-o strong.store",
-        "# the same command again goes on where it was stopped; a later --to adds months",
+        "# the same command resumes after a stop; a later --to adds months",
         "variant-ai data fetch lichess -V NAME --from 2024-01 -o recent.store",
-        "# a variant that the site calls by another name",
+        "# a variant with another name on the site",
         "variant-ai data fetch lichess -V mine.yaml --site-name racingKings -o races.store",
     )
 )
 @variant_option()
-@click.option("--from", "first", metavar="YYYY-MM", help="First month; by default the first there.")
-@click.option("--to", "last", metavar="YYYY-MM", help="Last month; by default the last there is.")
+@click.option(
+    "--from", "first", metavar="YYYY-MM", help="First month; by default the first available."
+)
+@click.option("--to", "last", metavar="YYYY-MM", help="Last month; by default the last available.")
 @click.option(
     "-o",
     "--output",
     type=StorePath(),
     metavar="STORE",
     required=True,
-    help="Store to write, or to add the months to that it does not have.",
+    help="Store to write, or to which missing months are added.",
 )
-@filter_options
-@click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time.")
-@click.option("--keep-aborted", is_flag=True, help="Keep aborted games, else dropped.")
+@import_options
 @click.option(
     "--url",
     envvar=BASE_VARIABLE,
     show_envvar=True,
     metavar="URL",
-    help="Server, or a mirror of it.  [default: https://database.lichess.org]",
+    help="Server or mirror.  [default: https://database.lichess.org]",
 )
-@click.option(
-    "--site-name", metavar="NAME", help="What the site calls the variant, where that is not known."
-)
+@click.option("--site-name", metavar="NAME", help="Name of the variant on the site, if unknown.")
 @click.option(
     "--no-checksums",
     is_flag=True,
-    help="Do not ask for the list of checksums; needs --from and --to.",
-)
-@click.option(
-    "--skipped",
-    metavar="FILE",
-    type=click.Path(),
-    help="List what could not be read there.  [default: STORE.skipped.jsonl]",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes that read moves.  [default: one for each core, 3 at most: each takes 100 MB]",
+    help="Do not download the list of checksums; requires --from and --to.",
 )
 @json_option
 @click.pass_context
@@ -95,8 +102,6 @@ def lichess(
     first: str | None,
     last: str | None,
     output: Path,
-    no_time_forfeits: bool,
-    keep_aborted: bool,
     url: str | None,
     site_name: str | None,
     no_checksums: bool,
@@ -107,14 +112,13 @@ def lichess(
 ) -> None:
     """Stream the rated games of lichess into a store, month by month.
 
-    Files are unpacked and read as they come, and none is kept. A month is in the store whole, once
-    its checksum is right, or not at all. Ctrl-C or a kill loses no finished month: the same command
-    goes on. Aborted games are dropped, games lost on time are kept.
+    Files are decompressed and read while they are received, and not kept. A month is in the store
+    completely, after its checksum was verified, or not at all. After Ctrl-C or a kill, the same
+    command resumes; finished months are kept. Aborted games are dropped, games lost on time are kept.
     """
     from variant_ai.core.data.fetch.lichess import BASE, SITE, Archive, Month
     from variant_ai.core.data.fetch.monthly_archive import Fetcher
     from variant_ai.core.data.read.importer import Importer
-    from variant_ai.core.system.processors import processors
 
     spec = load_variant(variant)
     name = site_name or spec.names.get(SITE, (spec.variant,))[0]
@@ -122,21 +126,19 @@ def lichess(
     begin, end = (None if text is None else Month.parse(text) for text in (first, last))
     if begin is not None and end is not None and end < begin:
         raise click.UsageError(f"--from {first} is after --to {last}")
-    not_endings = options.pop("not_endings", ())
-    not_endings += (() if keep_aborted else ("aborted",)) + (("time",) if no_time_forfeits else ())
-    conditions = game_filter({**options, "not_endings": not_endings})
+    conditions = import_conditions(options)
     note(f"Fetching games of {name} from {archive.folder}")
     if not no_checksums:
         files = archive.files(begin, end, on_wait=note)
     elif begin is None or end is None:
-        raise click.UsageError("--no-checksums needs --from and --to")
+        raise click.UsageError("--no-checksums requires --from and --to")
     else:
         files = archive.unlisted(begin, end)
 
     listing = skipped or f"{output}.skipped.jsonl"
     done: list[MonthReport] = []
     unread: list[Skip] = []
-    """Of the month under way: listed once its games stay, so that none stands there twice."""
+    """Skips of the current month, listed when it is finished, so that none is listed twice."""
     append = output.exists()
     with SkipList(listing, skipped is None, append) as skips, progress(quiet=as_json) as bar:
         task = bar.add_task("reading KiB", total=None)
@@ -150,7 +152,7 @@ def lichess(
                 readers=list(readers(spec).values()),
                 make_resolver=partial(make_resolver, spec),
                 conditions=conditions,
-                workers=workers or min(MOST_WORKERS, processors()),
+                workers=import_workers(workers),
                 on_skip=unread.append,
                 on_progress=lambda report: bar.update(task, note=f"{report.games:,} games"),
             )
@@ -171,7 +173,7 @@ def lichess(
         )
         left = fetcher.missing(files)
         if len(left) < len(files):
-            note(f"{output} has {len(files) - len(left)} of the {len(files)} months already.")
+            note(f"{output} already has {len(files) - len(left)} of the {len(files)} months.")
         if left:
             months_left = f"{len(left)} months" if len(left) > 1 else "one month"
             note(f"{months_left}, {left[0].month} to {left[-1].month}, into {output}")
@@ -185,7 +187,7 @@ def lichess(
                         skips.add(skip)
                     note(_line(report))
         except KeyboardInterrupt:
-            note(f"Interrupted; {output} has the months before. The same command goes on.")
+            note(f"Interrupted; finished months are in {output}. The same command resumes.")
             context.exit(EXIT_INTERRUPTED)
     _print(output, spec.variant, done, listing, as_json)
 
@@ -205,7 +207,7 @@ def _line(report: MonthReport) -> str:
     if skipped := got.skipped.total():
         line += f", {skipped:,} could not be read"
     if report.resumed:
-        line += f", went on after {report.resumed} broken connections"
+        line += f", resumed after {report.resumed} interrupted connections"
     return line
 
 
@@ -237,8 +239,4 @@ def _print(
         ("months", f"{len(done):,} added"),
         ("games", f"{games:,} of {read:,} read"),
     ]
-    facts += [("dropped", f"{n:,} {reason}") for reason, n in dropped.most_common()]
-    facts += [("skipped", f"{n:,} {reason}") for reason, n in skipped.most_common()]
-    if skipped:
-        facts.append(("listed in", listing))
-    print_facts(facts)
+    print_facts(facts + left_out_facts(dropped, skipped, listing))

@@ -6,10 +6,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -30,12 +31,15 @@ from variant_ai.cli.common.notation_options import load_notation, make_resolver,
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
+    from variant_ai.core.data.filters import GameFilter
+    from variant_ai.core.data.read.game_reader import Skip
     from variant_ai.core.data.read.importer import ImportReport
-    from variant_ai.core.data.read.skipped_games import Skip
     from variant_ai.core.data.store.store_writer import Mode
 
-MOST_WORKERS = 3
-"""Unless asked for more: with these an import stays under 500 MB."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+MAX_WORKERS = 3
+"""Default limit, with which an import uses less than 500 MB."""
 _EXAMPLES = examples(
     "variant-ai import games.pgn.gz -V NAME -o games.store",
     "variant-ai import lichess/*.pgn.zst -V NAME -o strong.store --min-rating 2000",
@@ -44,36 +48,61 @@ _EXAMPLES = examples(
 )
 
 
+def import_options(command: F) -> F:
+    """Add the options of commands that import games; read conditions with `import_conditions`."""
+    for option in (
+        click.option(
+            "--workers",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Processes that read moves, about 100 MB each.  [default: number of cores, at "
+            "most 3]",
+        ),
+        click.option(
+            "--skipped",
+            metavar="FILE",
+            type=click.Path(),
+            help="List of the games that could not be read.  [default: STORE.skipped.jsonl]",
+        ),
+        click.option("--keep-aborted", is_flag=True, help="Keep aborted games."),
+        click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time."),
+    ):
+        command = option(command)
+    return filter_options(command)
+
+
+def import_conditions(options: dict[str, Any]) -> GameFilter:
+    """Return the conditions of the options, which are removed from `options`."""
+    if not options.pop("keep_aborted"):
+        options["not_endings"] += ("aborted",)
+    if options.pop("no_time_forfeits"):
+        options["not_endings"] += ("time",)
+    return game_filter(options)
+
+
+def import_workers(workers: int | None) -> int:
+    """Return the number of worker processes."""
+    from variant_ai.core.system.processors import processors
+
+    return workers or min(MAX_WORKERS, processors())
+
+
 @click.command("import", epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @variant_option()
 @click.option(
     "-o", "--output", metavar="STORE", required=True, type=click.Path(), help="Store to write."
 )
-@click.option("--append", is_flag=True, help="Add to the store if there is one.")
-@click.option("--replace", is_flag=True, help="Take the place of the store if there is one.")
-@filter_options
-@click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time.")
-@click.option("--keep-aborted", is_flag=True, help="Keep aborted games, else dropped.")
+@click.option("--append", is_flag=True, help="Add to an existing store.")
+@click.option("--replace", is_flag=True, help="Overwrite an existing store.")
+@import_options
 @click.option(
     "--drop-duplicates",
     is_flag=True,
-    help="Of games with the same start and moves keep the first; with --append, that of the store.",
+    help="Of games with the same start and moves, keep only the first, also with --append.",
 )
-@click.option("--reader", metavar="NAME", help="Read every file so, whatever it looks like.")
-@click.option("--notation", metavar="NAME", help="The moves are in this notation and no other.")
-@click.option(
-    "--skipped",
-    metavar="FILE",
-    type=click.Path(),
-    help="List what could not be read there.  [default: STORE.skipped.jsonl]",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes that read moves.  [default: one for each core, 3 at most: each takes 100 MB]",
-)
+@click.option("--reader", metavar="NAME", help="Read all files with this reader.")
+@click.option("--notation", metavar="NAME", help="Read all moves in this notation.")
 @json_option
 def command(
     files: tuple[str, ...],
@@ -81,8 +110,6 @@ def command(
     output: str,
     append: bool,
     replace: bool,
-    no_time_forfeits: bool,
-    keep_aborted: bool,
     drop_duplicates: bool,
     reader: str | None,
     notation: str | None,
@@ -93,18 +120,17 @@ def command(
 ) -> int:
     """Read games from FILES into a game store.
 
-    FILES are PGN, lists of moves or JSON lines, plain or packed (.gz, .bz2, .xz, .zst, .zip, .tar),
-    folders of such files, or - for standard input. Text may be UTF-8, UTF-16, Big5 or GB18030.
-    Every move is checked; games that cannot be read are skipped, counted, and listed in a file.
-    After a Ctrl-C or a kill the same command goes on, with --append too: games that are in stay
-    single.
+    FILES are PGN, lists of moves, tables or JSON lines, plain or compressed (.gz, .bz2, .xz, .zst,
+    .zip, .tar), folders of such files, or - for standard input. Text may be UTF-8, UTF-16, Big5 or
+    GB18030. Every move is checked; games that cannot be read are skipped, counted, and listed in a
+    file. Aborted games are dropped, games lost on time are kept. After Ctrl-C or a kill, the same
+    command resumes, also with --append, without adding games twice.
     """
     from variant_ai.core.data.read.game_files import total_bytes
     from variant_ai.core.data.read.importer import Importer
     from variant_ai.core.data.store.store_writer import StoreWriter
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.spec.hashing import rules_hash
-    from variant_ai.core.system.processors import processors
 
     if append and replace:
         raise click.UsageError("--append and --replace exclude each other")
@@ -114,14 +140,9 @@ def command(
     table = readers(spec)
     if reader is not None and reader not in table:
         raise UnknownNameError("reader", reader, table)
-    not_endings = options.pop("not_endings", ())
-    if not keep_aborted:
-        not_endings += ("aborted",)
-    if no_time_forfeits:
-        not_endings += ("time",)
-    conditions = game_filter({**options, "not_endings": not_endings})
+    conditions = import_conditions(options)
     total = total_bytes(files)
-    chosen = list(table.values()) if reader is None else [_insistent(table[reader])]
+    chosen = list(table.values()) if reader is None else [_always(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
     deciding = (files, conditions.as_dict(), reader, notation, drop_duplicates, rules_hash(spec))
@@ -137,15 +158,15 @@ def command(
         )
         skips = SkipList(listing, skipped is None, append)
         if writer.resumed is not None:
-            note(f"going on after {writer.resumed['games']:,} games of {output}")
-            skips.go_on(writer.resumed["listed"])
+            note(f"resuming after {writer.resumed['games']:,} games of {output}")
+            skips.resume(writer.resumed["listed"])
         with writer, skips, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)
             importer = Importer(
                 readers=chosen,
                 make_resolver=partial(make_resolver, spec, notation),
                 conditions=conditions,
-                workers=workers or min(MOST_WORKERS, processors()),
+                workers=import_workers(workers),
                 on_skip=skips.add,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_progress=lambda report: bar.update(task, note=_progress_note(report)),
@@ -160,8 +181,8 @@ def command(
                 skips.drop_old()
             else:
                 writer.abort()
-        for said in writer.notes:
-            note(said)
+        for message in writer.notes:
+            note(message)
     if as_json:
         print_json(
             {
@@ -174,11 +195,11 @@ def command(
     elif report.games:
         _print(report, output, listing)
     if report.interrupted:
-        kept = f"{report.games:,} games are in {output}; the same command goes on"
+        kept = f"{report.games:,} games are in {output}; the same command resumes"
         note(f"Interrupted; {kept if report.games else 'nothing was imported'}.")
         return EXIT_INTERRUPTED
     if not report.games:
-        fail(_nothing(report, listing))
+        fail(_no_games_message(report, listing))
     return 0
 
 
@@ -190,22 +211,28 @@ def _print(report: ImportReport, output: str, listing: str) -> None:
         ("plies", f"{report.plies:,}"),
         ("time", f"{report.seconds:.1f} s, {rate:,.0f} games/s"),
     ]
-    facts += [("dropped", f"{n:,} {reason}") for reason, n in report.dropped.most_common()]
-    facts += [("skipped", f"{n:,} {reason}") for reason, n in report.skipped.most_common()]
-    if report.skipped:
-        facts.append(("listed in", listing))
-    print_facts(facts)
+    print_facts(facts + left_out_facts(report.dropped, report.skipped, listing))
 
 
-def _nothing(report: ImportReport, listing: str) -> str:
+def left_out_facts(
+    dropped: Counter[str], skipped: Counter[str], listing: str
+) -> list[tuple[str, object]]:
+    """Numbers of games that were dropped and skipped by reason, for `print_facts`."""
+    facts: list[tuple[str, object]] = []
+    facts += [("dropped", f"{n:,} {reason}") for reason, n in dropped.most_common()]
+    facts += [("skipped", f"{n:,} {reason}") for reason, n in skipped.most_common()]
+    return facts + ([("listed in", listing)] if skipped else [])
+
+
+def _no_games_message(report: ImportReport, listing: str) -> str:
     reasons = [
         f"{n:,} {reason}"
         for counter in (report.skipped, report.dropped)
         for reason, n in counter.most_common(4)
     ]
-    told = f" ({', '.join(reasons)})" if reasons else ""
+    why = f" ({', '.join(reasons)})" if reasons else ""
     where = f"; see {listing}" if report.skipped else ""
-    return f"no game was imported{told}{where}"
+    return f"no game was imported{why}{where}"
 
 
 def _progress_note(report: ImportReport) -> str:
@@ -213,25 +240,25 @@ def _progress_note(report: ImportReport) -> str:
     return f"{report.games:,} games" + (f", {skipped:,} skipped" if skipped else "")
 
 
-def _insistent(reader: Any) -> Any:
-    """The reader, but sure of every file."""
+def _always(reader: Any) -> Any:
+    """Make a reader accept every file."""
     reader.sniff = lambda head: True
     return reader
 
 
 class SkipList:
-    """The file that skips are listed in, one JSON object a line; made when there is one to list."""
+    """File of skips, one JSON object a line; it is created with the first skip."""
 
-    def __init__(self, path: str, ours: bool, append: bool = False) -> None:
-        """ours: nobody named the file, so that an old one of the name is from an import too.
-        append: what it lists already stays."""
+    def __init__(self, path: str, is_default: bool, append: bool = False) -> None:
+        """`is_default`: the file has its default name, so that an old one is from an import too.
+        `append`: keep the skips that are listed already."""
         self.path = path
-        self.ours = ours and not append
+        self.may_delete = is_default and not append
         self.mode = "a" if append else "w"
         self.file: IO[str] | None = None
 
     def add(self, skip: Skip) -> None:
-        """Raises DataError on a full disk and the like; a list that is empty then is removed."""
+        """Add a skip. Raises DataError for errors such as a full disk; an empty list is removed."""
         with self._named_errors():
             if self.file is None:
                 self.file = open(self.path, self.mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
@@ -239,16 +266,16 @@ class SkipList:
             self.file.write("\n")
 
     def size(self) -> int:
-        """Bytes of the list, all on their way to the disk."""
+        """Size of the list in bytes, after writing it to disk."""
         with self._named_errors():
             if self.file is not None:
                 self.file.flush()
                 return os.fstat(self.file.fileno()).st_size
             return os.path.getsize(self.path) if self.mode == "a" and self._exists() else 0
 
-    def go_on(self, size: int) -> None:
-        """Keep the first so many bytes of the list, of which an earlier process knew."""
-        self.ours = False
+    def resume(self, size: int) -> None:
+        """Keep the first `size` bytes of the list of an earlier process."""
+        self.may_delete = False
         if size and self._exists():
             self.mode = "a"
             with self._named_errors():
@@ -264,14 +291,14 @@ class SkipList:
         try:
             yield
         except OSError as error:
-            self._give_up()
+            self._close_on_error()
             raise DataError(
                 f"cannot write the list of skipped games {self.path}: "
                 f"{os_reason(error, Path(self.path))}"
             ) from error
 
-    def _give_up(self) -> None:
-        """Nothing more is written; a list without a line is no list."""
+    def _close_on_error(self) -> None:
+        """Close the file, and delete it if it is empty."""
         file, self.file = self.file, None
         if file is None:
             return
@@ -282,8 +309,8 @@ class SkipList:
                 os.unlink(self.path)
 
     def drop_old(self) -> None:
-        """The store that an old list was of is another now, and nothing of it was skipped."""
-        if self.file is None and self.ours:
+        """Delete the list of an earlier store with the same name if there is no skip now."""
+        if self.file is None and self.may_delete:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
 

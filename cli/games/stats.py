@@ -1,4 +1,4 @@
-"""`variant-ai stats`: what the games of a store are like."""
+"""`variant-ai stats`: statistics of the games of a store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BAR = 40
         "variant-ai stats games.store",
         "variant-ai stats games.store --min-rating 2000 --notation san",
         "variant-ai stats games.store --json",
-        "# the same as pictures, two sets beside each other",
+        "# the same as pictures, with another store for comparison",
         "variant-ai stats games.store --figures pictures --beside others.store",
     )
 )
@@ -47,14 +47,14 @@ BAR = 40
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="How many of the most active players are listed and counted.",
+    help="Number of most active players that are listed and counted.",
 )
 @click.option(
     "--moves",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many first moves are listed.",
+    help="Number of first moves that are listed.",
 )
 @click.option(
     "--figures",
@@ -67,8 +67,8 @@ BAR = 40
     multiple=True,
     type=StorePath(),
     metavar="STORE",
-    help="Another store of the variant, under the same conditions, beside this one in the "
-    "pictures; may be given again.",
+    help="Another store of the variant, with the same conditions, for comparison in the pictures. "
+    "Repeatable.",
 )
 @notation_option()
 @any_variant_option
@@ -87,15 +87,15 @@ def command(
 ) -> None:
     """Describe the games of a store: players, ratings, results, lengths, openings.
 
-    The tables are those by which the published data sets were described. With conditions, only
-    the games that meet them are described.
+    The tables are those of the published data sets. With conditions, only the games that meet them
+    are described.
     """
     import numpy as np
 
     from variant_ai.core.data.statistics import statistics
 
     if beside and figures is None:
-        raise click.UsageError("--beside is for pictures; name their folder with --figures")
+        raise click.UsageError("--beside requires --figures, the folder of the pictures")
     conditions = game_filter(options)
     store = open_store(path, variant)
     rules, chosen = rules_and_notation(store, notation)
@@ -121,9 +121,9 @@ def command(
             sets[name] = DataSet.of(more, chosen_games, which)
         drawn = write_pictures(dataset_pictures(sets, rules), figures)
     if as_json:
-        said = {"path": str(path), "variant": store.info.variant}
+        head = {"path": str(path), "variant": store.info.variant}
         pictures = {"pictures": drawn} if figures is not None else {}
-        print_json(said | found.as_dict() | {"left_out": dropped} | pictures)
+        print_json(head | found.as_dict() | {"left_out": dropped} | pictures)
         return
     _print(found, f"{store.info.title}, {path}", sum(dropped.values()), str(conditions))
     if figures is not None:
@@ -148,13 +148,13 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
     _ratings(found)
     _bars("results", found.results)
     _bars("endings", found.endings)
-    _bars("time controls", [_said(count) for count in found.time_controls[:12]])
+    _bars("time controls", [_named(count) for count in found.time_controls[:12]])
     if found.years:
         first, last = found.years[0].name, found.years[-1].name
-        undated = f" ({found.undated:,} games are undated)" if found.undated else ""
+        undated = f" ({found.undated:,} games have no date)" if found.undated else ""
         _bars(f"years {first} to {last}{undated}", _decades(found.years))
     elif found.games:
-        click.echo("\nNo game is dated.")
+        click.echo("\nNo game has a date.")
     _players(found)
     _table(
         "first moves",
@@ -181,7 +181,7 @@ def _ratings(found: Statistics) -> None:
         for name, rating in found.ratings.items()
     ]
     _table(
-        f"ratings ({_percent(found.rating_missing)} of the games lack one)",
+        f"ratings ({_percent(found.rating_missing)} of the games have a missing rating)",
         ["of", "known", "missing", "least", "mean", "median", "most", "deviation"],
         rows,
         left=["of"],
@@ -190,7 +190,7 @@ def _ratings(found: Statistics) -> None:
 
 def _players(found: Statistics) -> None:
     if not found.players:
-        click.echo("\nNo game names a player.")
+        click.echo("\nNo game has the name of a player.")
         return
     shown = len(found.top_players)
     title = (
@@ -198,18 +198,18 @@ def _players(found: Statistics) -> None:
         f"the most active fifth ({found.top_fifth_players:,}) in {_percent(found.top_fifth_share)}"
     )
     if found.nameless:
-        title += f"; {found.nameless:,} games name none and are not counted"
+        title += f"; {found.nameless:,} games without names are not counted"
     _bars(title, found.top_players)
 
 
-def _said(count: Count) -> Count:
+def _named(count: Count) -> Count:
     from dataclasses import replace
 
-    return count if count.name else replace(count, name="(not said)")
+    return count if count.name else replace(count, name="(unknown)")
 
 
 def _decades(years: Sequence[Count]) -> list[Count]:
-    """Years as they are, by decades where there are many."""
+    """Counts of years, by decade if there are many."""
     from dataclasses import replace
 
     if len(years) <= 15:

@@ -1,14 +1,39 @@
-"""`variant-ai store`: look at game stores and make new ones of them."""
+"""`variant-ai store`: the group of commands on stores, and `store show`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from variant_ai.cli.common.console import examples
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+)
+from variant_ai.cli.common.notation_options import notation_option
+from variant_ai.cli.common.store_options import (
+    Indices,
+    any_variant_option,
+    open_store,
+    parse_span,
+    rules_and_notation,
+    store_argument,
+)
 from variant_ai.cli.games.store_make import filter_, merge, split
-from variant_ai.cli.games.store_show import show
 from variant_ai.cli.games.store_text import export, verify
 from variant_ai.cli.train.mate_options import mates
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.game_record import GameRecord
+    from variant_ai.core.data.store.game_store import Run, Store
+
+LISTED_SOURCES = 10
 
 
 @click.group(
@@ -22,5 +47,224 @@ def command() -> None:
     """Show, filter, merge, split, export or verify game stores, or find their mates in one."""
 
 
-for _subcommand in (show, filter_, merge, split, export, verify, mates):
+@command.command(
+    epilog=examples(
+        "variant-ai store show games.store",
+        "# games 0 to 19 as a list, and one game with its moves",
+        "variant-ai store show games.store --games 0-19",
+        "variant-ai store show games.store --game 17 --notation san",
+    )
+)
+@store_argument
+@click.option(
+    "--games", "span", metavar="RANGE", help="List games: 17, 0-19, 1000-; numbered from 0."
+)
+@click.option("--game", type=int, metavar="N", help="Show one game with its moves; -1 is the last.")
+@notation_option()
+@any_variant_option
+@json_option
+def show(
+    path: Path,
+    span: str | None,
+    game: int | None,
+    notation: str,
+    variant: str | None,
+    as_json: bool,
+) -> None:
+    """Show the contents and history of a store, or its games."""
+    if span is not None and game is not None:
+        raise click.UsageError("--games and --game exclude each other")
+    store = open_store(path, variant)
+    if game is not None:
+        _show_game(store, game, notation, as_json)
+    elif span is not None:
+        _list_games(store, parse_span(span, len(store)), as_json)
+    else:
+        _show_store(store, as_json)
+
+
+def _show_store(store: Store, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    info = store.info
+    values = {
+        "path": str(info.path),
+        "variant": info.variant,
+        "title": info.title,
+        "games": info.games,
+        "plies": info.plies,
+        "bytes": info.bytes,
+        "bytes_per_ply": info.bytes / info.plies if info.plies else None,
+        "shards": info.shards,
+        "format": info.format,
+        "rules_hash": info.rules_hash,
+        "spec_hash": info.spec_hash,
+        "content_hash": store.content_hash,
+        "games_with_visits": info.games_with_visits,
+        "plies_with_visits": info.plies_with_visits,
+        "closed": not info.unfinished,
+        "runs": [asdict(run) for run in info.runs],
+    }
+    if as_json:
+        print_json(values)
+        return
+    per_ply = f", {info.bytes / info.plies:.2f} a ply" if info.plies else ""
+    facts: list[tuple[str, object]] = [
+        ("store", info.path),
+        ("variant", f"{info.variant} ({info.title})"),
+        ("games", f"{info.games:,}"),
+        ("plies", f"{info.plies:,}"),
+        ("bytes", f"{info.bytes:,}{per_ply}"),
+        ("shards", f"{info.shards:,}"),
+        *(
+            [("visits", f"of {info.plies_with_visits:,} plies of {info.games_with_visits:,} games")]
+            if info.games_with_visits
+            else []
+        ),
+        ("format", info.format),
+        ("rules hash", info.rules_hash),
+        ("spec hash", info.spec_hash),
+        ("content hash", store.content_hash),
+    ]
+    for number, run in enumerate(info.runs):
+        name = "written" if len(info.runs) == 1 else f"written {number + 1}"
+        facts.append((name, f"by {run.tool}"))
+        facts += [("  from", source) for source in run.sources[:LISTED_SOURCES]]
+        if len(run.sources) > LISTED_SOURCES:
+            facts.append(("", f"and {len(run.sources) - LISTED_SOURCES:,} more"))
+        facts += _conditions(run)
+    print_facts(facts)
+
+
+def _conditions(run: Run) -> list[tuple[str, object]]:
+    """Conditions of the games of a run, and of the stores that they were copied from."""
+    facts: list[tuple[str, object]] = []
+    for parent in run.parents:
+        facts.append(("  from store", f"{parent.content_hash}, {parent.games:,} games"))
+        for earlier in parent.runs:
+            facts += [(f"  {name}", value) for name, value in _conditions(earlier)]
+    if run.conditions:
+        facts.append(("  conditions", _text(run.conditions)))
+    facts += [("  dropped", f"{count:,} {why}") for why, count in run.dropped.items()]
+    if run.interrupted:
+        facts.append(("  ended", "by an interrupt, before the end of its sources"))
+    return facts
+
+
+def _text(conditions: dict[str, Any]) -> str:
+    parts = []
+    for name, value in conditions.items():
+        shown = " ".join(map(str, value)) if isinstance(value, list) else value
+        parts.append(name.replace("_", " ") + ("" if value is True else f" {shown}"))
+    return ", ".join(parts)
+
+
+def _list_games(store: Store, games: Indices, as_json: bool) -> None:
+    listed = set(games)
+    rows = [
+        (i, game, int(plies))
+        for i, (game, plies) in enumerate(zip(store.facts(), store.lengths.tolist(), strict=True))
+        if i in listed
+    ]
+    if as_json:
+        print_json([{"game": i, "plies": plies, **_values(game)} for i, game, plies in rows])
+        return
+    print_table(
+        ["game", "first player", "second player", "result", "plies", "date", "event"],
+        [
+            (
+                i,
+                _player(game.white, game.white_elo),
+                _player(game.black, game.black_elo),
+                game.result,
+                plies,
+                game.date,
+                game.event,
+            )
+            for i, game, plies in rows
+        ],
+        right=["game", "plies"],
+    )
+
+
+def _player(name: str, rating: int | None) -> str:
+    return f"{name or '?'} ({rating})" if rating is not None else name or "?"
+
+
+def _values(game: GameRecord) -> dict[str, Any]:
+    """Fields of a game that are not empty, except moves and visits."""
+    from dataclasses import fields
+
+    values = {item.name: getattr(game, item.name) for item in fields(game)}
+    values["moves"] = values["visits"] = None
+    return {name: value for name, value in values.items() if value not in (None, "", {}, [])}
+
+
+def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
+    from variant_ai.core.data.write.text_output import move_texts, visit_texts
+
+    if not -len(store) <= index < len(store):
+        fail(f"{store.path} has no game {index}; it has {len(store)} games, numbered from 0")
+    rules, chosen = rules_and_notation(store, notation)
+    game = store.game(index)
+    texts = move_texts(rules, chosen, game)
+    if as_json:
+        values = {"game": index % len(store), "plies": game.plies, **_values(game)}
+        values |= {"notation": chosen.name, "moves": texts}
+        if game.visits is not None:
+            values["visits"] = visit_texts(rules, chosen, game)
+        print_json(values)
+        return
+    facts = [(name.replace("_", " "), value) for name, value in _values(game).items()]
+    hidden = ("variant", "scores", "clocks", "comments", "tags")
+    print_facts([(name, value) for name, value in facts if name not in hidden])
+    print_facts(game.tags.items())
+    click.echo()
+    first = int(rules.position(game.start_fen)[0]["ply"])
+    last = game.plies - 1
+    if game.scores is None and game.clocks is None and game.comments.keys() <= {last}:
+        lines = _in_pairs(texts, first)
+        end = game.comments.get(last, "")
+    else:
+        lines, end = _annotated(game, texts, first), ""
+    for line in lines:
+        click.echo(line)
+    click.echo(f"{game.result}  {end}".rstrip())
+
+
+def _in_pairs(texts: list[str], first: int) -> Iterator[str]:
+    """Yield lines with the moves of both players; `first` is the ply of the first move."""
+    cells = ["..."] * (first % 2) + texts
+    width = max(map(len, cells), default=0)
+    for at in range(0, len(cells), 2):
+        number = first // 2 + at // 2 + 1
+        yield f"{number:>4}. {'  '.join(f'{cell:<{width}}' for cell in cells[at : at + 2])}".rstrip()
+
+
+def _score_text(score: int) -> str:
+    """Centipawns, or the moves to mate: `+35`, `#-2`."""
+    from variant_ai.core.data.game_record import mate_distance
+
+    distance = mate_distance(score)
+    if distance is None:
+        return f"{score:+d}"
+    return f"#{distance if score > 0 else -distance:+d}"
+
+
+def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
+    """Yield lines with a move, its score (of the mover), clock and comment."""
+    if -1 in game.comments:
+        yield game.comments[-1]
+    scores, clocks = (values or [None] * game.plies for values in (game.scores, game.clocks))
+    for ply, text in enumerate(texts):
+        number, side = divmod(first + ply, 2)
+        count = f"{number + 1}." if side == 0 else f"{number + 1}..." if ply == 0 else ""
+        score, clock = scores[ply], clocks[ply]
+        value = "" if score is None else _score_text(score)
+        left = "" if clock is None else f"{clock / 1000:.1f} s"
+        comment = game.comments.get(ply, "")
+        yield f"{count:>6} {text:<8} {value:>7} {left:>9}  {comment}".rstrip()
+
+
+for _subcommand in (filter_, merge, split, export, verify, mates):
     command.add_command(_subcommand)

@@ -1,4 +1,4 @@
-"""`variant-ai store filter`, `merge` and `split`: new stores out of old ones."""
+"""`variant-ai store filter`, `merge` and `split`: new stores from existing ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.store_options import (
     Indices,
-    StorePath,
     copy_games,
     duplicates_option,
     new_writer,
@@ -26,6 +25,7 @@ from variant_ai.cli.common.store_options import (
     output_option,
     replace_option,
     store_argument,
+    stores_argument,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.command(
     "filter",
     epilog=examples(
-        "# the conditions of the published sets",
+        "# the conditions of the published data sets",
         "variant-ai store filter games.store --min-rating 2000 --no-ending aborted -o strong.store",
         "variant-ai store filter games.store --min-rating 1615 --min-plies 20 -o amateur.store",
         "variant-ai store filter games.store --player 'Hu *' --since 1990 -o hu.store",
@@ -52,16 +52,16 @@ def filter_(
 ) -> None:
     """Keep the games that meet all conditions.
 
-    They are written to another store; the one they come from stays as it is.
+    They are written to another store; the original store is not changed.
     """
-    from variant_ai.core.data.store.duplicates import Seen
+    from variant_ai.core.data.store.stored_moves import SeenGames
 
     conditions = game_filter(options)
     store = open_store(path)
     kept, dropped = store.select(conditions)
     games: Indices = kept.tolist()
     if drop_duplicates:
-        chosen, games = games, Seen().new_of(store, games)
+        chosen, games = games, SeenGames().new_of(store, games)
         dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
     with new_writer(output, [store], replace, conditions) as writer:
         copy_games([writer], [(store, games)])
@@ -73,11 +73,11 @@ def filter_(
     epilog=examples(
         "variant-ai store merge 2007.store 2008.store -o both.store",
         "variant-ai store merge --drop-duplicates *.store -o all.store",
-        "# give back a store that its writer did not close, without what was torn",
-        "variant-ai store merge torn.store -o whole.store",
+        "# repair a store that was not closed; an unfinished shard is dropped",
+        "variant-ai store merge unclosed.store -o repaired.store",
     )
 )
-@click.argument("paths", metavar="STORE...", type=StorePath(), nargs=-1, required=True)
+@stores_argument
 @output_option
 @duplicates_option
 @replace_option
@@ -87,15 +87,15 @@ def merge(
 ) -> None:
     """Join stores of one variant.
 
-    Their games are written to another store in the order of the stores.
+    Their games are written to another store, in the order of the stores.
     """
-    from variant_ai.core.data.store.duplicates import Seen
+    from variant_ai.core.data.store.stored_moves import SeenGames
 
     stores = [open_store(path) for path in paths]
     for store in stores[1:]:
         store.require(stores[0].spec)
     parts: list[tuple[Store, Indices]] = []
-    seen = Seen()
+    seen = SeenGames()
     for store in stores:
         parts.append((store, seen.new_of(store) if drop_duplicates else range(len(store))))
     copies = sum(len(store) - len(games) for store, games in parts)
@@ -108,7 +108,7 @@ def merge(
 
 @click.command(
     epilog=examples(
-        "# 5 % of the games to validate on, written to parts/train.store, parts/validation.store",
+        "# 5 % of the games for validation: parts/train.store, parts/validation.store",
         "variant-ai store split games.store -o parts",
         "variant-ai store split games.store --by group --validation 0.1 --test 0.1 -o parts",
         "variant-ai store split games.store --by year --validation-on 2008 --test-on 2009 -o parts",
@@ -121,26 +121,30 @@ def merge(
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="FOLDER",
-    help="Folder for train.store, validation.store and test.store; made if missing.",
+    help="Folder for train.store, validation.store and test.store; created if missing.",
 )
 @click.option(
     "--by",
     default="game",
     show_default=True,
     metavar="KEY",
-    help="What is never divided: game (copies stay together), group, year or source.",
+    help="Games that stay together: game (its copies), group, year or source.",
 )
 @click.option(
-    "--validation", type=float, default=0.05, show_default=True, help="Share to validate."
+    "--validation",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Share of games for validation.",
 )
-@click.option("--test", type=float, default=0.0, show_default=True, help="Share to test.")
+@click.option("--test", type=float, default=0.0, show_default=True, help="Share of games for test.")
 @click.option(
     "--validation-on",
     multiple=True,
     metavar="KEYS",
-    help="Years (2008, 2008-2010, 2010-, none) or sources (with * and ?) to validate on.",
+    help="Years (2008, 2008-2010, 2010-, none) or sources (with * and ?) for validation.",
 )
-@click.option("--test-on", multiple=True, metavar="KEYS", help="Years or sources to test on.")
+@click.option("--test-on", multiple=True, metavar="KEYS", help="Years or sources for test.")
 @seed_option()
 @replace_option
 @json_option
@@ -158,7 +162,7 @@ def split(
 ) -> None:
     """Divide a store into training, validation and test stores.
 
-    Which side a game goes to depends on the game and the seed alone: games added later move none.
+    The subset of a game depends on the game and the seed alone, so adding games does not change it.
     """
     import contextlib
 
@@ -166,17 +170,18 @@ def split(
 
     plan = SplitPlan(by, validation, test, validation_on, test_on, seed)  # type: ignore[arg-type]
     store = open_store(path)
-    sides = [(name, games) for name, games in split_games(store, plan) if len(games)]
+    subsets = [(name, games) for name, games in split_games(store, plan) if len(games)]
     _make_folder(output)
-    targets = {name: output / f"{name}.store" for name, _ in sides}
+    targets = {name: output / f"{name}.store" for name, _ in subsets}
     with contextlib.ExitStack() as stack:
         writers = []
-        for name, _ in sides:
-            said = {"side": name, "split": str(plan)}
-            writers.append(stack.enter_context(new_writer(targets[name], [store], replace, said)))
-        copy_games(writers, [(store, games.tolist()) for _, games in sides])
+        for name, _ in subsets:
+            made = {"side": name, "split": str(plan)}
+            writers.append(stack.enter_context(new_writer(targets[name], [store], replace, made)))
+        copy_games(writers, [(store, games.tolist()) for _, games in subsets])
     rows = [
-        (name, targets[name], len(games), int(store.lengths[games].sum())) for name, games in sides
+        (name, targets[name], len(games), int(store.lengths[games].sum()))
+        for name, games in subsets
     ]
     if as_json:
         print_json(
@@ -191,7 +196,7 @@ def split(
         for name, target, games, plies in rows
     ]
     print_table(
-        ["side", "games", "share", "plies", "store"], shown, right=["games", "share", "plies"]
+        ["subset", "games", "share", "plies", "store"], shown, right=["games", "share", "plies"]
     )
 
 
@@ -199,7 +204,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        fail(f"cannot make the folder {folder}: {error.strerror}")
+        fail(f"cannot create the folder {folder}: {error.strerror}")
 
 
 def _report_games(output: Path, games: int, dropped: dict[str, int], as_json: bool) -> None:
@@ -209,4 +214,6 @@ def _report_games(output: Path, games: int, dropped: dict[str, int], as_json: bo
     click.echo(f"{games:,} games to {output}")
     if dropped:
         ordered = sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
-        print_table(["dropped", "why"], [(f"{n:,}", why) for why, n in ordered], right=["dropped"])
+        print_table(
+            ["dropped", "reason"], [(f"{n:,}", why) for why, n in ordered], right=["dropped"]
+        )

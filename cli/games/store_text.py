@@ -1,4 +1,4 @@
-"""`variant-ai store export` and `verify`: stores as text, and whether they are whole."""
+"""`variant-ai store export` and `verify`: stores as text, and checks of stores."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ from variant_ai.cli.common.store_options import (
     any_variant_option,
     open_store,
     parse_span,
+    replace_option,
+    require_new,
     rules_and_notation,
     store_argument,
+    stores_argument,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "variant-ai store export games.store -o games.pgn",
         "variant-ai store export games.store --notation uci --since 2008 -o games.pgn.gz",
-        "# a JSON object or a list of moves a line, to standard output",
+        "# JSON objects or lists of moves, one a line, to standard output",
         "variant-ai store export games.store --format jsonl",
         "variant-ai store export games.store --format moves --games 0-9",
     )
@@ -49,23 +52,25 @@ if TYPE_CHECKING:
     "--output",
     type=StorePath(),
     metavar="FILE",
-    help="File to write, standard output without; .gz, .bz2, .xz and .zst are compressed.",
+    help="File to write; .gz, .bz2, .xz and .zst are compressed.  [default: standard output]",
 )
 @click.option(
     "--format",
     "format_",
     metavar="NAME",
-    help="pgn, jsonl or moves (a line of moves for each game); by default what FILE ends in.",
+    help="pgn, jsonl or moves (one line for each game); by default from the suffix of FILE.",
 )
 @click.option(
     "--notation",
     metavar="NAME",
-    help="How moves are written: uci, san, iccs, or one that the variant's plugin adds.  "
+    help="Notation of moves: uci, san, iccs, or one of the variant's plugin.  "
     "[default: san in PGN, else uci]",
 )
-@click.option("--games", "span", metavar="RANGE", help="Only games 17, 0-19, 1000-. From 0.")
+@click.option(
+    "--games", "span", metavar="RANGE", help="Only games 17, 0-19, 1000-; numbered from 0."
+)
 @any_variant_option
-@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
+@replace_option
 @filter_options
 def export(
     path: Path,
@@ -81,17 +86,17 @@ def export(
     from variant_ai.core.data.write.text_output import text_file
 
     conditions = game_filter(options)
-    made = _format(format_, output)
+    name = _format(format_, output)
     store = open_store(path, variant)
-    if output is not None and output.exists() and not replace:
-        fail(f"{output} exists already; --replace takes its place")
-    rules, chosen = rules_and_notation(store, notation or ("san" if made == "pgn" else "uci"))
-    write = _text_of(made)
+    if output is not None:
+        require_new(output, replace)
+    rules, chosen = rules_and_notation(store, notation or ("san" if name == "pgn" else "uci"))
+    write = _writer(name)
     kept, _ = store.select(conditions)
     games: Indices = kept.tolist()
     if span is not None:
-        wanted = set(parse_span(span, len(store)))
-        games = [game for game in games if game in wanted]
+        listed = set(parse_span(span, len(store)))
+        games = [game for game in games if game in listed]
     with text_file(output) as file, progress(quiet=output is None) as bar:
         task = bar.add_task("games", total=len(games))
         for record in store.games(games):
@@ -118,12 +123,12 @@ def _format(given: str | None, output: Path | None) -> str:
     return "pgn"
 
 
-def _text_of(made: str) -> Callable[[Rules, Notation, GameRecord], str]:
+def _writer(name: str) -> Callable[[Rules, Notation, GameRecord], str]:
     from variant_ai.core.data.write import text_output
 
-    if made == "jsonl":
+    if name == "jsonl":
         return text_output.json_line
-    if made == "moves":
+    if name == "moves":
         return text_output.move_line
     from variant_ai.core.data.write.pgn_writer import pgn_text
 
@@ -133,18 +138,18 @@ def _text_of(made: str) -> Callable[[Rules, Notation, GameRecord], str]:
 @click.command(
     epilog=examples(
         "variant-ai store verify games.store",
-        "# replay every game too, and check that each move is legal",
+        "# also replay every game and check that each move is legal",
         "variant-ai store verify games.store --moves",
     )
 )
-@click.argument("paths", metavar="STORE...", type=StorePath(), nargs=-1, required=True)
+@stores_argument
 @click.option("--moves", is_flag=True, help="Replay the games and check that each move is legal.")
 @any_variant_option
 @json_option
 def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: bool) -> None:
-    """Read every byte of stores and check it.
+    """Check every byte of stores.
 
-    Exits with an error where one is damaged, or was left unfinished by a writer that was killed.
+    Exits with an error if a store is damaged or was not closed.
     """
     reports = [_verified(path, moves, variant) for path in paths]
     problems = [report["problem"] for report in reports if report["problem"]]
@@ -154,7 +159,7 @@ def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: b
         for report in reports:
             if not report["problem"]:
                 click.echo(
-                    f"{report['path']}: whole, {report['games']:,} games, {report['plies']:,} plies"
+                    f"{report['path']}: no errors, {report['games']:,} games, {report['plies']:,} plies"
                 )
     if problems:
         for problem in problems[:-1]:
@@ -163,7 +168,7 @@ def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: b
 
 
 def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
-    """What the store holds, and its problem in words if it has one."""
+    """Contents of a store, and an error message if there is a problem."""
     from variant_ai.core.errors import VariantAIError
 
     report: dict[str, Any] = {"path": str(path), "games": None, "plies": None, "problem": None}
@@ -177,9 +182,7 @@ def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
                 bar.reset(task, description="moves")
                 _check_moves(store, lambda: bar.advance(task))
         if store.info.unfinished:
-            report["problem"] = (
-                f"{store.info.unfinished}; `variant-ai store merge` writes them to a whole one"
-            )
+            report["problem"] = f"{store.info.unfinished}; repair it with `variant-ai store merge`"
     except VariantAIError as error:
         report["problem"] = str(error)
     return report

@@ -1,8 +1,8 @@
-"""Which games are kept: one set of conditions for importing and for filtering a store.
+"""Conditions on games, for importing and for filtering a store.
 
-The published sets were made with such conditions: both players rated at least 2000 and aborted
-games dropped, time forfeits kept (papers 000/001, section 7); both at least 1615 and 20 plies or
-more (thesis 004, section 4.2).
+The published data sets were selected by such conditions: both players rated at least 2000, without
+aborted games, with time forfeits ([CrazyAra] section 7); both players at least 1615, and at least 20
+plies ([Xiangqi-thesis] section 4.2).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENDINGS = (
     "other",
     "unknown",
 )
-"""Kinds of ending that `ending` tells apart; `unknown` is a game that says nothing."""
+"""Kinds of ending; `unknown` if the game has no termination."""
 
 _ENDING_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
@@ -53,10 +53,10 @@ _ENDING_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def ending(termination: str) -> str:
-    """Kind of ending, one of `ENDINGS`, of a termination in the words of PGN, lichess or FICS.
+    """Return the kind of ending, one of `ENDINGS`, of a termination of PGN, lichess or FICS.
 
     `Time forfeit` and `White forfeits on time` are `time`, `Abandoned` and `Game aborted` are
-    `aborted`, `''` is `unknown`, words that fit nothing are `other`.
+    `aborted`, `''` is `unknown`, all other texts are `other`.
     """
     text = termination.strip().lower()
     if not text or set(text) <= {"?", "-"}:
@@ -68,7 +68,7 @@ _DATE = re.compile(r"(\d{4})(?:[.\-/](\d{1,2}|\?\?)(?:[.\-/](\d{1,2}|\?\?))?)?(?
 
 
 def parse_date(text: str) -> tuple[int, int | None, int | None] | None:
-    """Year, month and day of `2008.05.31`, `2008-05`, `1955.05.??`; None where no year is known."""
+    """Year, month and day of `2008.05.31`, `2008-05`, `1955.05.??`; None without a year."""
     match = _DATE.match(text.strip())
     if match is None:
         return None
@@ -79,7 +79,7 @@ def parse_date(text: str) -> tuple[int, int | None, int | None] | None:
 
 
 def _is_bound(text: str) -> bool:
-    """Whether the text is a date all of which is read."""
+    """Return True if the whole text is a date."""
     if re.fullmatch(r"\d{4}([.\-/]\d{1,2}){0,2}", text) is None:
         return False
     date = parse_date(text) or ()
@@ -88,38 +88,38 @@ def _is_bound(text: str) -> bool:
 
 @dataclass(frozen=True)
 class GameFilter:
-    """Conditions a game must meet, all of them; a field left at its default asks nothing.
+    """Conditions that a game must meet, all of them; a default value is no condition.
 
-    `None` in ratings means missing, and a missing rating does not meet a bound on it.
+    A missing rating does not meet a bound.
     """
 
     min_rating: int | None = None
-    """Both players at least this."""
+    """Minimum for both players."""
     max_rating: int | None = None
-    """Both players at most this."""
+    """Maximum for both players."""
     min_plies: int | None = None
     max_plies: int | None = None
     since: str | None = None
-    """Earliest date, `2016`, `2016.01` or `2016.01.15`. A game whose date is known in part only
-    (`2016.??.??`) is kept where it may lie in the range; without a year it is dropped."""
+    """Earliest date, `2016`, `2016.01` or `2016.01.15`. A game with an incomplete date
+    (`2016.??.??`) is kept if it may be in the range; without a year it is dropped."""
     until: str | None = None
-    """Latest date, itself included: `2018` takes all of 2018."""
+    """Latest date, inclusive: `2018` includes all of 2018."""
     known_result: bool = False
     results: tuple[str, ...] = ()
-    """Results kept, as PGN writes them; empty: all."""
+    """Results kept, as in PGN; empty: all."""
     endings: tuple[str, ...] = ()
     """Kinds of ending kept (`ENDINGS`); empty: all."""
     not_endings: tuple[str, ...] = ()
     """Kinds of ending dropped."""
     players: tuple[str, ...] = ()
-    """Either player's name is or matches one of these (`*` and `?` as in file names)."""
+    """Patterns for the name of either player (`*` and `?` as in file names)."""
     not_players: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    """Event, likewise."""
+    """Patterns for the event."""
     sources: tuple[str, ...] = ()
-    """Source, likewise."""
+    """Patterns for the source."""
     standard_start: bool = False
-    """The game begins at the variant's own start position."""
+    """The game begins at the start position of the variant."""
 
     def __post_init__(self) -> None:
         for name in ("min_rating", "max_rating", "min_plies", "max_plies"):
@@ -154,9 +154,9 @@ class GameFilter:
         return _latest(parse_date(self.until or "")) or (9999, 12, 31)
 
     def reason(self, game: GameRecord, plies: int | None = None) -> str | None:
-        """Why the game is dropped, in a few words that can be counted; None: it is kept.
+        """Return a short reason why the game is dropped; None if it is kept.
 
-        `plies` is the game's length where its moves are not at hand.
+        `plies` is the length of the game if the record has no moves.
         """
         return (
             self._rating_reason(game)
@@ -224,16 +224,16 @@ class GameFilter:
         return None
 
     def as_dict(self) -> dict[str, Any]:
-        """The conditions that ask something, by field name; what a store records of its making."""
-        asked: dict[str, Any] = {}
+        """Conditions that are set, by field name, as recorded in a store."""
+        conditions: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
             if value != item.default:
-                asked[item.name] = list(value) if isinstance(value, tuple) else value
-        return asked
+                conditions[item.name] = list(value) if isinstance(value, tuple) else value
+        return conditions
 
     def __str__(self) -> str:
-        """In words: `min rating 2000, not endings aborted`; `none` where nothing is asked."""
+        """Text such as `min rating 2000, not endings aborted`; `none` without conditions."""
         parts = []
         for name, value in self.as_dict().items():
             if value is True:
@@ -257,7 +257,7 @@ def _latest(date: tuple[int, int | None, int | None] | None) -> tuple[int, int, 
 
 
 def _any_match(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether a name matches a pattern, letter case ignored; no wildcard means the whole name."""
+    """Return True if a name matches a pattern, ignoring case; without wildcards it must be equal."""
     lowered = [name.lower() for name in names]
     return any(
         name == pattern.lower() or fnmatch.fnmatchcase(name, pattern.lower())

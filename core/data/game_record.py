@@ -1,7 +1,7 @@
-"""One game as every room knows it: what a reader yields and what a store gives back.
+"""Record of a game, as readers yield it and stores return it.
 
-Moves are move integers (`core/rules/position.py`) that were proven legal once, when the game was
-imported or generated; nothing above asks again.
+Moves are move integers (`core/rules/position.py`). Their legality was checked when the game was
+imported or generated, and is not checked again.
 """
 
 from __future__ import annotations
@@ -11,45 +11,47 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
-"""As PGN writes it; the first player is named first, `*` is unknown or unfinished."""
+"""Result as in PGN: the first player comes first, `*` is unknown or unfinished."""
 
 RESULTS: tuple[Result, ...] = ("1-0", "0-1", "1/2-1/2", "*")
 
 Labels = Literal["move", "visits"]
-"""What a policy learns: the move played, or how often a search visited each move."""
+"""Target of a policy: the move played, or the visits of a search."""
 
-MOST_VISITS = (1 << 32) - 1
-"""Of one move."""
+MAX_VISITS = (1 << 32) - 1
+"""Visits of one move."""
 PlyVisits = tuple[tuple[int, int], ...]
-"""What a search found at a ply: (move integer, visits from 1) of every move kept, in any order (ours
-write the most visited first); empty where nothing was searched."""
+"""Visits of a search at a ply: (move integer, visits from 1) of every move kept, in any order (usually
+the most visited first); empty without a search."""
 
 OPENING_TAG = "OpeningPlies"
 """Header with the number of first plies that neither player chose."""
 
 MATE = 32000
 """Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
+MAX_MATE = 1000
+"""Scores closer to MATE than this are mates."""
 
 
 @dataclass(slots=True)
 class GameRecord:
-    """A game. Texts are as the source had them, `''` where it was silent.
+    """A game. Texts are those of the source, `''` if missing.
 
-    The first player is `white` whatever the variant calls it (Red, sente).
+    The first player is `white` in every variant (Red, sente).
     """
 
     variant: str
     moves: list[int] = field(default_factory=list)
-    """Move integers from the start position on."""
+    """Move integers from the start position."""
     start_fen: str | None = None
-    """Position before the first move; None is the variant's own start position."""
+    """Position before the first move; None is the start position of the variant."""
     result: Result = "*"
     white: str = ""
     black: str = ""
     white_elo: int | None = None
     black_elo: int | None = None
     date: str = ""
-    """`2008.05.31`, with `??` for what is unknown (`1955.05.??`); `''` where even the year is."""
+    """`2008.05.31`, with `??` for unknown parts (`1955.05.??`); `''` if the year is unknown."""
     event: str = ""
     site: str = ""
     round: str = ""
@@ -57,25 +59,24 @@ class GameRecord:
     """Opening code of the source (ECO, ECCO)."""
     time_control: str = ""
     termination: str = ""
-    """How it ended in the source's words: `normal`, `time forfeit`, `abandoned`, `checkmate`."""
+    """Kind of ending as in the source: `normal`, `time forfeit`, `abandoned`, `checkmate`."""
     group: str = ""
-    """Split key: games of one group stay on one side of a split. `''`: a group of its own."""
+    """Split key: games of one group stay together in a split. `''`: a group by itself."""
     source: str = ""
-    """File the game came from, as `archive.tar.xz!member.pgn` where it lay in an archive."""
+    """File of the game, `archive.tar.xz!member.pgn` for a member of an archive."""
     number: int = 0
-    """Which game of its source it is, from 1; 0 where that has no meaning."""
+    """Number of the game in its source, from 1; 0 if unknown."""
     scores: list[int | None] | None = None
-    """Per ply, centipawns from the point of view of the player who made the move; see MATE."""
+    """Per ply, centipawns from the view of the player who made the move; see MATE."""
     clocks: list[int | None] | None = None
-    """Per ply, milliseconds left on the clock of the player who made the move, after it."""
+    """Per ply, milliseconds left after the move to the player who made it."""
     visits: list[PlyVisits] | None = None
-    """Per ply, how often a search visited the moves of the position; None where no ply was searched
-    or nobody kept it."""
+    """Per ply, visits of a search; None if no visits were kept."""
     comments: dict[int, str] = field(default_factory=dict)
-    """Ply of a move (0 is the first) to the words about it, `-1` those before the first move.
-    Scores and clocks are not repeated here."""
+    """Ply of a move (0 is the first) to the comment on it, `-1` before the first move. Scores and
+    clocks are not repeated here."""
     tags: dict[str, str] = field(default_factory=dict)
-    """Headers that have no field of their own."""
+    """Headers without a field of their own."""
 
     @property
     def plies(self) -> int:
@@ -83,14 +84,14 @@ class GameRecord:
 
     @property
     def opening_plies(self) -> int:
-        """First plies that neither player chose (a line given to both, moves drawn by lot), by the
-        header `OpeningPlies`; 0 where it is missing or no number."""
+        """First plies that neither player chose (a line given to both players, random moves), from the
+        header `OpeningPlies`; 0 if it is missing or not a number."""
         text = self.tags.get(OPENING_TAG, "")
         return int(text) if text.isdecimal() and text.isascii() and len(text) < 6 else 0
 
     @property
     def year(self) -> int | None:
-        """Year of `date`, None where unknown."""
+        """Year of `date`, None if unknown."""
         match = re.match(r"[0-9]{4}", self.date)
         return int(match[0]) if match else None
 
@@ -98,3 +99,9 @@ class GameRecord:
     def value(self) -> int | None:
         """Result for the first player: 1 won, 0 drawn, -1 lost, None unknown."""
         return {"1-0": 1, "0-1": -1, "1/2-1/2": 0}.get(self.result)
+
+
+def mate_distance(score: int) -> int | None:
+    """Moves to the mate of either player; None if the score is not a mate."""
+    distance = MATE - abs(score)
+    return distance if distance < MAX_MATE else None

@@ -1,8 +1,9 @@
-"""What a set of games looks like: the tables by which the published data sets were described.
+"""Statistics of a set of games: the tables with which the published data sets were described.
 
-Papers 000/001, section 7: share of games of the twenty most active players, results by side, time
-controls, mean rating. Thesis 004, section 4.2 and table 4.1: games, events, players, ratings and how
-many are missing, results by side, plies, share of games of the most active fifth of the players.
+[CrazyAra] section 7: share of games of the twenty most active players, results by side, time
+controls, mean rating. [Xiangqi-thesis] section 4.2 and table 4.1: games, events, players, ratings
+and the number of missing ones, results by side, plies, share of games of the most active fifth of
+the players.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from variant_ai.core.data.store.store_format import UNKNOWN
 TOP_PLAYERS = 20
 TOP_SHARE = 0.2
 NAMELESS = frozenset({"", "?", "??", "-", "n.n.", "nn", "anonymous"})
-"""Names that name nobody, lower case."""
+"""Names of unknown players, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A sample of numbers; None where it is empty."""
+    """Summary of a sample of numbers; None if it is empty."""
 
     count: int
     least: int | None
@@ -36,7 +37,7 @@ class Numbers:
     median: float | None
     most: int | None
     deviation: float | None
-    """Standard deviation of the sample itself (divided by its count)."""
+    """Standard deviation of the sample (divided by its count)."""
 
     @staticmethod
     def of(values: NDArray[np.int64]) -> Numbers:
@@ -54,7 +55,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many games have something, and what share of the games asked they are."""
+    """Number and share of games that have a property."""
 
     name: str
     games: int
@@ -63,13 +64,15 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class FirstMove:
+    """Games that begin with a move."""
+
     move: str
     uci: str
     games: int
     share: float
-    """Of the games from the variant's own start position."""
+    """Share of the games from the start position of the variant."""
     score: float | None
-    """Mean result for the first player, 1 won, 0.5 drawn, of those with a known result."""
+    """Mean result for the first player, 1 won, 0.5 drawn, of games with a known result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,43 +86,45 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
+    """Statistics of a set of games."""
+
     games: int
     plies: Numbers
     plies_in_all: int
     events: int
-    """Distinct, named."""
+    """Distinct events with a name."""
     players: int
-    """Distinct, named, on either side."""
+    """Distinct players with a name, on either side."""
     groups: int
-    """Distinct groups, a game without one counting as its own."""
+    """Distinct groups; a game without a group is a group by itself."""
     sources: int
-    """Files, an archive being one."""
+    """Files; an archive counts as one."""
     copies: int
-    """Games whose start position and moves an earlier game has already."""
+    """Games with the start position and moves of an earlier game."""
     other_starts: int
-    """Games that do not begin at the variant's own start position."""
+    """Games that do not begin at the start position of the variant."""
     results: tuple[Count, ...]
     """First player won, drawn, second player won, unknown; shares of all games."""
     ratings: dict[str, Ratings]
-    """`first` and `second` player; `game` is the mean of the two where both are known."""
+    """`first` and `second` player; `game` is the mean of the two if both are known."""
     rating_missing: float
     """Share of games in which at least one rating is missing."""
     years: tuple[Count, ...]
-    """Ascending; undated games are not among them."""
+    """Ascending, without undated games."""
     undated: int
     time_controls: tuple[Count, ...]
-    """Most common first; `''` are games that do not say."""
+    """Most common first; `''` are games without a time control."""
     endings: tuple[Count, ...]
     """Kinds of ending (`filters.ending`), most common first."""
     top_players: tuple[Count, ...]
-    """The most active; share of the games that name a player."""
+    """Most active players; share of the games that name a player."""
     top_players_share: float
-    """Share of those games in which at least one of `top_players` plays."""
+    """Share of these games in which at least one of `top_players` plays."""
     top_fifth_players: int
     top_fifth_share: float
-    """The same for the most active fifth of all players."""
+    """Share of these games for the most active fifth of all players."""
     nameless: int
-    """Games that name no player."""
+    """Games without the name of a player."""
     first_moves: tuple[FirstMove, ...]
     """Most common first."""
 
@@ -135,26 +140,25 @@ def statistics(
     moves: int = 10,
     write_move: Callable[[int], str] | None = None,
 ) -> Statistics:
-    """Describe the games of the indices given, or all.
+    """Describe the games of the given indices, or all.
 
-    `top` players and `moves` first moves are listed. `write_move` turns the code of a first move
-    into text; by default UCI.
+    Lists `top` players and `moves` first moves. `write_move` returns the text of the code of a first
+    move; by default UCI.
     """
     chosen = np.arange(len(store)) if games is None else np.unique(np.asarray(games, np.int64))
-    wanted = np.zeros(len(store), np.bool_)
-    wanted[chosen] = True
+    selected = np.zeros(len(store), np.bool_)
+    selected[chosen] = True
     counters = {name: Counter[str]() for name in ("event", "time_control", "ending", "source")}
     endings: dict[str, str] = {}
     pairs: list[tuple[str, str]] = []
-    for game, kept in zip(store.facts(), wanted.tolist(), strict=True):
+    for game, kept in zip(store.facts(), selected.tolist(), strict=True):
         if not kept:
             continue
-        said = game.termination
-        if said not in endings:
-            endings[said] = ending(said)
+        if game.termination not in endings:
+            endings[game.termination] = ending(game.termination)
         counters["event"][game.event] += 1
         counters["time_control"][game.time_control] += 1
-        counters["ending"][endings[said]] += 1
+        counters["ending"][endings[game.termination]] += 1
         counters["source"][game.source.partition("!")[0]] += 1
         pairs.append((_name(game.white), _name(game.black)))
     n = len(chosen)
@@ -188,7 +192,7 @@ def statistics(
 
 
 def _name(text: str) -> str:
-    """The name, `''` where it names nobody."""
+    """Return the name, `''` for an unknown player."""
     name = text.strip()
     return "" if name.lower() in NAMELESS else name
 
@@ -198,7 +202,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _counts(counter: Counter[str], whole: int) -> tuple[Count, ...]:
-    """Most common first, equal ones by name."""
+    """Counts, the most common first, equal ones by name."""
     ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Count(name, games, _share(games, whole)) for name, games in ordered)
 
@@ -206,7 +210,7 @@ def _counts(counter: Counter[str], whole: int) -> tuple[Count, ...]:
 def _activity(
     pairs: Iterable[tuple[str, str]], top: int
 ) -> tuple[tuple[Count, ...], float, int, float, int]:
-    """The most active players, their share, the size of the top fifth, its share, games named."""
+    """Most active players, their share, size and share of the top fifth, games with names."""
     named = [pair for pair in pairs if any(pair)]
     played = Counter(name for pair in named for name in {*pair} if name)
     ordered = _counts(played, len(named))
@@ -215,7 +219,7 @@ def _activity(
         names = {player.name for player in players}
         return _share(sum(1 for a, b in named if a in names or b in names), len(named))
 
-    # A share of 0.2 of 5 players is one player; 1e-9 keeps rounding from making it two.
+    # A fifth of 5 players is one player; 1e-9 prevents rounding up to two.
     fifth = math.ceil(len(ordered) * TOP_SHARE - 1e-9)
     return ordered[:top], share(ordered[:top]), fifth, share(ordered[:fifth]), len(named)
 
@@ -239,7 +243,7 @@ def _ratings(ratings: NDArray[np.int32]) -> dict[str, Ratings]:
 
 
 def _standard(store: Store) -> NDArray[np.bool_]:
-    """[G] whether the game begins at the variant's own start position."""
+    """[G] True if the game begins at the start position of the variant."""
     own = np.asarray([fen is None for fen in store.start_fens], np.bool_)
     return own[store.start_of] if len(store) else np.zeros(0, np.bool_)
 
@@ -280,7 +284,7 @@ def _first_moves(
 
 
 def uci_writer(store: Store) -> Callable[[int], str]:
-    """Codes of first moves as UCI text."""
+    """Return a function from the code of a first move to UCI text."""
 
     def write(code: int) -> str:
         from variant_ai.core.rules.pieces import PieceTypes

@@ -9,7 +9,7 @@ import pytest
 from toy_engine import SHORT, generator, played
 
 from variant_ai.core.arena.games.openings import Opening, read_lines, read_positions
-from variant_ai.core.data.read.move_lists import MoveListReader
+from variant_ai.core.data.read.line_formats import MoveListReader
 from variant_ai.core.data.read.resolve import Resolver
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

@@ -22,7 +22,7 @@ from processes import PATIENCE, children, left
 from variant_ai.cli.common.notation_options import make_resolver, readers
 from variant_ai.cli.games.import_games import SkipList
 from variant_ai.cli.main import cli
-from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import builtin_specs, load_spec
@@ -126,7 +126,7 @@ def test_chinese_games(tmp_path: Path, store: Path) -> None:
     assert Store(store).game(0).plies == 4
 
 
-def test_a_refused_import_leaves_the_list_of_skips(tmp_path: Path, store: Path) -> None:
+def test_a_rejected_import_keeps_the_list_of_skips(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "games.pgn"
     path.write_text("1. e4 e5 1-0\n\n1. e4 Ke5 1-0\n")
     listing = Path(f"{store}.skipped.jsonl")
@@ -155,7 +155,7 @@ def test_a_second_ctrl_c_leaves_no_whole_looking_import(tmp_path: Path) -> None:
     assert Store(tmp_path / "a.store").info.runs[-1].interrupted
 
 
-def test_appending_nothing_changes_nothing(tmp_path: Path, store: Path) -> None:
+def test_appending_no_games_changes_nothing(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "games.pgn"
     path.write_text("1. e4 e5 1-0\n")
     assert _import(path, "-o", store).exit_code == 0
@@ -167,13 +167,13 @@ def test_appending_nothing_changes_nothing(tmp_path: Path, store: Path) -> None:
     assert not (tmp_path / "new.store").exists()
 
 
-def test_a_store_is_appended_to_or_replaced_only_where_asked(tmp_path: Path, store: Path) -> None:
+def test_a_store_is_only_changed_with_append_or_replace(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(2))
     assert _import(path, "-o", store).exit_code == 0
     again = _import(path, "-o", store)
     assert again.exit_code == 1
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
     assert _import(path, "-o", store, "--append").exit_code == 0
     assert len(Store(store)) == 4
     assert _import(path, "-o", store, "--replace").exit_code == 0
@@ -274,7 +274,7 @@ def test_an_interrupt_keeps_what_is_done(store: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
-def test_a_killed_import_leaves_no_process_and_goes_on(
+def test_a_killed_import_leaves_no_process_and_resumes(
     tmp_path: Path, store: Path, name: str
 ) -> None:
     before, path = tmp_path / "b.pgn", tmp_path / "a.pgn"
@@ -301,7 +301,7 @@ def test_a_killed_import_leaves_no_process_and_goes_on(
         assert f"Interrupted; {kept - 2:,} games are in" in said
     result = _import(*words[:1], *words[3:])
     assert result.exit_code == 0, result.output
-    assert f"going on after {kept - 2:,} games" in result.stderr
+    assert f"resuming after {kept - 2:,} games" in result.stderr
     events = [game.event for game in Store(store).games()]
     assert events == [f"Evening {i}" for i in (0, 1, *range(2500))]
     (skip,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
@@ -361,9 +361,9 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_leaves_no_empty_list_and_is_told_with_its_name(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_empty_list_and_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "skipped.jsonl"
-    listing = SkipList(str(path), ours=True)
+    listing = SkipList(str(path), is_default=True)
     with full_disk():
         listing.add(Skip("illegal move", "a.pgn"))
         with pytest.raises(DataError, match=r"skipped\.jsonl: File too large"):
@@ -371,16 +371,16 @@ def test_a_full_disk_leaves_no_empty_list_and_is_told_with_its_name(tmp_path: Pa
     assert not path.exists()
 
 
-def test_a_list_goes_on_where_the_store_does(tmp_path: Path) -> None:
+def test_a_list_resumes_with_its_store(tmp_path: Path) -> None:
     path = tmp_path / "skipped.jsonl"
     sizes = []
-    with SkipList(str(path), ours=True) as listing:
+    with SkipList(str(path), is_default=True) as listing:
         for number in range(3):
             sizes.append(listing.size())
             listing.add(Skip("illegal move", "a.pgn", number))
     for known, kept in ((sizes[2], "aab"), (10_000, "aabb"), (sizes[1], "ab"), (0, "b")):
-        with SkipList(str(path), ours=True) as listing:
-            listing.go_on(known)
+        with SkipList(str(path), is_default=True) as listing:
+            listing.resume(known)
             listing.add(Skip("illegal move", "b.pgn"))
             listing.drop_old()
         lines = path.read_text().splitlines()

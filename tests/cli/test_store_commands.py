@@ -88,7 +88,7 @@ def fails(run: Run, *args: object) -> str:
 # --- show --------------------------------------------------------------------------------------
 
 
-def test_show_says_what_a_store_is(run: Run, store: Path) -> None:
+def test_show_describes_a_store(run: Run, store: Path) -> None:
     text = run("store", "show", store).stdout
     for words in ("crazyhouse", f"games         {GAMES}", "s1.pgn", "content hash"):
         assert words in text
@@ -118,7 +118,7 @@ def test_show_writes_a_game_in_a_notation(run: Run, store: Path, rules: Rules) -
     assert san["moves"] != said["moves"]
 
 
-def test_show_writes_scores_and_words_beside_moves(
+def test_show_prints_scores_and_comments(
     run: Run, tmp_path: Path, records: list[GameRecord]
 ) -> None:
     with StoreWriter(tmp_path / "a.store", SPEC) as writer:
@@ -139,9 +139,9 @@ def test_show_writes_scores_and_words_beside_moves(
 
 def test_questions_a_store_cannot_answer(run: Run, store: Path) -> None:
     assert fails(run, "store", "show", "no.store") == "there is no game store no.store"
-    assert "it has 12, from 0" in fails(run, "store", "show", store, "--game", 12)
-    assert "they count from 0" in fails(run, "store", "show", store, "--games", "12-")
-    assert "is no range of games" in fails(run, "store", "show", store, "--games", "a-b")
+    assert "it has 12 games, numbered from 0" in fails(run, "store", "show", store, "--game", 12)
+    assert "which are numbered from 0" in fails(run, "store", "show", store, "--games", "12-")
+    assert "is not a range of games" in fails(run, "store", "show", store, "--games", "a-b")
     assert "not of xiangqi" in fails(run, "store", "show", store, "-V", "xiangqi")
     words = fails(run, "store", "show", store, "--game", 0, "--notation", "sna")
     assert "'sna'" in words and "did you mean 'san'" in words
@@ -183,7 +183,7 @@ def test_filters_follow_one_another(run: Run, store: Path) -> None:
     assert "min plies 9" in text and "max plies 12" in text and "s0.pgn" in text
 
 
-def test_filtering_by_nothing_copies(run: Run, store: Path) -> None:
+def test_filtering_without_conditions_copies(run: Run, store: Path) -> None:
     run("store", "filter", store, "-o", "a.store")
     assert Store("a.store").content_hash == Store(store).content_hash
     assert list(Store("a.store").games()) == list(Store(store).games())
@@ -207,13 +207,13 @@ def test_merge_is_one_after_the_other(run: Run, store: Path) -> None:
     assert moves_of("u.store") == moves_of(store)[:-1]
 
 
-def test_merging_gives_back_a_torn_store(run: Run, store: Path) -> None:
+def test_merging_repairs_an_unfinished_store(run: Run, store: Path) -> None:
     torn = Path("torn.store")
     torn.write_bytes(store.read_bytes()[:-100])
     result = run("store", "merge", torn, "-o", "whole.store")
-    assert "keeping its 2 finished shards" in result.stderr
+    assert "using its 2 finished shards" in result.stderr
     assert moves_of("whole.store") == moves_of(store)[:10]
-    assert "whole, 10 games" in run("store", "verify", "whole.store").stdout
+    assert "no errors, 10 games" in run("store", "verify", "whole.store").stdout
 
 
 def test_split_gives_every_game_to_one_store(run: Run, store: Path) -> None:
@@ -236,14 +236,14 @@ def test_split_by_year(run: Run, store: Path) -> None:
     text = run(*args).stdout
     assert "train.store" in text and "test" not in text
     assert [r.date for r in Store("validation.store").facts()] == ["2003", "2004"]
-    assert "exists already; --replace" in fails(run, *args)
+    assert "already exists; use --replace" in fails(run, *args)
     run(*args, "--replace")
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("filter", "games.store", "-o", "games.store"), "exists already; --replace"),
+        (("filter", "games.store", "-o", "games.store"), "already exists; use --replace"),
         (("filter", "games.store", "-o", "x", "--since", "May"), "is not a date"),
         (("filter", "games.store", "-o", "x", "--ending", "tiem"), "did you mean 'time'"),
         (("filter", "games.store", "-o", "x", "--result", "2-0"), "unknown result '2-0'"),
@@ -254,12 +254,12 @@ def test_split_by_year(run: Run, store: Path) -> None:
         (("filter", "games.store", "-o", "no/x"), "cannot write no/x: there is no folder"),
         (("merge", "games.store", "other.pgn", "-o", "x"), "other.pgn is not a game store"),
         (("split", "games.store", "-o", "p", "--by", "yera"), "did you mean 'year'"),
-        (("split", "games.store", "-o", "p", "--by", "year"), "needs the years"),
-        (("split", "games.store", "-o", "p", "--validation", "1"), "leave something to train on"),
+        (("split", "games.store", "-o", "p", "--by", "year"), "requires the years"),
+        (("split", "games.store", "-o", "p", "--validation", "1"), "leave games for training"),
         (("split", "games.store", "-o", "games.store"), "games.store"),
         (("export", "games.store", "--format", "xml"), "unknown format 'xml'"),
         (("export", "games.store", "-o", "no/x.jsonl"), "cannot write no/x.jsonl"),
-        (("export", "games.store", "-o", "other.pgn"), "exists already; --replace"),
+        (("export", "games.store", "-o", "other.pgn"), "already exists; use --replace"),
     ],
 )
 def test_wrong_input_is_one_sentence(
@@ -281,7 +281,7 @@ def test_what_a_killed_command_left_is_not_written_over_by_its_own_rescue(
     partial.write_bytes(store.read_bytes()[:-100])
     before = partial.read_bytes()
     refused = run("store", "merge", partial, "-o", "whole.store", status=1)
-    assert "would be lost" in refused.stderr
+    assert "would be overwritten" in refused.stderr
     assert partial.read_bytes() == before
     run("store", "merge", partial, "-o", "saved.store")
     assert moves_of("saved.store") == moves_of(store)[:10]
@@ -355,7 +355,7 @@ def test_exports_to_standard_output(run: Run, store: Path) -> None:
     assert said["white"] == "p1" and said["plies"] == 7 and said["notation"] == "san"
 
 
-def test_an_export_replaces_only_when_asked(run: Run, store: Path) -> None:
+def test_an_export_overwrites_only_with_replace(run: Run, store: Path) -> None:
     Path("a.uci").write_text("mine\n")
     fails(run, "store", "export", store, "-o", "a.uci")
     assert Path("a.uci").read_text() == "mine\n"
@@ -388,7 +388,7 @@ def small_files() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
 @pytest.mark.usefixtures("small_files")
-def test_files_that_cannot_grow_leave_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_file(run: Run, tmp_path: Path) -> None:
     from variant_ai.core.data.write.text_output import text_file
     from variant_ai.core.errors import DataError
 
@@ -407,7 +407,7 @@ def test_files_that_cannot_grow_leave_nothing(run: Run, tmp_path: Path) -> None:
 
 
 def test_verify_reads_every_byte(run: Run, store: Path) -> None:
-    assert "whole, 12 games" in run("store", "verify", store, "--moves").stdout
+    assert "no errors, 12 games" in run("store", "verify", store, "--moves").stdout
     damaged = bytearray(store.read_bytes())
     damaged[-300] ^= 4
     Path("bad.store").write_bytes(damaged)
@@ -419,7 +419,7 @@ def test_verify_reads_every_byte(run: Run, store: Path) -> None:
 def test_verify_does_not_pass_an_unfinished_store(run: Run, store: Path) -> None:
     Path("torn.store").write_bytes(store.read_bytes()[:-10])
     words = fails(run, "store", "verify", "torn.store")
-    assert "not closed by its writer; keeping its 3 finished shards" in words and "merge" in words
+    assert "not closed by its writer; using its 3 finished shards" in words and "merge" in words
 
 
 def test_verify_finds_illegal_moves(run: Run, tmp_path: Path, records: list[GameRecord]) -> None:
@@ -430,7 +430,7 @@ def test_verify_finds_illegal_moves(run: Run, tmp_path: Path, records: list[Game
         writer.add(GameRecord(SPEC.variant, [e2e5]))
     words = fails(run, "store", "verify", "--moves", path)
     assert "game 1, ply 0: e2e5 is not legal in rnbqkbnr/pppppppp" in words
-    assert "whole" in run("store", "verify", path).stdout
+    assert "no errors" in run("store", "verify", path).stdout
 
 
 def test_stats_describes_games(run: Run, store: Path) -> None:
@@ -443,11 +443,11 @@ def test_stats_describes_games(run: Run, store: Path) -> None:
     assert said["plies"]["least"] == 6 and sum(m["games"] for m in said["first_moves"]) == 9
 
 
-def test_stats_of_nothing(run: Run) -> None:
+def test_stats_of_no_games(run: Run) -> None:
     with StoreWriter("empty.store", SPEC):
         pass
     text = run("stats", "empty.store").stdout
-    assert "No game has a rating." in text and "No game names a player." in text
+    assert "No game has a rating." in text and "No game has the name of a player." in text
 
 
 def test_every_command_has_an_example(run: Run) -> None:

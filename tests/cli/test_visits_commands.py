@@ -133,7 +133,7 @@ def test_training_on_visits(store: Path, folder: Path) -> None:
     assert next(iter(moves["nets"].values()))["policy_loss"] != measured["policy_loss"]
 
 
-def test_visits_asked_of_games_without_any(store: Path, folder: Path) -> None:
+def test_labels_visits_for_games_without_visits(store: Path, folder: Path) -> None:
     bare = folder / "bare.store"
     assert generate("--engine", PLAYER, "--visits", 0, "--games", 2, "-o", bare).exit_code == 0
     assert Store(bare).info.games_with_visits == 0

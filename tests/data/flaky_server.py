@@ -14,7 +14,7 @@ import zstandard
 
 
 def pzstd(data: bytes) -> bytes:
-    """As the site packs its files: frames of parts, and before each a frame to be skipped that tells
+    """Files compressed like those of the site: frames of parts, each after a skippable frame that has
     the next one's size."""
     half = len(data) // 2
     packed = b""

@@ -7,9 +7,8 @@ from functools import cache
 
 from variant_ai.cli.common.notation_options import make_resolver, notations, readers
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.read.game_reader import GameReader, RawGame
+from variant_ai.core.data.read.game_reader import GameReader, RawGame, Skip
 from variant_ai.core.data.read.resolve import Resolver
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation, uci

@@ -155,7 +155,7 @@ def test_clocks_of_correspondence_games() -> None:
 
 
 def test_a_json_line_of_megabytes() -> None:
-    """Of a long game with visits; a line of text is cut after one."""
+    """Lines of long games with visits have several MiB; lines of text are cut after one."""
     said = {"moves": RED_UCI, "comments": {str(ply): "long " * 3900 for ply in range(8)}}
     said["tags"] = {f"tag{n}": "x" * 10_000 for n in range(150)}
     line = json.dumps(said)
@@ -178,7 +178,7 @@ def test_a_json_line_of_megabytes() -> None:
         "[" * 100_000,
     ],
 )
-def test_json_that_is_no_game_is_skipped(line: str) -> None:
+def test_json_that_is_not_a_game_is_skipped(line: str) -> None:
     assert one_skip("crazyhouse", "jsonl", line).reason == "not a game"
 
 

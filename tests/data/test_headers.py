@@ -6,9 +6,15 @@ import pytest
 
 from variant_ai.core.data.filters import ENDINGS, ending
 from variant_ai.core.data.game_record import MATE, GameRecord
-from variant_ai.core.data.read.annotations import annotation
 from variant_ai.core.data.read.game_reader import RawGame
-from variant_ai.core.data.read.headers import fill, game_date, game_result, normal_date, rating
+from variant_ai.core.data.read.headers import (
+    annotation,
+    fill,
+    game_date,
+    game_result,
+    normal_date,
+    rating,
+)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_fields_and_tags() -> None:
         comments={1: "White forfeits on time"},
     )
     record = GameRecord("any", [1, 2])
-    fill(record, raw)
+    fill(record, raw, True)
     assert (record.white, record.black, record.event, record.eco) == ("許銀川", "呂欽", "", "C84")
     assert (record.white_elo, record.black_elo) == (None, 2580)
     assert (record.date, record.year, record.result) == ("1999.01.02", 1999, "0-1")
@@ -148,9 +154,9 @@ REMARKED = [
 @pytest.mark.parametrize(
     ("said", "ends"), [*((said, True) for said in ENDED), *((said, False) for said in REMARKED)]
 )
-def test_a_server_says_in_the_end_why_and_an_annotator_does_not(said: str, ends: bool) -> None:
+def test_terminations_are_read_from_comments_of_servers_only(said: str, ends: bool) -> None:
     record = GameRecord("any", [1, 2])
-    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}))
+    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}), True)
     assert record.termination == (said if ends else "")
     if ends:
         assert ending(said) in ENDINGS and ending(said) not in ("other", "unknown")

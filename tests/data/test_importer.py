@@ -15,8 +15,8 @@ from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read import importer as importer_module
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.errors import DataError, MoveError
 
 
@@ -127,8 +127,10 @@ def test_games_that_the_sink_has_are_counted_as_dropped(tmp_path: Path) -> None:
     assert (report.games, report.dropped) == (1, {"duplicate": 1})
 
 
-def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importer_module, "WORTH_A_POOL", 4)
+def test_the_number_of_processes_does_not_change_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer_module, "MIN_GAMES_FOR_POOL", 4)
     monkeypatch.setattr(importer_module, "BATCH_GAMES", 3)
     path = tmp_path / "a.pgn"
     text = _numbered(20).split("\n\n\n")
@@ -150,7 +152,7 @@ def test_stopping_keeps_what_is_done(tmp_path: Path) -> None:
     assert report.seconds > 0
 
 
-def test_what_the_store_refuses(tmp_path: Path) -> None:
+def test_games_that_do_not_fit_the_store_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_numbered(3))
 
@@ -181,7 +183,7 @@ def test_a_damaged_archive_keeps_the_games_before_the_damage(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["nuls.pgn.gz", "nuls.jsonl.gz", "nuls.uci.gz"])
-def test_words_without_end_take_no_memory_and_are_listed(tmp_path: Path, name: str) -> None:
+def test_endless_words_need_no_memory_and_are_listed(tmp_path: Path, name: str) -> None:
     """A few kilobytes that unpack to 160 MiB of NULs, between two games (in PGN)."""
     begin = {
         "pgn": HOUSE.encode() + b'\n[Event "endless"]\n\n1. e4 ',

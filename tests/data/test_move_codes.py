@@ -60,7 +60,7 @@ def test_games_from_another_position_come_back(codec: RulesCodec) -> None:
     assert codec.start(fen)[0]["side"] == 1
 
 
-def test_a_code_that_is_no_move_names_its_ply(codec: RulesCodec) -> None:
+def test_the_error_of_a_bad_code_names_its_ply(codec: RulesCodec) -> None:
     codes = codec.encode(None, random_game(codec, 3, 6))
     codes[4] = 65535
     with pytest.raises(MoveError, match="ply 4: code 65535 is no move"):
@@ -74,13 +74,13 @@ def test_a_move_of_no_piece_names_its_ply(codec: RulesCodec) -> None:
         codec.encode(None, moves)
 
 
-def test_codes_of_a_store_that_mean_something_else_are_refused(
+def test_a_store_with_another_codes_hash_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: RulesCodec
 ) -> None:
     monkeypatch.setattr("variant_ai.core.data.store.store_writer.codes_hash", lambda spec: "0" * 16)
     with StoreWriter(tmp_path / "a.store", codec.spec, codec=codec):
         pass
-    with pytest.raises(DataError, match="numbers its moves in another way"):
+    with pytest.raises(DataError, match="encodes its moves in another way"):
         Store(tmp_path / "a.store", codec.spec)
 
 

@@ -104,13 +104,13 @@ def test_moves_behind_headers_on_their_line() -> None:
 
 
 @pytest.mark.parametrize("stray", ["],", "% a remark", ",", "x"])
-def test_what_stands_behind_a_header_by_chance_is_no_move(stray: str) -> None:
+def test_text_after_a_header_is_not_a_move(stray: str) -> None:
     (game,) = _read(f'[White "A"] {stray}\n[Black "B"]\n\n1. e4 *\n')
     assert (game.headers["Black"], game.moves) == ("B", ["e4"])
 
 
 def test_files_put_one_behind_another() -> None:
-    """As `cat` does; each has the mark that its bytes are UTF-8."""
+    """Concatenated files, each with the byte order mark of UTF-8."""
     games = _read("".join(f'\ufeff[Event "{n}"]\n\n1. e4 *\n\n' for n in range(3)))
     assert [game.headers for game in games] == [{"Event": str(n)} for n in range(3)]
 
@@ -178,7 +178,7 @@ def test_an_unended_comment_spoils_one_game_only() -> None:
     assert not two.problem
 
 
-def test_what_is_no_move_is_left_out() -> None:
+def test_marks_that_are_not_moves_are_left_out() -> None:
     (game,) = _read("1. e4!! e5?? 2. Nf3 += Nc6 +- 3. exd6 e.p. $14 Bd7 ½-½")
     assert game.moves == ["e4", "e5", "Nf3", "Nc6", "exd6", "Bd7"]
     assert game.result == "1/2-1/2"
@@ -230,7 +230,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     "line",
     ['[White-Title "GM"]', '[2ndRound "x"]', "[WhiteTeam]", '[Zug+x "1"]', "[no header at all]"],
 )
-def test_odd_headers_lose_nothing_else(line: str) -> None:
+def test_unusual_headers_lose_nothing_else(line: str) -> None:
     text = f'[Event "t"]\n[White "A"]\n{line}\n[Black "B"]\n[Result "1-0"]\n\n1. e4 e5 1-0\n'
     (game,) = _read(text)
     assert [game.headers[name] for name in ("Event", "White", "Black", "Result")] == [

@@ -1,4 +1,4 @@
-"""What is written as PGN is read back as the same game."""
+"""Games written as PGN are read back unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAID = {"?", "-", "??", "N/A", "n/a", "????.??.??"}
 
 
 def _plain(text: str) -> str:
-    """As a header gives it back: white space joined, words for unknown empty."""
+    """Value of a header after reading: white space joined, unknown values empty."""
     joined = " ".join(text.split())
     return "" if joined in _SAID else joined
 
@@ -104,7 +104,7 @@ def test_a_game_as_it_looks() -> None:
     )
 
 
-def test_a_game_with_another_start_and_awkward_words() -> None:
+def test_a_game_with_another_start_and_unusual_comments() -> None:
     game = GameRecord(
         "crazyhouse",
         event='the "big" \\ cup\nof 2001',
@@ -145,7 +145,7 @@ def test_the_sides_are_called_as_the_spec_calls_them() -> None:
         assert (back.white, back.black, back.white_elo) == ("Hu", "Xu", 2680)
 
 
-def test_a_group_that_says_more_than_the_moves_is_kept() -> None:
+def test_a_group_that_does_not_follow_from_the_moves_is_kept() -> None:
     game = replace(one("xiangqi", "moves", RED_UCI), group="match of 1994")
     text = pgn_text(rules("xiangqi"), notation("xiangqi", "wxf"), game)
     assert one("xiangqi", "pgn", text).group == "match of 1994"

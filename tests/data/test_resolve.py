@@ -6,8 +6,7 @@ import pytest
 from importing import HOUSE, RED, RED_UCCI, RED_UCI, moves, one, one_skip, resolved, resolver
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.read.game_reader import RawGame
-from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.read.game_reader import RawGame, Skip
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_a_bad_game_does_not_spoil_its_neighbours() -> None:
     assert [isinstance(game, GameRecord) for game in games] == [True, False, True]
 
 
-def test_the_wrong_encoding_is_told_from_wrong_moves() -> None:
+def test_a_wrong_encoding_differs_from_wrong_moves() -> None:
     broken = ("1. " + " ".join(RED) + " *").encode("utf-8").replace("進".encode(), b"\xff\xfe")
     assert one_skip("xiangqi", "xiangqi-pgn", broken).reason in (
         "wrong encoding",
@@ -63,7 +62,7 @@ def test_the_notation_is_the_one_that_reads_to_the_end() -> None:
         assert moves(game) == RED_UCI
 
 
-def test_the_failure_told_is_that_of_the_notation_that_came_furthest() -> None:
+def test_the_error_is_that_of_the_notation_that_read_most() -> None:
     words = [*RED[:5], "馬２進９"]
     skip = resolver("xiangqi").resolve(RawGame("a", 1, 1, moves=words, lines=[1] * 6))
     assert not isinstance(skip, GameRecord)

@@ -11,10 +11,10 @@ from importing import HOUSE, resolver, spec
 
 from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.data.store.game_store import Store, StoreWriter
-from variant_ai.core.data.store.resuming import find_halt
+from variant_ai.core.data.store.store_writer import find_interruption
 from variant_ai.core.errors import DataError
 
 GAMES = 12
@@ -35,7 +35,7 @@ def source(tmp_path: Path) -> Path:
 
 
 class Killed(BaseException):
-    """What happens to a process: nobody closes anything."""
+    """Killed process: nothing is closed."""
 
 
 class Import:
@@ -105,7 +105,7 @@ HOW = ("stop", "kill before", "kill behind", "break before", "break behind")
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("append", (False, True))
 @pytest.mark.parametrize("game", (1, 3, 7, 11))
-def test_ended_anywhere_it_goes_on(
+def test_an_import_resumes_from_every_point(
     tmp_path: Path, source: Path, how: str, append: bool, game: int
 ) -> None:
     store = tmp_path / "a.store"
@@ -126,16 +126,16 @@ def test_ended_anywhere_it_goes_on(
     assert len(Store(store).info.runs) == 1
     assert not Store(store).info.runs[0].interrupted
     Store(store).verify()
-    assert find_halt(store, "A") is None
+    assert find_interruption(store, "A") is None
 
 
 def test_it_may_end_early_again_and_again(tmp_path: Path, source: Path) -> None:
     store = tmp_path / "a.store"
     for how in (*HOW, *HOW):
         Import(source, store).run_until(2, how)
-    halt = find_halt(store, "A")
-    assert halt is not None
-    assert halt.mark["games"] == 10
+    interruption = find_interruption(store, "A")
+    assert interruption is not None
+    assert interruption.mark["games"] == 10
     Import(source, store).run()
     assert events(store) == WHOLE
 
@@ -159,20 +159,20 @@ def test_behind_games_of_others_and_before_more_of_them(
     assert len(Store(store)) == 2 * len(WHOLE) + 2
 
 
-def test_other_files_are_refused_and_the_store_stays(tmp_path: Path, source: Path) -> None:
+def test_changed_files_are_rejected_and_the_store_is_kept(tmp_path: Path, source: Path) -> None:
     store = tmp_path / "a.store"
     Import(source, store).run_until(4, "stop")
     before = store.read_bytes()
     changed = source / "a.pgn"
     changed.write_text(changed.read_text().replace("Evening 2", "Morning 2"))
     other = Import(source, store)
-    with pytest.raises(DataError, match="not those that 4 games were imported from"):
+    with pytest.raises(DataError, match="files have changed since 4 games of them were imported"):
         other.run()
     other.writer.abort()
     assert store.read_bytes() == before
 
 
-def test_a_stop_before_it_has_caught_up_changes_nothing(tmp_path: Path, source: Path) -> None:
+def test_a_stop_while_resuming_changes_nothing(tmp_path: Path, source: Path) -> None:
     store = tmp_path / "a.store"
     Import(source, store).run_until(7, "stop")
     one = Import(source, store)
@@ -192,7 +192,7 @@ def test_what_fails_keeps_what_an_earlier_process_did(tmp_path: Path, source: Pa
         raise OSError(28, "No space left on device")
 
     one.writer._write = full  # type: ignore[method-assign]
-    with pytest.raises(DataError, match=r"a\.store.*No space left.*the same command goes on"):
+    with pytest.raises(DataError, match=r"a\.store.*No space left.*the same command resumes"):
         one.run()
     assert partial.exists()
     Import(source, store, append=False).run()
@@ -200,13 +200,11 @@ def test_what_fails_keeps_what_an_earlier_process_did(tmp_path: Path, source: Pa
     assert not partial.exists()
 
 
-def test_a_store_that_is_no_halt_of_the_command_is_refused_as_ever(
-    tmp_path: Path, source: Path
-) -> None:
+def test_a_store_of_another_command_is_rejected(tmp_path: Path, source: Path) -> None:
     store = tmp_path / "a.store"
     Import(source, store).run_until(4, "stop")
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         Import(source, store, command="B", append=False)
     Import(source, store, command="B").run()
-    with pytest.raises(DataError, match="exists already"):  # not alone any more
+    with pytest.raises(DataError, match="already exists"):  # not alone any more
         Import(source, store, append=False)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from variant_ai.core.data.sample import compiled_replay as replay
-from variant_ai.core.data.sample.mixture import MixedSampler, share_out
+from variant_ai.core.data.sample.mixture import MixedSampler, distribute
 from variant_ai.core.data.sample.sampler import Batch, Sampler
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
@@ -134,7 +134,7 @@ def copied(batch: Batch) -> Batch:
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 0])
-def test_last_moves_are_seen_where_the_spec_asks_for_them(memory: int) -> None:
+def test_last_moves_are_encoded_if_the_spec_needs_them(memory: int) -> None:
     data = spec_of("crazyhouse").model_dump(by_alias=True)
     data["input"] = ({"last_moves": 3}, *data["input"])
     spec = VariantSpec.model_validate(data)
@@ -355,7 +355,7 @@ def test_rules_on_fairy_give_the_same_batches(name: str) -> None:
         assert np.array_equal(a.planes, b.planes)
         assert a.action.tolist() == b.action.tolist()
         assert a.value.tolist() == b.value.tolist()
-    with pytest.raises(SpecError, match="give the sampler its rules"):
+    with pytest.raises(SpecError, match="pass its rules to the sampler"):
         Sampler(store, Encoder(spec), batch=6)
 
 
@@ -384,14 +384,14 @@ def test_a_move_without_a_flat_label_is_named() -> None:
             sampler.batch(step)
 
 
-def test_mirroring_is_refused_without_the_symmetry() -> None:
+def test_mirroring_is_rejected_without_symmetry() -> None:
     store, _ = games_of("crazyhouse")
     with pytest.raises(SpecError, match="symmetry"):
         Sampler(store, encoder_of("crazyhouse"), batch=4, mirror=True)
 
 
 @pytest.mark.parametrize(("batch", "rank", "world"), [(0, 0, 1), (4, 1, 1), (4, -1, 2)])
-def test_impossible_batches_are_refused(batch: int, rank: int, world: int) -> None:
+def test_impossible_batches_are_rejected(batch: int, rank: int, world: int) -> None:
     store, _ = games_of("crazyhouse")
     with pytest.raises(ValueError):
         Sampler(store, encoder_of("crazyhouse"), batch=batch, rank=rank, world=world)
@@ -496,8 +496,8 @@ class TestMixture:
         assert swept == mixed.positions == sum(part.positions for part in parts)
         assert mixed.steps_per_epoch == -(-mixed.positions // 10)
 
-    def test_a_share_of_nothing_is_refused(self) -> None:
-        with pytest.raises(DataError, match="holds no sample of a store"):
+    def test_a_share_without_samples_is_rejected(self) -> None:
+        with pytest.raises(DataError, match="has no sample of a store"):
             MixedSampler(self.parts(), (1000, 1), batch=8)
 
 
@@ -511,7 +511,7 @@ class TestMixture:
     ],
 )
 def test_shares_add_up(total: int, weights: tuple[float, ...], counts: tuple[int, ...]) -> None:
-    assert share_out(total, weights) == counts
+    assert distribute(total, weights) == counts
 
 
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])

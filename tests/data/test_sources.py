@@ -16,7 +16,7 @@ import zstandard
 from flaky_server import pzstd
 
 from variant_ai.core.data.read.game_files import MAX_DEPTH, XZ_MEMORY, open_sources, total_bytes
-from variant_ai.core.data.read.skipped_games import Skip
+from variant_ai.core.data.read.game_reader import Skip
 
 TEXT = "".join(f'[Event "{i}"]\n\n1. e4 e5 {i}\n\n' for i in range(3000)).encode()
 
@@ -101,7 +101,9 @@ def test_archives_are_not_opened_without_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", ("gz", "bz2", "xz", "zst"))
-def test_a_cut_file_gives_its_beginning_and_says_so(tmp_path: Path, packing: str) -> None:
+def test_the_beginning_of_a_cut_file_is_read_and_the_damage_reported(
+    tmp_path: Path, packing: str
+) -> None:
     noise = random.Random(1).randbytes(2_000_000)  # bzip2 packs 900,000 bytes at once
     path = tmp_path / "games"
     path.write_bytes(PACKINGS[packing](noise)[:-200])

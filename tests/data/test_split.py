@@ -87,7 +87,7 @@ def test_a_game_in_two_stores_is_on_one_side(tmp_path: Path) -> None:
     assert len(second.train) == 3 and not len(second.validation)
 
 
-def test_one_of_several_stores_may_have_nothing_to_hold_back(tmp_path: Path) -> None:
+def test_one_of_several_stores_may_have_no_validation_games(tmp_path: Path) -> None:
     old = read(write(tmp_path / "old.store", [game(i, date="2001") for i in range(4)]))
     new = read(write(tmp_path / "new.store", [game(i, date="2008") for i in range(5)]))
     plan = SplitPlan("year", validation_keys=("2008",))
@@ -114,7 +114,7 @@ def test_few_games_still_give_every_side_one(tmp_path: Path) -> None:
         assert [len(a) for _, a in split] == [1, 1, 1]
 
 
-def test_nothing_asked_is_all_training(tmp_path: Path) -> None:
+def test_without_shares_all_games_are_for_training(tmp_path: Path) -> None:
     split = split_games(stored(tmp_path, [game(1), game(2)]), SplitPlan(validation=0))
     assert split.train.tolist() == [0, 1] and not len(split.validation) and not len(split.test)
 
@@ -161,12 +161,12 @@ def test_bad_spans_of_years(text: str) -> None:
         SplitPlan("year", validation_keys=(text,))
 
 
-def test_plans_that_make_no_sense() -> None:
-    with pytest.raises(DataError, match="leave something to train on"):
+def test_invalid_plans() -> None:
+    with pytest.raises(DataError, match="leave games for training"):
         SplitPlan(validation=0.6, test=0.4)
     with pytest.raises(DataError, match="must not be negative"):
         SplitPlan(validation=-0.1)
-    with pytest.raises(DataError, match="needs the years"):
+    with pytest.raises(DataError, match="requires the years"):
         SplitPlan("year")
     with pytest.raises(DataError, match="takes shares"):
         SplitPlan("group", test_keys=("a",))
@@ -174,13 +174,13 @@ def test_plans_that_make_no_sense() -> None:
         SplitPlan("gmae")  # type: ignore[arg-type]
 
 
-def test_sides_that_get_nothing_or_too_much_are_named(tmp_path: Path) -> None:
+def test_empty_and_overlapping_sets_are_reported(tmp_path: Path) -> None:
     store = stored(tmp_path, [game(1, date="2008"), game(2, date="2009")])
     with pytest.raises(DataError, match=r"validation 2001\) of the 2 games .* none for validation"):
         split_games(store, SplitPlan("year", validation_keys=("2001",)))
     with pytest.raises(DataError, match="none for train"):
         split_games(store, SplitPlan("year", validation_keys=("2008-2009",)))
-    with pytest.raises(DataError, match="game 0 and 0 others are asked for by both"):
+    with pytest.raises(DataError, match="game 0 and 0 others are in both"):
         split_games(store, SplitPlan("year", validation_keys=("2008",), test_keys=("-2008",)))
 
 

@@ -86,7 +86,7 @@ def test_columns_come_back(
         reader.integers("nothing")
 
 
-def test_content_hash_knows_moves_results_and_starts_only(tmp_path: Path) -> None:
+def test_content_hash_covers_only_moves_results_and_starts(tmp_path: Path) -> None:
     games = [game(i, result="1-0") for i in range(5)]
     here = read(write(tmp_path / "a.store", games)).content_hash
 
@@ -107,7 +107,7 @@ def test_the_same_games_make_the_same_bytes(tmp_path: Path) -> None:
     assert write(tmp_path / "b.store", games, shard_games=3).read_bytes() == first
 
 
-def test_info_says_where_games_come_from(tmp_path: Path) -> None:
+def test_info_has_the_origin_of_games(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
     asked = GameFilter(min_rating=2000, not_endings=("aborted",))
     with StoreWriter(path, SPEC, codec=CODEC, sources=["a.pgn"], conditions=asked) as writer:
@@ -129,7 +129,7 @@ def test_the_spec_travels_with_the_games(tmp_path: Path) -> None:
     assert Store(write(tmp_path / "a.store", [game()])).spec == SPEC
 
 
-def test_own_start_position_is_no_start_position(tmp_path: Path) -> None:
+def test_the_start_of_the_spec_is_stored_as_none(tmp_path: Path) -> None:
     store = read(write(tmp_path / "a.store", [game(start_fen=SPEC.rules.start)]))
     assert store.start_fens == (None,) and store.game(0).start_fen is None
 
@@ -186,7 +186,7 @@ def changed(spec: VariantSpec, **rules: object) -> VariantSpec:
     return VariantSpec.model_validate_json(json.dumps(said))
 
 
-def test_another_variant_is_refused(tmp_path: Path) -> None:
+def test_another_variant_is_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.store", [game()])
     with pytest.raises(DataError, match="holds games of xiangqi, not of crazyhouse"):
         Store(path, OTHER)
@@ -199,7 +199,7 @@ def test_another_variant_is_refused(tmp_path: Path) -> None:
         writer.add(game())
 
 
-def test_other_rules_are_refused_by_name(tmp_path: Path) -> None:
+def test_other_rules_are_rejected_with_the_difference(tmp_path: Path) -> None:
     path = write(tmp_path / "a.store", [game()])
     with pytest.raises(
         DataError, match=r"other rules.*rules\.no_progress\.plies: 120 there, 100 here"
@@ -220,16 +220,16 @@ def test_input_planes_may_change(tmp_path: Path) -> None:
     assert len(Store(write(tmp_path / "a.store", [game()]), other)) == 1
 
 
-def test_existing_stores_are_not_overwritten_unasked(tmp_path: Path) -> None:
+def test_existing_stores_are_not_overwritten(tmp_path: Path) -> None:
     path = write(tmp_path / "a.store", [game()])
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         write(path, [game(1)])
     assert len(read(path)) == 1
     write(path, [game(1), game(2)], mode="replace")
     assert len(read(path)) == 2
 
 
-def test_what_is_no_store_is_called_so(tmp_path: Path) -> None:
+def test_files_that_are_not_stores(tmp_path: Path) -> None:
     (tmp_path / "a.pgn").write_text('[Event "x"]\n\n1. e4 *\n')
     (tmp_path / "empty.store").touch()
     for path, words in (
@@ -242,12 +242,12 @@ def test_what_is_no_store_is_called_so(tmp_path: Path) -> None:
             Store(path)
 
 
-def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_formats_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("variant_ai.core.data.store.store_format.FORMAT", 2)
     path = write(tmp_path / "a.store", [])
     monkeypatch.undo()
     with pytest.raises(
-        DataError, match="store format 2; this version of variant-ai reads format 1"
+        DataError, match="store format 2, but this version of variant-ai reads format 1"
     ):
         Store(path)
 
@@ -256,7 +256,7 @@ def test_later_formats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("facts", "words"),
     [
         ({"scores": [1, 2]}, "2 scores for a game of 5 plies"),
-        ({"result": "won"}, "result 'won' is none of"),
+        ({"result": "won"}, "result 'won' is not one of"),
         ({"white_elo": 1 << 40}, "is not a rating"),
     ],
 )
@@ -293,7 +293,7 @@ def test_codes_of_no_move_name_the_game(tmp_path: Path) -> None:
         store.game(1)
 
 
-def test_a_closed_writer_takes_nothing(tmp_path: Path) -> None:
+def test_a_closed_writer_rejects_games(tmp_path: Path) -> None:
     writer = StoreWriter(tmp_path / "a.store", SPEC, codec=CODEC)
     writer.close()
     writer.close()

@@ -87,7 +87,7 @@ def test_every_cut_keeps_the_finished_shards(whole: bytes, scratch: Path) -> Non
 
 
 def _ends_run(whole: bytes, cut: int) -> bool:
-    """Whether the cut is right behind an END block, where the first run closed the file."""
+    """True if the cut is right after an END block, where the first run closed the file."""
     return whole[:cut].rfind(b"\x89VAGEND ") > whole[:cut].rfind(b"\x89VAGNOTE") and (
         cut == whole.find(b"\x89VAGRUN ", whole.find(b"\x89VAGEND "))
     )
@@ -154,11 +154,13 @@ def test_a_kill_keeps_finished_shards(tmp_path: Path, mode: str) -> None:
     assert done.returncode == -9
     before = GAMES if mode == "append" else []
     if mode == "new":
-        with pytest.raises(DataError, match=r"a\.store\.partial holds what an interrupted command"):
+        with pytest.raises(
+            DataError, match=r"a\.store\.partial has the finished part of an interrupted command"
+        ):
             read(path)
         path = tmp_path / "a.store.partial"
     store = read(path)
-    assert "keeping its" in store.info.unfinished and "12 bytes" in store.info.unfinished
+    assert "using its" in store.info.unfinished and "12 bytes" in store.info.unfinished
     expected = [*before, *(game(100 + i) for i in range(4))]
     assert [g.moves for g in store.games()] == [g.moves for g in expected]
     write(path, [game(7)], mode="append")
@@ -234,7 +236,7 @@ def test_a_full_disk_is_one_sentence(
             return min(1000, len(data))  # type: ignore[arg-type]
 
     monkeypatch.setattr(store_writer.io, "FileIO", Full)
-    kept = "it is as it was" if mode == "append" else "nothing was written"
+    kept = "it is unchanged" if mode == "append" else "nothing was written"
     with (
         pytest.raises(
             DataError, match=rf"cannot write .*a\.store: No space left on device; {kept}$"

@@ -41,7 +41,7 @@ def test_bad_rows_are_skipped_by_line() -> None:
     assert isinstance(good, GameRecord)
     assert not isinstance(first, GameRecord)
     assert (first.reason, first.line) == ("not a game", 2)
-    assert "2 columns where the first line names 8" in first.detail
+    assert "2 columns, but the first line names 8" in first.detail
     assert not isinstance(illegal, GameRecord)
     assert (illegal.line, illegal.ply, illegal.text) == (5, 2, "X8+7")
 

@@ -112,7 +112,7 @@ def test_copies_carry_visits(tmp_path: Path) -> None:
     assert copied.info.plies_with_visits == 8
 
 
-def test_a_store_knows_openings_by_the_header(tmp_path: Path) -> None:
+def test_a_store_reads_openings_from_the_header(tmp_path: Path) -> None:
     said = ["2", "", "900", "-1", "two", "0"]
     games = [replace(game(i), tags={"OpeningPlies": text}) for i, text in enumerate(said)]
     store = read(write(tmp_path / "a.store", games, shard_games=2))
@@ -126,7 +126,7 @@ def test_a_store_knows_openings_by_the_header(tmp_path: Path) -> None:
     assert read(tmp_path / "c.store").opening_plies.tolist() == [0, games[2].plies, 2]
 
 
-def test_the_content_hash_knows_visits(tmp_path: Path) -> None:
+def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
     bare = read(write(tmp_path / "a.store", [game(0), game(1)])).content_hash
     told = read(write(tmp_path / "b.store", [game(0), with_visits(1)])).content_hash
     other = with_visits(1)
@@ -140,13 +140,11 @@ def test_the_content_hash_knows_visits(tmp_path: Path) -> None:
     ("visits", "message"),
     [
         ([()] * 4, "visits of 4 plies for a game of 5 plies"),
-        ([((1, 0),), *[()] * 4], "ply 0: 0 visits of a move; accepted is 1 to 4294967295"),
+        ([((1, 0),), *[()] * 4], "ply 0: 0 visits of a move; accepted: 1 to 4294967295"),
         ([*[()] * 4, ((1, 1 << 32),)], "ply 4: 4294967296 visits"),
     ],
 )
-def test_visits_that_cannot_be_are_refused(
-    tmp_path: Path, visits: list[PlyVisits], message: str
-) -> None:
+def test_invalid_visits_are_rejected(tmp_path: Path, visits: list[PlyVisits], message: str) -> None:
     with pytest.raises(DataError, match=message):
         write(tmp_path / "a.store", [replace(game(), visits=visits)])
 
@@ -192,10 +190,10 @@ def columns_of(**lists: list[int] | bytes) -> bytes:
     [
         ({"has_visits": [1]}, "does not have 2 rows"),
         ({"has_visits": [1, 1]}, "a row for each ply"),
-        ({"counts": [1, -1]}, "less than no move"),
-        ({"counts": [1, 2]}, "not as many"),
-        ({"visits": [1]}, "not as many"),
-        ({"visits": [1, 0]}, "no visit"),
+        ({"counts": [1, -1]}, "negative number of moves"),
+        ({"counts": [1, 2]}, "do not match their sum"),
+        ({"visits": [1]}, "do not match their sum"),
+        ({"visits": [1, 0]}, "out of range"),
         ({"moves": b"\0\0\0"}, "two bytes"),
     ],
 )
@@ -298,13 +296,13 @@ def test_moves_come_back_through_the_rules(stored: Store) -> None:
     assert list(stored.games()) == list(searched_games(stored.spec.variant))
 
 
-def test_a_searched_move_without_a_code_is_refused(tmp_path: Path) -> None:
+def test_a_visited_move_without_a_code_is_rejected(tmp_path: Path) -> None:
     record = searched_games("xiangqi")[0]
     far = 0 | 80 << 7  # a displacement that no piece has
     visits: list[PlyVisits] = [(), (), (), ((far, 1),), *[()] * (record.plies - 4)]
     with (
         StoreWriter(tmp_path / "a.store", spec_of("xiangqi")) as writer,
-        pytest.raises(MoveError, match="ply 3: a move that was searched"),
+        pytest.raises(MoveError, match="ply 3: visited move"),
     ):
         writer.add(replace(record, visits=visits))
 
@@ -364,7 +362,7 @@ def test_soft_labels_are_those_of_a_plain_replay(stored: Store, head: Head) -> N
 
 
 def test_openings_have_no_labels_and_shift_none(tmp_path: Path) -> None:
-    """Of a store: the header of a game says how long its opening was."""
+    """Openings of a store: the header of a game has the length of its opening."""
     name, games = "xiangqi", list(searched_games("xiangqi"))
     for number, record in enumerate(games):
         games[number] = replace(record, tags={**record.tags, "OpeningPlies": str(number)})
@@ -406,7 +404,7 @@ def test_mirrored_positions_have_mirrored_labels() -> None:
         batch = sampler.batch(step)
         for k in range(16):
             game_, ply, mirrored = sampler.locate(step * 16 + k)
-            at = int(sampler._games.cumulative[game_]) + ply
+            at = int(sampler._games.arrays.cumulative[game_]) + ply
             assert labels_of(batch, k) == pytest.approx(plain[mirrored][at])
             seen.add((at, mirrored))
     assert len(seen) == 2 * sampler.positions
@@ -476,12 +474,12 @@ class Arrays:
     visits: Visits
 
 
-def test_a_visited_move_of_another_game_is_told(stored: Store) -> None:
+def test_a_visited_move_of_another_game_is_reported(stored: Store) -> None:
     assert stored.visits is not None
-    wrong = replace(stored.visits, codes=np.full_like(stored.visits.codes, 0xFFFF))
+    wrong = stored.visits._replace(codes=np.full_like(stored.visits.codes, 0xFFFF))
     arrays = Arrays(
         stored.codes, stored.offsets, stored.results, stored.starts, stored.start_of, wrong
     )
     sampler = Sampler(arrays, Encoder(stored.spec), batch=64, labels="visits")
-    with pytest.raises(DataError, match="a code is no move of its position"):
+    with pytest.raises(DataError, match="a code is not a move of its position"):
         list(sampler.sweep())

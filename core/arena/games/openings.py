@@ -10,10 +10,9 @@ from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.game_files import read_bytes
-from variant_ai.core.data.read.game_reader import GameReader, RawGame
+from variant_ai.core.data.read.game_reader import GameReader, RawGame, Skip
 from variant_ai.core.data.read.importer import Importer, MakeResolver
 from variant_ai.core.data.read.resolve import Resolver
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, FenError
 from variant_ai.core.rules.game import Game

@@ -1,10 +1,9 @@
-"""The monthly files of database.lichess.org: rated games of a variant, PGN packed with zstd.
+"""Monthly files of database.lichess.org: rated games of a variant, PGN compressed with zstd.
 
     BASE/NAME/lichess_db_NAME_rated_2016-01.pgn.zst
-    BASE/NAME/sha256sums.txt        `<64 hex digits>  <file>`, a line for each month there is
+    BASE/NAME/sha256sums.txt        `<64 hex digits>  <file>`, a line for each month
 
-The files are published under CC0. NAME is what the site calls the variant; the variant's plugin
-knows it.
+The files are published under CC0. NAME is the name of the variant on the site, from its plugin.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from variant_ai.core.data.fetch.remote_file import FIRST_PAUSE, RemoteError, fet
 from variant_ai.core.errors import DataError
 
 SITE = "lichess"
-"""The site's name in `VariantEntry.names`."""
+"""Key of the site in `VariantEntry.names`."""
 BASE = "https://database.lichess.org"
 SUMS = "sha256sums.txt"
 _MONTH = re.compile(r"(\d{4})-(\d\d)\Z")
@@ -25,17 +24,17 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)\Z")
 
 @dataclass(frozen=True, order=True)
 class Month:
-    """A month of a year; months are in the order of time."""
+    """Month of a year; months can be compared."""
 
     year: int
     month: int
 
     @staticmethod
     def parse(text: str) -> Month:
-        """`2016-01`. Raises DataError."""
+        """Parse `2016-01`. Raises DataError."""
         match = _MONTH.fullmatch(text.strip())
         if match is None or not 1 <= int(match[2]) <= 12:
-            raise DataError(f"{text!r} is no month; accepted are months like 2016-01")
+            raise DataError(f"{text!r} is not a month; accepted: months like 2016-01")
         return Month(int(match[1]), int(match[2]))
 
     @property
@@ -48,22 +47,22 @@ class Month:
 
 @dataclass(frozen=True)
 class MonthlyFile:
-    """The games of one month."""
+    """File with the games of one month."""
 
     month: Month
     name: str
-    """File name: what a store remembers a finished month by, whatever server it came from."""
+    """File name, by which a store records a finished month from any server."""
     url: str
     sha256: str = ""
-    """In hex digits; empty where nobody says."""
+    """Hex digits, empty if unknown."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The files of one variant on one server."""
+    """Files of one variant on one server."""
 
     variant: str
-    """As the site calls it."""
+    """Name of the variant on the site."""
     base: str = BASE
 
     @property
@@ -78,10 +77,10 @@ class Archive:
         first_pause: float = FIRST_PAUSE,
         on_wait: Callable[[str], None] = lambda text: None,
     ) -> list[MonthlyFile]:
-        """The files from one month to another, both included; None: from the first, to the last
-        there is. Reads the list of checksums; `on_wait` hears why it takes another try.
+        """Return the files from one month to another, inclusive; None: the first or last available.
 
-        Raises DataError if a month of the range is not there, RemoteError.
+        Reads the list of checksums; `on_wait` is called with the reason before each retry. Raises
+        DataError if a month of the range is missing, RemoteError.
         """
         try:
             text = fetch_text(f"{self.folder}/{SUMS}", first_pause=first_pause, on_wait=on_wait)
@@ -89,24 +88,24 @@ class Archive:
             if error.status != 404:
                 raise
             raise DataError(
-                f"{self.folder} has no {SUMS}: the site has no variant {self.variant!r}, or this "
-                "is no mirror of it"
+                f"{self.folder} has no {SUMS}: the site has no variant {self.variant!r}, or the "
+                "server is not a mirror of the site"
             ) from error
         known = self._parse(text)
         if not known:
             raise DataError(f"{self.folder}/{SUMS} lists no month of {self.variant!r}")
-        asked = _range(first or min(known), last or max(known))
-        missing = [month for month in asked if month not in known]
+        months = _range(first or min(known), last or max(known))
+        missing = [month for month in months if month not in known]
         if missing:
             raise DataError(
                 f"there are no games of {missing[0]}"
                 + (f" and {len(missing) - 1} other months" if missing[1:] else "")
-                + f" at {self.folder}; it has {min(known)} to {max(known)}"
+                + f" at {self.folder}, which has {min(known)} to {max(known)}"
             )
-        return [known[month] for month in asked]
+        return [known[month] for month in months]
 
     def unlisted(self, first: Month, last: Month) -> list[MonthlyFile]:
-        """The same without asking the server, and without checksums."""
+        """Return the files without a request to the server, and without checksums."""
         names = {m: f"lichess_db_{self.variant}_rated_{m}.pgn.zst" for m in _range(first, last)}
         return [MonthlyFile(m, name, f"{self.folder}/{name}") for m, name in names.items()]
 
@@ -126,7 +125,7 @@ class Archive:
 
 def _range(first: Month, last: Month) -> list[Month]:
     if last < first:
-        raise DataError(f"the months end ({last}) before they begin ({first})")
+        raise DataError(f"the last month ({last}) is before the first ({first})")
     months = [first]
     while months[-1] < last:
         months.append(months[-1].next)

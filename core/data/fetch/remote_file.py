@@ -1,8 +1,9 @@
-"""A file on a web server as a stream: hashed on its way, and never kept on disk.
+"""File on a web server as a stream, hashed while it is read, and never kept on disk.
 
-A transfer that breaks goes on from the byte it broke at (RFC 9110, section 14: `Range` with
-`If-Range`, so that a file that changed meanwhile is not glued together); a server without ranges
-is asked for the whole file again, and what was read before is skipped.
+An interrupted transfer resumes at its last byte (RFC 9110, section 14: `Range` with `If-Range`, so
+that two versions of a file are not joined); from a server without ranges the whole file is requested
+again, and the bytes read before are skipped. (The retries of urllib3 cover requests, but not the
+bodies of responses, so they would not replace this.)
 """
 
 from __future__ import annotations
@@ -23,36 +24,36 @@ from variant_ai import __version__
 from variant_ai.core.errors import DataError
 
 ATTEMPTS = 6
-"""Tries in a row without any progress before giving up."""
+"""Consecutive attempts without progress after which reading fails."""
 TIMEOUT = 30.0
-"""Seconds without a byte after which a connection counts as broken."""
+"""Seconds without a byte after which a connection is closed."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-"""Seconds between tries: they double from the first to the longest."""
+"""Seconds between attempts, doubled from the first to the longest."""
 MAX_TEXT = 16 << 20
-"""Bytes of a file that `fetch_text` reads."""
+"""Limit in bytes of `fetch_text`."""
 TEXT_ATTEMPTS, TEXT_TIMEOUT, TEXT_SECONDS = 4, 15.0, 120.0
-"""The same for a small text, which somebody waits for, and the seconds it may take in all."""
-_AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504))
-"""Answers that may be others a moment later."""
+"""Attempts and timeout of a small text, for which the user waits, and the limit in seconds."""
+_RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504))
+"""HTTP statuses that may be temporary."""
 _STEP = 1 << 16
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 class RemoteError(OSError):
-    """A file that cannot be read from its server; the message is one sentence for the user."""
+    """Failure to read a file from its server; the message is one sentence for the user."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
-        """HTTP status, where the server's answer is the reason."""
+        """HTTP status, if it is the reason."""
 
 
 class RemoteFile(io.RawIOBase):
-    """The bytes of a URL, from the first to the last.
+    """Stream of the bytes of a URL.
 
-    Reading raises RemoteError once nothing more can be had; `failure` keeps it for those who read
-    through layers that swallow errors, as `open_sources` does.
+    Reading raises RemoteError if all attempts fail; `failure` keeps the error for callers that read
+    through layers which hide errors, such as `open_sources`.
     """
 
     def __init__(
@@ -66,8 +67,8 @@ class RemoteFile(io.RawIOBase):
         on_size: Callable[[int], None] = lambda size: None,
         on_wait: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`on_bytes` hears how many bytes came, `on_size` the size of the file once it is known,
-        `on_wait` why another try is needed, in a sentence.
+        """`on_bytes` is called with the number of received bytes, `on_size` with the size of the file
+        when it is known, `on_wait` with the reason before each retry.
 
         Raises DataError if the URL is not of http or https.
         """
@@ -76,21 +77,21 @@ class RemoteFile(io.RawIOBase):
         self.received = 0
         """Bytes read so far."""
         self.size: int | None = None
-        """Bytes of the whole file, None while the server has not said."""
+        """Bytes of the whole file, None if unknown."""
         self.failure: RemoteError | None = None
         self.finished = False
-        """Whether the last byte has been read."""
+        """True if the last byte has been read."""
         self.resumed = 0
-        """How often the transfer broke and went on."""
+        """Number of times the transfer was interrupted and resumed."""
         self._sha256 = hashlib.sha256()
         self._attempts, self._timeout, self._first_pause = attempts, timeout, first_pause
         self._on_bytes, self._on_size, self._on_wait = on_bytes, on_size, on_wait
         self._response: Any = None
         self._validator = ""
         self._failed = 0
-        """Tries in a row that gave nothing."""
+        """Consecutive attempts without progress."""
         self._since = time.monotonic()
-        """When the last byte came, or the first was asked for."""
+        """Time of the last byte, or of the first request."""
 
     def readable(self) -> bool:
         return True
@@ -98,7 +99,7 @@ class RemoteFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)[:_STEP]
         if not self._failed:
-            self._since = time.monotonic()  # the reader may have been busy for long
+            self._since = time.monotonic()  # the caller may have paused for long
         while not self.finished:
             if self.failure is not None:
                 raise self.failure
@@ -123,13 +124,13 @@ class RemoteFile(io.RawIOBase):
         return 0
 
     def drain(self) -> None:
-        """Read what is left, for the checksum. Raises RemoteError."""
+        """Read the rest of the file, for the checksum. Raises RemoteError."""
         buffer = bytearray(_STEP)
         while self.readinto(buffer):
             pass
 
     def sha256(self) -> str:
-        """Of the bytes read so far, in hex digits."""
+        """Return the SHA-256 of the bytes read so far, in hex digits."""
         return self._sha256.hexdigest()
 
     def close(self) -> None:
@@ -139,7 +140,7 @@ class RemoteFile(io.RawIOBase):
     # --- connections ---------------------------------------------------------------------------
 
     def _connect(self) -> bool:
-        """Ask for the file, or for what is missing of it; False where that is nothing."""
+        """Request the file, or the missing part of it; return False if nothing is missing."""
         headers = {}
         if self.received:
             headers["Range"] = f"bytes={self.received}-"
@@ -162,10 +163,10 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def _check_part(self) -> int:
-        """Where the part that the server sends begins; it must be where we stopped."""
+        """Check that the part sent by the server begins at the next byte, and return its position."""
         match = _RANGE.match(self._response.headers.get("Content-Range", ""))
         if match is None or int(match[1]) != self.received:
-            raise http.client.HTTPException("the server sent another part than asked for")
+            raise http.client.HTTPException("the server sent a part that was not requested")
         if match[2] != "*":
             self._learn_size(int(match[2]))
         return self.received
@@ -174,14 +175,14 @@ class RemoteFile(io.RawIOBase):
         if size is None:
             return
         if self.size is not None and size != self.size:
-            raise self._fail(f"{self.url} changed while it was read: {self.size:,} bytes became "
-                             f"{size:,}; start again")  # fmt: skip
+            raise self._fail(f"{self.url} changed while it was read, from {self.size:,} to {size:,} "
+                             "bytes; start again")  # fmt: skip
         if self.size is None:
             self.size = size
             self._on_size(size)
 
     def _skip(self, size: int) -> None:
-        """Read past what came before: this server cannot begin in the middle."""
+        """Skip the bytes read before, from a server without ranges."""
         buffer = bytearray(_STEP)
         while size:
             got = self._read(memoryview(buffer)[: min(size, _STEP)])
@@ -190,7 +191,7 @@ class RemoteFile(io.RawIOBase):
             size -= got
 
     def _read(self, view: memoryview) -> int:
-        """What has come, at least a byte unless it is the end: `readinto` would wait for all."""
+        """Read the available bytes, at least one unless it is the end (`readinto` would wait for all)."""
         part = self._response.read1(len(view))
         view[: len(part)] = part
         return len(part)
@@ -199,22 +200,22 @@ class RemoteFile(io.RawIOBase):
         return content_range.rpartition("/")[2] == str(self.received)
 
     def _give_up_or_wait(self, error: OSError | http.client.HTTPException) -> None:
-        """Raises RemoteError where another try makes no sense; else waits until the next."""
+        """Wait before the next attempt. Raises RemoteError if there is none."""
         self._close()
         if isinstance(error, RemoteError):
             raise error
         if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it holds the connection
+            error.close()  # closes the connection
         status = error.code if isinstance(error, urllib.error.HTTPError) else None
-        if status is not None and status not in _AGAIN:
-            raise self._fail(_refused(self.url, status), status) from error
+        if status is not None and status not in _RETRIED:
+            raise self._fail(_rejected(self.url, status), status) from error
         self._failed += 1
-        what = f"status {status}" if status else _in_words(error, self._timeout)
+        reason = f"status {status}" if status else _message(error, self._timeout)
         if self._failed >= self._attempts:
             where = f" after {self.received:,} bytes" if self.received else ""
             waited = time.monotonic() - self._since
             raise self._fail(
-                f"{self.url} could not be read{where}: {what}, {self._attempts} times in a row "
+                f"{self.url} could not be read{where}: {reason}; {self._attempts} attempts failed "
                 f"in {waited:.0f} s",
                 status,
             ) from error
@@ -224,8 +225,8 @@ class RemoteFile(io.RawIOBase):
         if isinstance(error, urllib.error.HTTPError):
             pause = max(pause, min(LONGEST_PAUSE, _retry_after(error.headers)))
         self._on_wait(
-            f"{self.url}: {what}; trying again in {pause:.0f} s ({self._failed} of "
-            f"{self._attempts} tries)"
+            f"{self.url}: {reason}; retrying in {pause:.0f} s (attempt {self._failed} of "
+            f"{self._attempts} failed)"
         )
         time.sleep(pause)
 
@@ -248,9 +249,9 @@ def fetch_text(
     first_pause: float = FIRST_PAUSE,
     on_wait: Callable[[str], None] = lambda text: None,
 ) -> str:
-    """A small text from a web server, `seconds` at most for all of it.
+    """Return a small text from a web server, within `seconds`.
 
-    Raises RemoteError, DataError for an impossible URL.
+    Raises RemoteError, DataError if the URL is not of http or https.
     """
     begun = time.monotonic()
     with RemoteFile(
@@ -261,10 +262,10 @@ def fetch_text(
         while got := file.readinto(buffer):
             parts += buffer[:got]
             if len(parts) > MAX_TEXT:
-                raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes: not the text expected")
+                raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes, too many for this text")
             if time.monotonic() - begun > seconds:
                 raise RemoteError(
-                    f"{url} could not be read in {seconds:g} s: only {len(parts):,} bytes came"
+                    f"{url} could not be read in {seconds:g} s: only {len(parts):,} bytes were received"
                 )
         return parts.decode("utf-8", "replace")
 
@@ -279,37 +280,37 @@ def _request(url: str, headers: dict[str, str], timeout: float) -> Any:
 def _require_web(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise DataError(f"{url!r} is no web address; accepted are http:// and https:// ones")
+        raise DataError(f"{url!r} is not a web address; accepted: http:// and https://")
 
 
 def _validator(headers: Any) -> str:
-    """A strong ETag or the date of the last change, for `If-Range`; weak tags may not be used."""
+    """Strong ETag or date of the last change, for `If-Range`, which does not allow weak tags."""
     tag = str(headers.get("ETag", ""))
     return tag if tag and not tag.startswith("W/") else str(headers.get("Last-Modified", ""))
 
 
 def _retry_after(headers: Any) -> float:
-    """Seconds that the server asks to wait; 0 where it does not say."""
-    said = str(headers.get("Retry-After", "")).strip()
-    if said.isdigit():
-        return float(said)
+    """Seconds to wait before the next request according to the server; 0 if unknown."""
+    text = str(headers.get("Retry-After", "")).strip()
+    if text.isdigit():
+        return float(text)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(said).timestamp() - time.time())
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError):
         return 0.0
 
 
-def _refused(url: str, status: int) -> str:
+def _rejected(url: str, status: int) -> str:
     words = http.client.responses.get(status, "")
-    return f"{url} cannot be read: the server says {status}{' ' if words else ''}{words}"
+    return f"{url} cannot be read: status {status}{' ' if words else ''}{words}"
 
 
-def _in_words(error: Exception, timeout: float) -> str:
+def _message(error: Exception, timeout: float) -> str:
     if isinstance(error, http.client.IncompleteRead):
         return "the connection was closed before the end"
     reason = getattr(error, "reason", None) or error
     if isinstance(reason, TimeoutError):
-        return f"no answer for {timeout:g} s"
+        return f"no response in {timeout:g} s"
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror
     return " ".join(str(reason).split()) or type(error).__name__

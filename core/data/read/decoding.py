@@ -1,8 +1,9 @@
-"""Lines of text out of bytes in an encoding that nobody has told.
+"""Lines of text from bytes in an unknown encoding.
 
-Chinese game files are UTF-8, Big5, GB18030 or UTF-16, rarely say which, and often begin with long
-stretches of ASCII. So bytes are taken as ASCII until a line is not; then the next 64 KiB decide,
-and decide again where a later line does not fit.
+Chinese game files are UTF-8, Big5, GB18030 or UTF-16, rarely declare which, and often begin with
+long stretches of ASCII. So bytes are read as ASCII until a line is not; then the next 64 KiB decide,
+and decide again if a later line does not fit. Names and single lines are decided by the characters
+that occur in game files: general detectors (charset-normalizer) need longer texts.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 MAX_LINE = 1 << 20
-"""Bytes; a longer line comes in pieces, so that memory stays bounded."""
+"""Bytes; a longer line is returned in pieces, so that memory stays bounded."""
 WINDOW = 1 << 16
-"""Bytes that an encoding is decided by."""
-ENOUGH = 1000
-"""Characters that an encoding is decided by, at most."""
+"""Bytes by which an encoding is decided."""
+MAX_SAMPLE = 1000
+"""Characters by which an encoding is decided."""
 REPLACEMENT = "\ufffd"
 
 _SURE_OF_UTF8 = 9
-"""Bytes above ASCII; a shorter line may fit UTF-8 by chance."""
+"""Bytes above ASCII; a line with fewer may be valid UTF-8 by chance."""
 _CHINESE = ("cp950", "gb18030", "big5hkscs")
 _WESTERN = "cp1252"
-_DECIDED = 0.25
-"""Share of non-ASCII characters that must be common ones for a Chinese encoding to be sure."""
-_DOUBT = 4
-"""Characters that a line must have to make an encoding doubtful."""
-_MOST_DOUBTS = 50
-"""Deciding again takes milliseconds, so that it is not done for every line of a strange text."""
+_SURE_OF_CHINESE = 0.25
+"""Share of common characters among those beyond ASCII at which a Chinese encoding is certain."""
+_MIN_DOUBTFUL = 4
+"""Characters a line must have to make an encoding doubtful."""
+_MAX_DOUBTS = 50
+"""Deciding again takes milliseconds, so it is not done for every line of an unusual text."""
 _UTF16_BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _UTF8_BOM = b"\xef\xbb\xbf"
 _CUT_HEAD = 1 << 10
-"""A head this long is the beginning of a longer file."""
+"""A head of this length is the beginning of a longer file."""
 _HIGH_BYTES = bytes(range(0x80, 0x100))
 _TWO_LETTERS = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff]{2}(?=[a-z])")
 _LONE_BYTE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
@@ -44,26 +45,26 @@ _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 COMMON = frozenset(
-    # The commonest characters of written Chinese, both scripts;
+    # the most frequent characters of written Chinese, both scripts;
     "的一是不了在人有我他這这中大來来上國国個个到說说們们為为子和你地出道也時时年得就那要下以生會会"
     "自著着去之過过家學学對对可她里裡後后小麼么心多天而能好都然沒没日於于起還还發发成事只作當当想看"
     "文無无開开手十用主行方又如前所本見见經经頭头面公同三已老從从動动兩两長长"
     # numbers, punctuation and fullwidth forms;
     "二四五六七八九零百千０１２３４５６７８９，。、：；！？「」（）《》－・　"
-    # what headers of game files are about: results, events, places,
+    # words of the headers of game files: results, events, cities,
     "紅红黑先勝胜負负和賽赛局棋杯第輪轮屆届全省市區区體体團团隊队選选男女子組组冠軍军王名手象月"
     "北京上海天津廣广東东西南州江湖河山川黑龍龙吉林遼辽寧宁安徽浙福建蘇苏陝陕雲云貴贵香港澳門门臺台灣湾"
     "沈瀋陽阳武漢汉重慶庆煤礦矿火車车頭头電电力農农協协"
-    # and the commonest family names.
+    # and the most frequent family names
     "李張张劉刘陳陈楊杨趙赵黃黄周吳吴徐孫孙胡朱高何郭馬马羅罗梁宋鄭郑謝谢韓韩唐馮冯董蕭萧程曹袁鄧邓許许"
     "傅曾彭呂吕蔣蒋蔡賈贾丁魏薛葉叶閻阎余潘杜戴夏鍾钟汪田任姜范方石姚譚谭廖鄒邹熊金陸陆郝孔白崔康毛邱秦柳卜"
 )
 
 
 def detect(data: bytes, expect: str = "") -> str:
-    """Name of the codec that whole lines `data` are most likely in.
+    """Return the most likely codec of `data`, which are whole lines.
 
-    expect: characters that such text is full of, beyond the commonest of the language.
+    `expect`: frequent characters of such text, in addition to those of the language.
     """
     for bom, codec in _UTF16_BOMS:
         if data.startswith(bom):
@@ -75,14 +76,14 @@ def detect(data: bytes, expect: str = "") -> str:
     common = _common(expect)
     scores = {codec: _familiar(data, codec, common) for codec in _CHINESE}
     best = max(_CHINESE, key=lambda codec: scores[codec])
-    if scores[best] >= _DECIDED:
+    if scores[best] >= _SURE_OF_CHINESE:
         return best
     return _WESTERN if _looks_western(data) or not _decodes(data, best) else best
 
 
 def _looks_western(data: bytes) -> bool:
-    """Letters of Western names stand alone among ASCII, or two together within a word; half of the
-    bytes of Big5 stand alone too."""
+    """Return True if the bytes beyond ASCII look like letters of Western names: alone among ASCII, or
+    two together within a word. (Half of the bytes of Big5 stand alone too.)"""
     alone = len(_LONE_BYTE.findall(data)) + 2 * len(_TWO_LETTERS.findall(data))
     return alone > 0.9 * len(_HIGH_BYTE.findall(data))
 
@@ -101,8 +102,8 @@ def _decodes(data: bytes, codec: str) -> bool:
 
 
 def _familiar(data: bytes, codec: str, common: frozenset[str]) -> float:
-    """Share of common characters among those that are not ASCII; undecodable ones weigh double."""
-    foreign = _FOREIGN.findall(data.decode(codec, "replace"))[:ENOUGH]
+    """Share of common characters among those beyond ASCII; undecodable ones count twice against it."""
+    foreign = _FOREIGN.findall(data.decode(codec, "replace"))[:MAX_SAMPLE]
     if not foreign:
         return 0.0
     broken = foreign.count(REPLACEMENT)
@@ -110,7 +111,7 @@ def _familiar(data: bytes, codec: str, common: frozenset[str]) -> float:
 
 
 def _utf16_without_bom(data: bytes) -> str | None:
-    """Text with much ASCII in UTF-16 has a zero in every second byte."""
+    """Codec of text in UTF-16 with much ASCII: every second byte is zero. None for other text."""
     head = data[:1024]
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if odd > len(head) // 8 and even * 8 < odd:
@@ -121,37 +122,37 @@ def _utf16_without_bom(data: bytes) -> str | None:
 
 
 def decode_name(name: bytes) -> str:
-    """A file name in an unknown encoding."""
+    """Decode a file name in an unknown encoding."""
     return name.decode(detect(name), "replace")
 
 
 def head_text(head: bytes, expect: str = "") -> str:
-    """The first bytes of a file as text, to recognise its format by; a cut character is dropped."""
+    """Decode the first bytes of a file, to recognise its format; a cut character is dropped."""
     whole = head.rstrip(_HIGH_BYTES) if len(head) >= _CUT_HEAD else head
     text = whole.decode(detect(whole, expect), "replace")
     return text.removeprefix("\ufeff")
 
 
 class TextLines:
-    """Iterates over (line number from 1, text without its line end). Memory is bounded.
+    """Iterator over (line number from 1, text without its line end), in bounded memory.
 
-    Bytes that fit no encoding become U+FFFD, so that who reads the line can say where it broke.
+    Bytes that fit no encoding become U+FFFD, so that the reader of the line can report its place.
     """
 
     def __init__(
         self, stream: io.BufferedReader, expect: str = "", *, longest: int = MAX_LINE
     ) -> None:
-        """`longest`: bytes of a line that are kept together."""
+        """`longest`: bytes of a line that are returned in one piece."""
         self.stream = stream
         self.longest = longest
         self.expect = expect
         self.encoding = "ascii"
-        """What was found so far."""
+        """Encoding found so far."""
         self._ahead: deque[bytes] = deque()
         self.is_cut = False
-        """Whether the last text is a piece of a line longer than `longest`, not the end of it."""
+        """True if the last text is a piece of a line longer than `longest`, but not its end."""
         self.is_rest = False
-        """Whether the last text goes on with a line of which a piece was given before."""
+        """True if the last text continues a line of which a piece was returned before."""
         self._doubts = 0
         self._carried = b""
         """Beginning of a piece of a long line, so that no character is cut in two."""
@@ -168,7 +169,7 @@ class TextLines:
             if self.is_rest:
                 yield number, text
                 continue
-            # Files of old Macintoshes end their lines with a bare carriage return.
+            # old Macintosh files end lines with a carriage return alone
             for piece in text.split("\r") if "\r" in text else (text,):
                 number += 1
                 yield number, piece
@@ -198,7 +199,7 @@ class TextLines:
         is_piece = len(line) >= self.longest and not line.endswith(b"\n")
         if self._carried:
             line, self._carried = self._carried + line, b""
-        elif line.startswith(_UTF8_BOM):  # files put one behind another keep theirs
+        elif line.startswith(_UTF8_BOM):  # concatenated files keep theirs
             line = line[len(_UTF8_BOM) :] or self.stream.readline(self.longest)
         if is_piece:
             cut = _last_boundary(line)
@@ -206,7 +207,7 @@ class TextLines:
         return line
 
     def _decode(self, line: bytes) -> str:
-        # UTF-8 first: what fits it at length is it, and what does not fails within a few bytes.
+        # UTF-8 first: other encodings fail within a few bytes.
         utf8: str | None = None
         with contextlib.suppress(UnicodeDecodeError):
             utf8 = line.decode("utf-8")
@@ -229,23 +230,23 @@ class TextLines:
         return line.decode(self.encoding, "replace")
 
     def _doubtful(self, text: str) -> bool:
-        """Whether hardly a character is familiar: GB18030 decodes nearly everything."""
+        """Return True if hardly a character is common: GB18030 decodes nearly everything."""
         foreign = _FOREIGN.findall(text)
         common = _common(self.expect)
-        if len(foreign) < _DOUBT or 5 * sum(c in common for c in foreign) >= len(foreign):
+        if len(foreign) < _MIN_DOUBTFUL or 5 * sum(c in common for c in foreign) >= len(foreign):
             return False
         self._doubts += 1
-        return self._doubts <= _MOST_DOUBTS
+        return self._doubts <= _MAX_DOUBTS
 
     def _decide(self, line: bytes) -> str:
-        """The encoding from this line on: of all that lies ahead, or where that is a mixture or
-        broken, of what fits the next few lines."""
+        """Return the encoding from this line on: that of all lines ahead, or if those are mixed or
+        damaged, one that fits the next few lines."""
         window, size = [line, *self._ahead], len(line) + sum(map(len, self._ahead))
         while size < WINDOW and (ahead := self._read()):
             self._ahead.append(ahead)
             window.append(ahead)
             size += len(ahead)
-        # Lines that are UTF-8 by themselves say nothing of the others, if those are Western names.
+        # Lines of valid UTF-8 do not count if the others are Western names.
         other = [line for line in window if not line.isascii() and not _decodes(line, "utf-8")]
         if other and detect(b"".join(other), self.expect) == _WESTERN:
             return _WESTERN
@@ -258,8 +259,8 @@ class TextLines:
 
 
 def _last_boundary(line: bytes) -> int:
-    """Where a long line may be cut: behind its last ASCII byte if there is one near its end, else
-    before its last character if it is UTF-8."""
+    """Position at which a long line may be cut: after the last ASCII byte near its end, if there is
+    one, else before its last character if it is UTF-8."""
     tail = line[-1024:]
     for match in re.finditer(rb"[\x00-\x7f](?=[\x80-\xff]*\Z)", tail):
         return len(line) - len(tail) + match.end()

@@ -1,7 +1,7 @@
-"""Game files as they come: plain, compressed or in archives, read as streams, member by member.
+"""Game files, plain, compressed or in archives, read as streams, member by member.
 
-What a file is, its first bytes say, not its name. Archives are never unpacked to disk and never
-held in memory; a damaged one gives what lies before the damage, and a `Skip`.
+The kind of a file is recognised by its first bytes, not by its name. Archives are never unpacked to
+disk or held in memory; a damaged archive gives everything before the damage, and a `Skip`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from variant_ai.core.data.read.decoding import decode_name
-from variant_ai.core.data.read.skipped_games import OnSkip, Skip
+from variant_ai.core.data.read.game_reader import OnSkip, Skip
 from variant_ai.core.errors import DataError
 
 BUFFER = 1 << 16
 MAX_DEPTH = 4
-"""Archives inside archives are opened to this depth."""
+"""Depth to which archives inside archives are opened."""
 XZ_MEMORY = 256 << 20
-"""Bytes an .xz file may ask for (`xz -9` needs 65 MiB)."""
+"""Memory that an .xz file may use, in bytes (`xz -9` needs 65 MiB)."""
 ZSTD_WINDOW = 128 << 20
-"""Bytes of history a .zst file may ask for (`zstd --long=27`)."""
+"""Window that a .zst file may use, in bytes (`zstd --long=27`)."""
 _SPOOL = 32 << 20
 _ZSTD_STEP = 1 << 12
-"""Bytes decompressed at once: 4 KiB can grow to 128 MiB, and no more."""
+"""Bytes decompressed at once: 4 KiB can grow to 128 MiB."""
 
 _MAGIC = (
     (b"\x1f\x8b", "gz"),
@@ -48,17 +48,17 @@ _MAGIC = (
     (b"Rar!\x1a\x07", "rar"),
     (b"\x04\x22\x4d\x18", "lz4"),
 )
-UNREAD = ("7z", "rar", "lz4")
+UNSUPPORTED = ("7z", "rar", "lz4")
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-"""Suffixes of files that hold one packed file."""
+"""Suffixes of files that hold one compressed file."""
 READABLE = "plain, .gz, .bz2, .xz, .zst, .zip and .tar"
 
 
 class _Guard(io.RawIOBase):
-    """A stream that ends where reading it fails, and keeps what went wrong."""
+    """Stream that ends at the first error of reading, which is kept in `problem`."""
 
     def __init__(self, inner: IO[bytes]) -> None:
-        # read1 gives what is there; read goes on to the damage and loses what came before it
+        # read1 returns the available bytes; read would fail at the damage and lose those before it
         self._read: Callable[[int], bytes] = getattr(inner, "read1", inner.read)
         self.problem = ""
 
@@ -71,7 +71,7 @@ class _Guard(io.RawIOBase):
         try:
             data = self._read(len(buffer))
         except READ_ERRORS as error:
-            self.problem = _in_words(error)
+            self.problem = _message(error)
             return 0
         buffer[: len(data)] = data
         return len(data)
@@ -79,30 +79,30 @@ class _Guard(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Source:
-    """A stream of bytes that may hold games."""
+    """Stream of bytes that may hold games."""
 
     name: str
     """`games.pgn.gz`, or `archive.tar.xz!folder/game.pgn`."""
     stream: io.BufferedReader
-    """Ends early where the file is damaged."""
+    """Ends early if the file is damaged."""
     guard: _Guard
 
     @property
     def damaged(self) -> bool:
-        """Whether reading has come to a place that cannot be read."""
+        """True if reading has reached damaged data."""
         return bool(self.guard.problem)
 
 
 @dataclass(frozen=True)
 class NamedStream:
-    """Bytes that come from elsewhere than a file, with a name for them."""
+    """Stream that is not a file, with a name."""
 
     name: str
     stream: IO[bytes] | io.RawIOBase
 
 
 class _Counted(io.RawIOBase):
-    """A file that tells how many of its bytes have been read, for the progress bar."""
+    """File that reports the number of bytes read, for the progress bar."""
 
     def __init__(self, inner: io.RawIOBase, on_bytes: Callable[[int], None]) -> None:
         self.inner = inner
@@ -127,7 +127,7 @@ class _Counted(io.RawIOBase):
 
 
 class _Xz(io.RawIOBase):
-    """Decompressed .xz with a limit on memory, which `lzma.open` does not offer."""
+    """Decompressed .xz with a limit on memory, which `lzma.open` does not have."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self.inner = inner
@@ -140,7 +140,7 @@ class _Xz(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while True:
             if self.decoder.eof:
-                # Several streams may follow each other, with zeros between and after them.
+                # A file may have several streams, with zeros between and after them.
                 rest = (self.decoder.unused_data or self.inner.read(BUFFER)).lstrip(b"\x00")
                 if not rest and not (rest := self.inner.read(BUFFER).lstrip(b"\x00")):
                     return 0
@@ -157,7 +157,7 @@ class _Xz(io.RawIOBase):
 
 
 class _Zstd(io.RawIOBase):
-    """Decompressed .zst that says when the file ends inside a frame, as zstandard's reader does not."""
+    """Decompressed .zst that fails if the file ends inside a frame; zstandard's reader does not."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         import zstandard
@@ -191,7 +191,7 @@ def _read_errors() -> tuple[type[Exception], ...]:
         EOFError,
         OSError,
         RuntimeError,  # an encrypted member
-        NotImplementedError,  # a method of compression that zipfile has not
+        NotImplementedError,  # a compression method that zipfile does not support
         lzma.LZMAError,
         zlib.error,
         tarfile.TarError,
@@ -205,7 +205,7 @@ def _read_errors() -> tuple[type[Exception], ...]:
 READ_ERRORS = _read_errors()
 
 
-def _in_words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -214,10 +214,10 @@ def open_sources(
     on_skip: OnSkip,
     on_bytes: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Source]:
-    """Every stream in the files, folders (walked in order of names), archives and streams given.
+    """Yield every stream in files, folders (in order of names), archives and streams.
 
-    `-` is standard input. Each stream is read before the next one is asked for. What cannot be
-    read goes to `on_skip`; `on_bytes` hears how many bytes of the files were read.
+    `-` is standard input. Each stream must be read before the next one is requested. `on_skip` is
+    called for everything that cannot be read, `on_bytes` with the number of bytes read.
     """
     for path in paths:
         if isinstance(path, NamedStream):
@@ -237,7 +237,7 @@ def open_sources(
 
 
 def unpacked_suffix(path: Path) -> str:
-    """Suffix in lower case of a file, without that of a packer: `.epd` of `lines.epd.xz`."""
+    """Suffix of a file in lower case, without that of compression: `.epd` of `lines.epd.xz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in PACKED:
         return suffixes[-2]
@@ -245,8 +245,10 @@ def unpacked_suffix(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of one file, unpacked. Raises DataError if it is damaged, OSError if it cannot be
-    opened."""
+    """Return the content of one file, decompressed.
+
+    Raises DataError if it is damaged, OSError if it cannot be opened.
+    """
     if not path.is_file():
         return path.read_bytes()
     problems: list[Skip] = []
@@ -261,7 +263,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def total_bytes(paths: Iterable[str | Path]) -> int | None:
-    """Size of the files of `open_sources`, None where standard input is among them."""
+    """Size of the files of `open_sources`, None if standard input is among them."""
     total = 0
     for path in map(str, paths):
         if path == "-":
@@ -286,7 +288,7 @@ def _kind(head: bytes) -> str:
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             return kind
-    # A frame to be skipped, which pzstd writes before each frame (RFC 8878, section 3.1.2).
+    # Skippable frame, which pzstd writes before each frame (RFC 8878, section 3.1.2).
     if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
         return "zst"
     if head[257:262] == b"ustar":
@@ -297,15 +299,25 @@ def _kind(head: bytes) -> str:
 def _open(
     name: str, raw: IO[bytes] | io.RawIOBase, on_skip: OnSkip, depth: int
 ) -> Iterator[Source]:
-    """The streams inside one stream: itself, or the members of the archive that it is."""
+    """Yield the stream itself, or the members if it is an archive."""
     guard = _Guard(cast("IO[bytes]", raw))
     stream: io.BufferedReader = io.BufferedReader(guard, BUFFER)
     kind = _kind(stream.peek(512))
     if kind and depth == MAX_DEPTH:
-        on_skip(Skip("archives too deep", name, detail=f"more than {MAX_DEPTH} archives deep"))
+        on_skip(
+            Skip(
+                "archives too deep", name, detail=f"archives are nested more than {MAX_DEPTH} deep"
+            )
+        )
         return
-    if kind in UNREAD:
-        on_skip(Skip("archive not read", name, detail=f"a .{kind} file; read are {READABLE}"))
+    if kind in UNSUPPORTED:
+        on_skip(
+            Skip(
+                "archive not read",
+                name,
+                detail=f".{kind} files are not supported; supported: {READABLE}",
+            )
+        )
         return
     if kind == "zip":
         yield from _zip(name, raw, stream, on_skip, depth)
@@ -333,7 +345,7 @@ def _tar(name: str, stream: io.BufferedReader, on_skip: OnSkip, depth: int) -> I
     try:
         with tarfile.open(fileobj=stream, mode="r|") as archive:
             while (member := archive.next()) is not None:
-                archive.members.clear()  # type: ignore[attr-defined]  # or a million pile up
+                archive.members.clear()  # type: ignore[attr-defined]  # or memory grows with their number
                 if not member.isfile():
                     continue
                 content = archive.extractfile(member)
@@ -341,7 +353,7 @@ def _tar(name: str, stream: io.BufferedReader, on_skip: OnSkip, depth: int) -> I
                     inner = f"{name}!{_member_name(member.name)}"
                     yield from _open(inner, content, on_skip, depth + 1)
     except READ_ERRORS as error:
-        on_skip(Skip("damaged file", name, detail=_in_words(error)))
+        on_skip(Skip("damaged file", name, detail=_message(error)))
 
 
 def _zip(
@@ -351,7 +363,8 @@ def _zip(
     on_skip: OnSkip,
     depth: int,
 ) -> Iterator[Source]:
-    """A .zip has its list of members at its end: one that cannot be sought in is copied aside."""
+    """Yield the members of a .zip. Its list of members is at its end, so a stream without `seek` is
+    copied to a temporary file."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL) as spool:
         if depth == 0 and raw.seekable():
             raw.seek(0)
@@ -369,16 +382,16 @@ def _zip(
                     try:
                         content = archive.open(info)
                     except READ_ERRORS as error:
-                        on_skip(Skip("damaged file", inner, detail=_in_words(error)))
+                        on_skip(Skip("damaged file", inner, detail=_message(error)))
                         continue
                     with content:
                         yield from _open(inner, content, on_skip, depth + 1)
         except READ_ERRORS as error:
-            on_skip(Skip("damaged file", name, detail=_in_words(error)))
+            on_skip(Skip("damaged file", name, detail=_message(error)))
 
 
 def _member_name(name: str) -> str:
-    """A tar name that is no UTF-8 arrives with its bytes as surrogates."""
+    """Name of a tar member; if it is not UTF-8, tarfile returns its bytes as surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -387,5 +400,5 @@ def _member_name(name: str) -> str:
 
 
 def _zip_name(name: str) -> str:
-    """A zip name without the UTF-8 flag arrives as if it were code page 437."""
+    """Name of a zip member without the UTF-8 flag, which zipfile decodes as code page 437."""
     return name if name.isascii() else decode_name(name.encode("cp437", "replace"))

@@ -1,65 +1,107 @@
-"""Readers of game files: bytes in, games as they were written out. Legality comes later.
+"""Readers of game files: from bytes to games as they are written. Legality is checked later.
 
-A reader knows a file format and nothing of rules: it yields the words of the moves and where each
-stood. What the words mean, `resolve.py` finds out with the variant's rules and notations. Readers
-are found by `register_readers`; those of this module's `core_readers` serve every variant.
+A reader knows a file format and no rules. It yields the words of the moves and the line of each;
+`resolve.py` finds out what the words mean, with the rules and notations of the variant. Readers are
+registered with `register_readers`; those of `core_readers` serve every variant.
 """
 
 from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from variant_ai.core.data.game_record import Result
 
 MAX_PLIES = 20_000
-"""Words of moves kept of one game; more is no game."""
+"""Moves of a game; a longer game is rejected."""
 MAX_COMMENT = 20_000
 """Characters kept of one comment."""
 MAX_COMMENTS = 1_000_000
 """Characters kept of all comments of a game."""
 MAX_HEADERS = 200
 MAX_HEADER = 4_000
-"""Characters of a header's name and of its value; a game with a longer one is not taken."""
+"""Characters of the name and of the value of a header; a game with a longer one is rejected."""
 MAX_WORD = 256
-"""Characters of a word of moves; a game with a longer one is not taken."""
+"""Characters of a word of moves; a game with a longer one is rejected."""
+MAX_CLOCK = 10**12
+"""Milliseconds; a larger number is not a clock."""
+RESULT_WORDS: dict[str, Result] = {
+    "1-0": "1-0",
+    "0-1": "0-1",
+    "1/2-1/2": "1/2-1/2",
+    "1/2": "1/2-1/2",
+    "½-½": "1/2-1/2",
+    "0.5-0.5": "1/2-1/2",
+    "*": "*",
+}
+"""Results as files write them."""
 
 
 @dataclass(slots=True)
 class RawGame:
-    """A game as a file has it."""
+    """A game as it is written in a file."""
 
     source: str
     number: int
-    """Which game of the source it is, from 1."""
+    """Number of the game in its source, from 1."""
     line: int
-    """Line on which it begins, from 1."""
+    """Line on which the game begins, from 1."""
     headers: dict[str, str] = field(default_factory=dict)
-    """By the names of PGN, whatever the format: White, Black, Result, Date, WhiteElo, FEN, …"""
+    """By the names of PGN in every format: White, Black, Result, Date, WhiteElo, FEN, …"""
     moves: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     """Line of each move."""
     result: str = ""
-    """Result written after the moves; `''` where there is none."""
+    """Result after the moves; `''` if there is none."""
     comments: dict[int, str] = field(default_factory=dict)
-    """Ply of a move (0 is the first) to what was said about it; -1: before the first move."""
+    """Ply of a move (0 is the first) to the comment on it; -1: before the first move."""
     scores: list[int | None] | None = None
-    """As in `GameRecord`, where the format has a place for them; those in comments are found."""
+    """Scores as in `GameRecord`, if the format has a field for them; those in comments are read later."""
     clocks: list[int | None] | None = None
     visits: list[dict[str, int]] | None = None
     """Per ply, visits of a search by the words of the moves."""
     notations: tuple[str, ...] = ()
-    """Names of the notations the moves may be in; empty: the reader cannot tell."""
+    """Names of the notations the moves may be in; empty: unknown to the reader."""
     open_end: bool = False
     """The source ended in this game, before a result."""
     problem: str = ""
-    """Why the game is not whole (`cut off`, `too long`); `''` if it is."""
+    """Reason why the game is not complete (`cut off`, `too long`); `''` if it is."""
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A game, archive member or file that was not imported, with place and reason."""
+
+    reason: str
+    """A few words by which skips are counted: `illegal move`, `damaged file`, `cut off`."""
+    source: str
+    """File, or `archive.zip!member`."""
+    number: int = 0
+    """Number of the game in the source, from 1; 0: the source as a whole."""
+    line: int = 0
+    """Line in the source, from 1; 0: unknown."""
+    ply: int | None = None
+    """Ply at which reading stopped, the first move is 1; None: not about a move."""
+    text: str = ""
+    """The text at this place: the move, the FEN, the value of a header."""
+    detail: str = ""
+    """The full explanation in one sentence."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Fields that are not empty, for the list of skipped games."""
+        return {name: value for name, value in asdict(self).items() if value not in ("", 0, None)}
+
+
+OnSkip = Callable[[Skip], None]
+
+
 def bounded(game: RawGame) -> RawGame:
-    """The game, or a short one with the problem `too long` if its words, headers or moves exceed
-    the bounds: memory stays bounded whatever a file holds."""
+    """Return the game, or an empty one with the problem `too long` if its words, headers or moves
+    exceed the bounds, so that memory stays bounded for every input."""
     words = (word for word in game.moves if len(word) > MAX_WORD)
     texts = (text for pair in game.headers.items() for text in pair if len(text) > MAX_HEADER)
     if word := next(words, ""):
@@ -74,32 +116,44 @@ def bounded(game: RawGame) -> RawGame:
     return RawGame(game.source, game.number, game.line, problem="too long", detail=detail)
 
 
-def too_long(what: str, size: int, most: int, text: str) -> str:
-    """A sentence about a text that exceeds its bound."""
-    return f"{what} has {size:,} characters, at most {most:,} are accepted; it begins {text[:20]!r}"
+def too_long(name: str, size: int, limit: int, text: str) -> str:
+    """Return an error message about a text that exceeds its limit."""
+    return (
+        f"{name} has {size:,} characters, at most {limit:,} are accepted; it begins {text[:20]!r}"
+    )
+
+
+def set_moves(game: RawGame, words: list[str]) -> None:
+    """Set the moves of a game that is written on one line, and the result if it follows them."""
+    if words and words[-1] in RESULT_WORDS:
+        game.result = RESULT_WORDS[words.pop()]
+    if len(words) > MAX_PLIES:
+        game.problem, game.detail = "too long", f"more than {MAX_PLIES} moves"
+    game.moves = words[:MAX_PLIES]
+    game.lines = [game.line] * len(game.moves)
 
 
 class GameReader(ABC):
-    """A file format. Objects hold no state of a file, so one serves many files at once."""
+    """A file format. Readers keep no state of a file, so one object can read many files at once."""
 
     name: str
     extensions: tuple[str, ...] = ()
-    """Suffixes of file names, `.pgn`; they decide where `sniff` of several readers says yes."""
+    """Suffixes of file names, `.pgn`; they decide if several readers recognise a file."""
 
     @abstractmethod
     def sniff(self, head: bytes) -> bool:
-        """Whether a file that begins with these bytes (a few KiB) may be of this format."""
+        """Return True if a file that begins with these bytes (a few KiB) may be of this format."""
 
     @abstractmethod
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
-        """The games, one at a time, in bounded memory. Bad text makes bad games, never an error."""
+        """Yield the games, in bounded memory. Bad text gives games with a problem, never an error."""
 
 
 def choose_reader(readers: Sequence[GameReader], name: str, head: bytes) -> GameReader | None:
-    """The reader of a file by its name and first bytes, None where no reader knows it.
+    """Return the reader of a file by its name and first bytes, None if no reader recognises it.
 
-    The first one wins among those that recognise the bytes and claim the suffix of the name, then
-    among those that recognise the bytes.
+    The first reader that recognises the bytes and has the suffix of the name is chosen, otherwise
+    the first one that recognises the bytes.
     """
     fits = [reader for reader in readers if reader.sniff(head)]
     lower = name.lower()
@@ -108,10 +162,8 @@ def choose_reader(readers: Sequence[GameReader], name: str, head: bytes) -> Game
 
 
 def core_readers() -> tuple[GameReader, ...]:
-    """Readers that every variant has, in the order in which they are asked."""
-    from variant_ai.core.data.read.delimited import TableReader
-    from variant_ai.core.data.read.jsonl import JsonlReader
-    from variant_ai.core.data.read.move_lists import MoveListReader
+    """Readers of every variant, in the order in which they are tried."""
+    from variant_ai.core.data.read.line_formats import JsonlReader, MoveListReader, TableReader
     from variant_ai.core.data.read.pgn import PgnReader
 
     return (PgnReader(), JsonlReader(), TableReader(), MoveListReader())

@@ -1,12 +1,13 @@
-"""Importing: files in, proven and chosen games out to a store, and an account of the rest.
+"""Import of game files: legal games that meet the conditions go to a store, the rest is reported.
 
     files ─ sources ─ reader ─┬─ resolver ─┬─ conditions ─ store
-                              └─ resolver ─┘        (processes, where there is much to do)
+                              └─ resolver ─┘        (in processes, if there are many games)
 
-Everything flows in batches of bounded size, so memory does not grow with the input. Order is that of
-the files whatever the number of processes: games, and what could not be read, are one sequence of
-items. How many of them are done, and a digest of them, is the mark from which an import goes on that
-was killed or interrupted: the items before it are read again, compared with the digest, and left out.
+Games are handled in batches of bounded size, so memory does not grow with the input. Games, and
+what could not be read, form one sequence of items in the order of the files, independent of the
+number of processes. The number of finished items and a digest of them are the mark at which an
+import resumes after a kill or interrupt: the items before it are read again, compared with the
+digest, and skipped.
 """
 
 from __future__ import annotations
@@ -25,32 +26,38 @@ from typing import Any, NamedTuple, Protocol, cast
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.game_files import NamedStream, open_sources
-from variant_ai.core.data.read.game_reader import GameReader, RawGame, bounded, choose_reader
+from variant_ai.core.data.read.game_reader import (
+    GameReader,
+    OnSkip,
+    RawGame,
+    Skip,
+    bounded,
+    choose_reader,
+)
 from variant_ai.core.data.read.resolve import Resolver
-from variant_ai.core.data.read.skipped_games import OnSkip, Skip
 from variant_ai.core.errors import DataError, MoveError
 from variant_ai.core.system.child_processes import WorkerPool
 
 HEAD = 8192
-"""Bytes that a file's format is recognised by."""
+"""Bytes by which the format of a file is recognised."""
 BATCH_GAMES = 64
 BATCH_PLIES = 20_000
-"""Moves after which a batch is full, however few its games."""
-WORTH_A_POOL = 300
-"""Games below which starting processes takes longer than reading."""
+"""Moves after which a batch is full, regardless of the number of games."""
+MIN_GAMES_FOR_POOL = 300
+"""With fewer games, starting processes takes longer than reading."""
 
 MakeResolver = Callable[[], Resolver]
 
 
 class GameSink(Protocol):
-    """What games are added to: a store's writer."""
+    """Destination of games: the writer of a store."""
 
     def add(self, record: GameRecord) -> bool | None:
-        """False: the same game was there, and is not taken twice."""
+        """Add a game; return False if it is a duplicate, which is not added."""
 
 
 class CountingSink(GameSink, Protocol):
-    """A sink that an import can be taken up with later."""
+    """Sink with which an import can be resumed."""
 
     @property
     def games(self) -> int:
@@ -58,12 +65,12 @@ class CountingSink(GameSink, Protocol):
 
     @property
     def plies(self) -> int:
-        """Moves of these."""
+        """Moves of these games."""
 
 
 @dataclass
 class ImportReport:
-    """What became of everything that was read."""
+    """Numbers of games read, added and left out."""
 
     sources: int = 0
     """Streams that held games: files and members of archives."""
@@ -76,7 +83,7 @@ class ImportReport:
     skipped: Counter[str] = field(default_factory=Counter)
     """Games, members and files that could not be read, by reason."""
     dropped: Counter[str] = field(default_factory=Counter)
-    """Games that did not meet the conditions, by reason; duplicates among them."""
+    """Games that did not meet the conditions, by reason, including duplicates."""
     interrupted: bool = False
     seconds: float = 0.0
 
@@ -98,86 +105,85 @@ Result = GameRecord | Skip
 
 @dataclass(slots=True)
 class _Item:
-    """The next of the sequence: a game as it was read, or what was found instead."""
+    """Item of the sequence: a game as it was read, or a skip."""
 
     raw: RawGame | Skip
     digest: bytes
 
 
-class _Place:
-    """A place in the sequence of items: how many are before it, how many games among them, and a
-    digest of all."""
+class _Progress:
+    """Position in the sequence of items: number of items before it, games among them, and a digest."""
 
     def __init__(self, items: int = 0, games: int = 0, digest: Any = None) -> None:
         self.items, self.games = items, games
         self._digest = hashlib.blake2b(digest_size=16) if digest is None else digest
 
-    def after(self, item: _Item) -> _Place:
-        """The place behind the next item."""
+    def after(self, item: _Item) -> _Progress:
+        """Position after the next item."""
         digest = self._digest.copy()
         digest.update(item.digest)
-        return _Place(self.items + 1, self.games + isinstance(item.raw, RawGame), digest)
+        return _Progress(self.items + 1, self.games + isinstance(item.raw, RawGame), digest)
 
     @property
     def digest(self) -> str:
         return str(self._digest.hexdigest())
 
 
-class _Step(NamedTuple):
-    """An item that is being taken."""
+class _Current(NamedTuple):
+    """Item that is being added."""
 
-    place: _Place
-    """Before it."""
+    before: _Progress
+    """Position before the item."""
     item: _Item
     games: int
-    """Of the sink before it."""
+    """Games of the sink before the item."""
 
 
 @dataclass
 class Importer:
-    """One import. Callbacks are called in the thread that runs it."""
+    """One import. Callbacks are called in the thread that calls `run`."""
 
     readers: Sequence[GameReader]
     make_resolver: MakeResolver
-    """Makes a resolver, in each process anew; picklable where `workers` is above 1."""
+    """Makes a resolver in each process; must be picklable if `workers` is above 1."""
     conditions: GameFilter = field(default_factory=GameFilter)
     workers: int = 1
     on_skip: OnSkip = lambda skip: None
     on_bytes: Callable[[int], None] = lambda size: None
     on_progress: Callable[[ImportReport], None] = lambda report: None
-    """After every batch."""
+    """Called after every batch."""
     stop: Callable[[], bool] = lambda: False
-    """Asked between games; true ends the import with what is done kept."""
+    """Called between games; True ends the import, and finished games are kept."""
     _report: ImportReport = field(default_factory=ImportReport, init=False)
-    _place: _Place = field(default_factory=_Place, init=False)
+    _progress: _Progress = field(default_factory=_Progress, init=False)
     _sink: GameSink | None = field(default=None, init=False)
-    _step: _Step | None = field(default=None, init=False)
-    _before: Mapping[str, Any] | None = field(default=None, init=False)
-    """The mark that this import goes on from."""
+    _current: _Current | None = field(default=None, init=False)
+    _resumed: Mapping[str, Any] | None = field(default=None, init=False)
+    """Mark at which this import resumes."""
 
     def run(
         self,
         paths: Iterable[str | Path | NamedStream],
         sink: GameSink,
-        goes_on: Mapping[str, Any] | None = None,
+        resume: Mapping[str, Any] | None = None,
     ) -> ImportReport:
-        """Import the files, folders, archives and streams. Raises what the sink raises, such as DataError
-        for a full disk; bad input is skipped and reported, never raised.
+        """Import files, folders, archives and streams. Bad input is skipped and reported, not raised.
 
-        goes_on: the mark of an earlier import of the same files. What lies before it is not imported
-        again, and the report is of both together. Raises DataError where the files are others now.
+        `resume`: mark of an earlier import of the same files. Items before it are not imported again,
+        and the report covers both imports. Raises DataError if the files have changed, and errors of
+        the sink such as DataError for a full disk.
         """
         report = self._report = ImportReport()
-        self._place, self._sink, self._before = _Place(), sink, goes_on
+        self._progress, self._sink, self._resumed = _Progress(), sink, resume
         started = time.monotonic()
         items = self._items(paths, report)
-        if goes_on is not None:
-            self._leave_out(items, goes_on)
+        if resume is not None:
+            self._skip_finished(items, resume)
         for batch in self._resolved(items):
             for item, result in batch:
-                self._take(item, result, sink)
-                self._place = self._place.after(item)
-                report.read = self._place.games
+                self._add(item, result, sink)
+                self._progress = self._progress.after(item)
+                report.read = self._progress.games
             report.seconds = time.monotonic() - started
             self.on_progress(report)
         report.interrupted = self.stop()
@@ -185,51 +191,51 @@ class Importer:
         return report
 
     def mark(self) -> dict[str, Any]:
-        """Where an import of the same files may go on, as JSON; asked by the sink, which then holds
-        the game it is being given, or by whoever was interrupted."""
-        before, place, step = self._before, self._place, self._step
-        if before is not None and place.items < before["items"]:
-            return dict(before)
+        """Position at which an import of the same files may resume, as JSON. Called by the sink while
+        it adds a game, or after an interrupt."""
+        resumed, progress, current = self._resumed, self._progress, self._current
+        if resumed is not None and progress.items < resumed["items"]:
+            return dict(resumed)
         sink = cast("CountingSink", self._sink)
-        # An interrupt comes between any two lines of `_take`: the sink alone knows what it has.
-        if step is not None and step.place is place and sink.games > step.games:
-            place = place.after(step.item)
+        # An interrupt may come between any two lines of `_add`: only the sink knows what it has.
+        if current is not None and current.before is progress and sink.games > current.games:
+            progress = progress.after(current.item)
         report = self._report
         return {
-            "items": place.items,
-            "digest": place.digest,
-            "games": sink.games + (before["games"] if before else 0),
-            "plies": sink.plies + (before["plies"] if before else 0),
+            "items": progress.items,
+            "digest": progress.digest,
+            "games": sink.games + (resumed["games"] if resumed else 0),
+            "plies": sink.plies + (resumed["plies"] if resumed else 0),
             "skipped": dict(report.skipped),
             "dropped": dict(report.dropped),
         }
 
-    def _leave_out(self, items: Iterator[_Item], mark: Mapping[str, Any]) -> None:
-        """Pass by what an earlier import has done, and count it."""
+    def _skip_finished(self, items: Iterator[_Item], mark: Mapping[str, Any]) -> None:
+        """Skip and count the items that an earlier import has finished."""
         for item in islice(items, mark["items"]):
-            self._place = self._place.after(item)
-        place, report = self._place, self._report
-        if place.items == mark["items"] and place.digest == mark["digest"]:
-            report.games, report.plies, report.read = mark["games"], mark["plies"], place.games
+            self._progress = self._progress.after(item)
+        progress, report = self._progress, self._report
+        if progress.items == mark["items"] and progress.digest == mark["digest"]:
+            report.games, report.plies, report.read = mark["games"], mark["plies"], progress.games
             report.skipped.update(mark["skipped"])
             report.dropped.update(mark["dropped"])
         elif not self.stop():
             raise DataError(
-                f"the files are not those that {mark['games']:,} games were imported from before "
-                "the import was interrupted: it cannot go on with them"
+                f"cannot resume: the files have changed since {mark['games']:,} games of them were "
+                "imported; import them into another store"
             )
         else:
             report.games, report.plies = mark["games"], mark["plies"]
 
-    def _take(self, item: _Item, result: Result, sink: GameSink) -> None:
-        """Count an item, and add it where it is a game that is wanted."""
+    def _add(self, item: _Item, result: Result, sink: GameSink) -> None:
+        """Count an item, and add it if it is a game that meets the conditions."""
         report = self._report
         if isinstance(result, Skip):
             self._skip(result)
         elif (reason := self.conditions.reason(result)) is not None:
             report.dropped[reason] += 1
         else:
-            self._step = _Step(self._place, item, getattr(sink, "games", 0))
+            self._current = _Current(self._progress, item, getattr(sink, "games", 0))
             try:
                 if sink.add(result) is False:
                     report.dropped["duplicate"] += 1
@@ -251,10 +257,10 @@ class Importer:
     ) -> Iterator[_Item]:
         for raw in self._read(paths, report):
             if isinstance(raw, Skip):
-                said = repr((raw.reason, raw.source, raw.number))
+                text = repr((raw.reason, raw.source, raw.number))
             else:
-                said = repr((raw.source, raw.number, raw.headers, raw.moves, raw.result))
-            data = said.encode("utf-8", "surrogatepass")
+                text = repr((raw.source, raw.number, raw.headers, raw.moves, raw.result))
+            data = text.encode("utf-8", "surrogatepass")
             yield _Item(raw, hashlib.blake2b(data, digest_size=16).digest())
             if self.stop():
                 return
@@ -262,20 +268,20 @@ class Importer:
     def _read(
         self, paths: Iterable[str | Path | NamedStream], report: ImportReport
     ) -> Iterator[RawGame | Skip]:
-        told: deque[Skip] = deque()
-        """Of the sources, until the next item."""
-        for source in open_sources(paths, told.append, self.on_bytes):
-            while told:
-                yield told.popleft()
+        skips: deque[Skip] = deque()
+        """Skips of the sources since the last item."""
+        for source in open_sources(paths, skips.append, self.on_bytes):
+            while skips:
+                yield skips.popleft()
             head = source.stream.peek(HEAD)[:HEAD]
             if not head:
                 if not source.damaged:
-                    yield Skip("empty file", source.name, detail="there is nothing in it")
+                    yield Skip("empty file", source.name, detail="the file is empty")
                 continue
             reader = choose_reader(self.readers, source.name, head)
             if reader is None:
                 listed = ", ".join(r.name for r in self.readers)
-                detail = f"no reader knows this format; there are: {listed}"
+                detail = f"no reader recognises this format; readers: {listed}"
                 yield Skip("not a game file", source.name, detail=detail)
                 continue
             held_games = False
@@ -284,15 +290,17 @@ class Importer:
                 held_games = True
                 yield bounded(raw)
             if not held_games:
-                yield Skip("no games", source.name, detail=f"the reader {reader.name} found none")
-        yield from told
+                yield Skip(
+                    "no games", source.name, detail=f"the reader {reader.name} found no game"
+                )
+        yield from skips
 
     # --- raw games to games --------------------------------------------------------------------
 
     def _resolved(self, items: Iterator[_Item]) -> Iterator[list[tuple[_Item, Result]]]:
-        """The items in order, batch by batch, resolved here or in other processes."""
-        first = list(islice(items, WORTH_A_POOL if self.workers > 1 else 0))
-        if len(first) < WORTH_A_POOL:
+        """Yield the resolved items in order, batch by batch; many are resolved in other processes."""
+        first = list(islice(items, MIN_GAMES_FOR_POOL if self.workers > 1 else 0))
+        if len(first) < MIN_GAMES_FOR_POOL:
             resolver = self.make_resolver()
             for item in _chained(first, items):
                 yield [(item, _result(resolver, item.raw))]
@@ -308,23 +316,23 @@ class Importer:
                     yield _joined(pending.popleft())
                 if self.stop():
                     break
-            # Told to stop, what nobody has begun is left, and what is under way is finished.
+            # On stop, batches that have not begun are dropped, and those in progress are finished.
             while self.stop() and pending and pending[-1][1].cancel():
                 pending.pop()
             while pending:
                 yield _joined(pending.popleft())
         except BrokenProcessPool as error:
-            if self.stop():  # by a signal that ended the workers as well
+            if self.stop():  # the signal has ended the workers as well
                 return
             raise DataError(
-                "a process that read games was killed, perhaps for want of memory; try --workers 1"
+                "a worker process was killed, perhaps because memory ran out; try --workers 1"
             ) from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 class _Worker:
-    """What a worker process keeps between batches."""
+    """State of a worker process."""
 
     resolver: Resolver
 
@@ -347,7 +355,7 @@ def _joined(done: tuple[list[_Item], Future[list[Result]]]) -> list[tuple[_Item,
 
 
 def _chained(first: list[_Item], rest: Iterator[_Item]) -> Iterator[_Item]:
-    """Gives up its hold on the first items as they go by."""
+    """Yield both in order, releasing the first items one by one."""
     queue = deque(first)
     first.clear()
     while queue:

@@ -1,9 +1,9 @@
-"""PGN as it is found, of any variant and in any notation: headers, words of moves, comments.
+"""PGN files of any variant and in any notation: headers, words of moves, comments.
 
-The grammar is the standard's (PGN specification, sections 7 and 8) with the liberties that real
-files take: no blank line between headers and moves or between games, several headers on a line, no
-result, move numbers stuck to moves, headers without a closing bracket, `\\%` lines, variations nested
-and not ended, files that end anywhere.
+The grammar is the standard's (PGN specification, sections 7 and 8), tolerant of what real files
+contain: no blank line between headers and moves or between games, several headers on a line, no
+result, move numbers joined to moves, headers without a closing bracket, `\\%` lines, nested or
+unfinished variations, files that end anywhere.
 """
 
 from __future__ import annotations
@@ -20,27 +20,19 @@ from variant_ai.core.data.read.game_reader import (
     MAX_HEADERS,
     MAX_PLIES,
     MAX_WORD,
+    RESULT_WORDS,
     GameReader,
     RawGame,
     too_long,
 )
 
-RESULTS = {
-    "1-0": "1-0",
-    "0-1": "0-1",
-    "1/2-1/2": "1/2-1/2",
-    "1/2": "1/2-1/2",
-    "½-½": "1/2-1/2",
-    "0.5-0.5": "1/2-1/2",
-    "*": "*",
-}
 _SIGNS = frozenset(
     ("=", "+-", "-+", "+=", "=+", "+/-", "-/+", "+/=", "=/+", "±", "∓", "⩲", "⩱", "∞", "e.p.", "ep")
 )
-"""Judgements and remarks of annotators that are no moves."""
+"""Marks of annotators that are not moves."""
 
 _HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"')
-"""Its beginning; where its value ends is found from behind, in a time that grows with its length."""
+"""Beginning of a header; the end of its value is searched from the end of the line, in linear time."""
 _ONE_HEADER = re.compile(r'\s*\[\s*(\w[\w+#=:.-]*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
 _BRACKETS = re.compile(r"\s*\[[^%][^\]]*\]\s*")
 _QUOTED = re.compile(r'["\\]')
@@ -49,14 +41,14 @@ _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _SPECIAL = re.compile(r"[{}();$]")
 _NUMBER = re.compile(r"\d+\s*[.．。、…]+|\d+\Z|[.．…]+")
 _MOVES = re.compile(r"[\d*({]")
-"""How moves behind a header begin; `],` and the like are no moves."""
+"""Beginning of moves after a header; `],` and the like are not moves."""
 TANDEM = re.compile(r"[1-5][1-9]\.[1-9]")
 _SNIFF = re.compile(r'^\s*\[\s*\w[\w+#=:.-]*\s+"|^\s*1\s*[.．、]\s*\S', re.MULTILINE)
 
 
 def without_number(word: str) -> str:
-    """A word of moves without the move number stuck to it. `15.6`, a soldier's move in WXF, has
-    none."""
+    """Return a word of moves without the move number joined to it. `15.6`, a soldier's move in WXF,
+    has none."""
     while not TANDEM.fullmatch(word) and (match := _NUMBER.match(word)) is not None:
         word = word[match.end() :]
     return word
@@ -71,8 +63,8 @@ class PgnReader(GameReader):
     def __init__(
         self, name: str = "pgn", expect: str = "", notations: tuple[str, ...] = ()
     ) -> None:
-        """expect: characters the text is full of, which tell its encoding. notations: names of
-        those to try first, where no `Format` header says more."""
+        """`expect`: frequent characters of the text, by which its encoding is recognised.
+        `notations`: names of the notations to try first if there is no `Format` header."""
         self.name = name
         self.expect = expect
         self.notations = notations
@@ -88,7 +80,7 @@ class PgnReader(GameReader):
 
 
 class _Scanner:
-    """Puts games together line by line."""
+    """Builds games from lines."""
 
     def __init__(self, source: str, notations: tuple[str, ...]) -> None:
         self.source = source
@@ -98,18 +90,18 @@ class _Scanner:
         self.game: RawGame | None = None
         self.in_moves = False
         self.blank = False
-        """Whether an empty line came after the last header."""
+        """True if an empty line followed the last header."""
         self.ended = False
-        """The result has been read, the next word begins another game."""
+        """The result has been read; the next word begins another game."""
         self.depth = 0
-        """Of variations."""
+        """Depth of nested variations."""
         self.comment: list[str] | None = None
         self.comment_size = 0
         self.all_comments = 0
         """Characters kept of the game's comments."""
 
     def line(self, number: int, line: str) -> Iterator[RawGame]:
-        """Take the next line; the games that it ends."""
+        """Read the next line and yield the games that end in it."""
         if line.startswith("%") and self.comment is None:
             return
         rest = ""
@@ -117,7 +109,7 @@ class _Scanner:
             header, rest = found
             if (self.comment is None and not self.depth) or self._starts_game(header[0][0]):
                 if self.comment is not None or self.depth:
-                    yield from self._close("cut off", "a comment or variation has no end")
+                    yield from self._close("cut off", "a comment or variation is not closed")
                 yield from self._take_headers(number, header)
                 if not rest:
                     return
@@ -134,7 +126,7 @@ class _Scanner:
             yield from self._words(number, line)
 
     def end(self) -> list[RawGame]:
-        """The last game, after the last line."""
+        """Return the last game, after the last line."""
         game = self.game
         if game is None:
             return []
@@ -142,9 +134,9 @@ class _Scanner:
             return self._close("cut off", "the file ends inside a comment or variation")
         if not game.result:
             game.open_end = True
-            promised = RESULTS.get(game.headers.get("Result", ""), "*") != "*"
-            # Files without results after the moves exist; in others a missing one means a cut.
-            if promised and self.results_seen:
+            expected = RESULT_WORDS.get(game.headers.get("Result", ""), "*") != "*"
+            # Some files have no results after the moves; in others a missing result means a cut.
+            if expected and self.results_seen:
                 return self._close("cut off", "the file ends before the game's result")
         return self._close()
 
@@ -152,7 +144,7 @@ class _Scanner:
 
     @staticmethod
     def _headers(line: str) -> tuple[list[tuple[str, str]], str]:
-        """Headers on the line, and the moves behind them; none where the line is no header."""
+        """Headers on the line, and the moves after them; no headers if the line is not a header."""
         begun = _HEADER.match(line)
         if begun is None:
             return [], ""
@@ -176,7 +168,7 @@ class _Scanner:
         return [(begun[1], _ESCAPED.sub(r"\1", value))], ""
 
     def _is_among_headers(self, line: str) -> bool:
-        """Whether a line that is no header stands among them, as `[WhiteTeam]` may."""
+        """Return True for a line among headers that is not a header, such as `[WhiteTeam]`."""
         inside = self.in_moves or self.comment is not None or self.depth
         return self.game is not None and not inside and _BRACKETS.fullmatch(line) is not None
 
@@ -204,9 +196,9 @@ class _Scanner:
         while at < len(line):
             if self.comment is not None:
                 end = line.find("}", at)
-                self._say(line[at:] if end < 0 else line[at:end])
+                self._add_comment(line[at:] if end < 0 else line[at:end])
                 if end < 0:
-                    self._say("\n")
+                    self._add_comment("\n")
                     return
                 self._finish_comment()
                 at = end + 1
@@ -219,7 +211,7 @@ class _Scanner:
                 self.comment, self.comment_size = [], 0
             elif token == ";":
                 self.comment, self.comment_size = [], 0
-                self._say(line[at:])
+                self._add_comment(line[at:])
                 self._finish_comment()
                 return
             elif token == "(":
@@ -230,12 +222,12 @@ class _Scanner:
                 yield from self._word(number, token)
 
     def _word(self, number: int, token: str) -> Sequence[RawGame]:
-        result = RESULTS.get(token)
+        result = RESULT_WORDS.get(token)
         if result is None:
             token = without_number(token).rstrip("!?")
             if not token or token in _SIGNS:
                 return ()
-            result = RESULTS.get(token)
+            result = RESULT_WORDS.get(token)
         ended: Sequence[RawGame] = ()
         if self.ended:
             if result is not None:
@@ -257,7 +249,7 @@ class _Scanner:
             game.problem, game.detail = "too long", f"more than {MAX_PLIES} moves"
         return ended
 
-    def _say(self, text: str) -> None:
+    def _add_comment(self, text: str) -> None:
         assert self.comment is not None
         if self.comment_size < MAX_COMMENT:
             self.comment.append(text[: MAX_COMMENT - self.comment_size])
@@ -285,7 +277,7 @@ class _Scanner:
         return self.game
 
     def _close(self, problem: str = "", detail: str = "") -> list[RawGame]:
-        """The game so far, if there is anything in it; the next word begins another."""
+        """Return the current game unless it is empty; the next word begins another."""
         game = self.game
         self.game, self.in_moves, self.ended, self.blank = None, False, False, False
         self.depth, self.comment = 0, None

@@ -1,7 +1,7 @@
-"""From the words of a game to its moves: every move is proven legal here, once and for all.
+"""Words of a game resolved to legal moves. This is the only check of legality.
 
-Which notation a game is in is found by reading it: the one that reads it to the end is right. A
-source rarely changes its notation, so the last one that worked is tried first.
+The notation of a game is found by trial: the one that reads it to the end is right. A source rarely
+changes its notation, so the last one that worked is tried first.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import re
 from collections.abc import Sequence
 
 from variant_ai.core.data.game_record import GameRecord, PlyVisits
-from variant_ai.core.data.read.annotations import annotation
 from variant_ai.core.data.read.decoding import REPLACEMENT
-from variant_ai.core.data.read.game_reader import RawGame
+from variant_ai.core.data.read.game_reader import RawGame, Skip
 from variant_ai.core.data.read.headers import fill
-from variant_ai.core.data.read.skipped_games import Skip
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
@@ -23,16 +21,16 @@ from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.spec.schema import VariantSpec
 
 OPENING_PLIES = 40
-"""Games that agree in so many plies share a group: copies and continuations of one another."""
+"""Games with the same first plies, so many of them, share a group: copies and continuations."""
 _SAME = ("board", "hands", "side", "castling", "ep", "wins_left")
-_FENS_KEPT = 4096
+_MAX_FENS = 4096
 
 
 class Resolver:
-    """Reads games of one variant. Not to be shared between threads: it remembers what worked."""
+    """Resolves games of one variant. Not safe to share between threads."""
 
     def __init__(self, rules: Rules, notations: Sequence[Notation]) -> None:
-        """notations: in the order in which they are tried where nothing tells which it is."""
+        """`notations`: in the order in which they are tried if the notation is not known."""
         self.rules = rules
         self.notations = {notation.name: notation for notation in notations}
         self.names = variant_names(rules.spec)
@@ -41,13 +39,13 @@ class Resolver:
         self._starts: dict[str, tuple[Position, str | None]] = {}
 
     def resolve(self, raw: RawGame) -> GameRecord | Skip:
-        """The game, or why it is none."""
+        """Return the game, or the reason why it is skipped."""
         if raw.problem:
             return self._skip(raw, raw.problem, raw.detail)
         for name in ("Variant", "Game"):
-            said = raw.headers.get(name, "")
-            if is_another_variant(said, self.names, sure=name == "Variant"):
-                return self._skip(raw, "another variant", f"the header says {name} {said!r}", said)
+            value = raw.headers.get(name, "")
+            if is_another_variant(value, self.names, sure=name == "Variant"):
+                return self._skip(raw, "another variant", f"header {name} {value!r}", value)
         fen = raw.headers.get("FEN", "")
         try:
             position, start_fen = self._start_of(fen)
@@ -67,15 +65,14 @@ class Resolver:
         record = GameRecord(self.rules.spec.variant, moves, start_fen)
         record.source, record.number = raw.source, raw.number
         record.visits = visits
-        fill(record, raw)
-        self._annotate(record, raw, int(position["side"][0]) == 0)
+        fill(record, raw, first_begins=int(position["side"][0]) == 0)
         record.group = record.group or opening_group(record)
         return record
 
     # --- moves ---------------------------------------------------------------------------------
 
     def _read(self, raw: RawGame, start: Position) -> tuple[list[int], MoveError | None]:
-        """The moves, or those of the notation that came furthest and why it stopped."""
+        """The moves, or if no notation reads all: the moves of the one that read most, and its error."""
         best: list[int] = []
         failure: MoveError | None = None
         for name in self._candidates(raw):
@@ -84,15 +81,15 @@ class Resolver:
                 self._order.remove(name)
                 self._order.insert(0, name)
                 return moves, None
-            # Of those that came as far, the one that knew what the word means tells more.
-            if failure is None or _told(moves, error) > _told(best, failure):
+            # Among equals, the error of a notation that knows the word is more informative.
+            if failure is None or _rank(moves, error) > _rank(best, failure):
                 best, failure = moves, error
         return best, failure
 
     def _candidates(self, raw: RawGame) -> list[str]:
-        said = raw.headers.get("Format", "").lower()
+        named = raw.headers.get("Format", "").lower()
         last = self._order[:1] if self._order[0] in raw.notations else []
-        names = (said, *last, *raw.notations, *self._order)
+        names = (named, *last, *raw.notations, *self._order)
         return [name for name in dict.fromkeys(names) if name in self.notations]
 
     def _read_in(
@@ -112,7 +109,7 @@ class Resolver:
     def _visits(
         self, texts: Sequence[dict[str, int]], moves: Sequence[int], position: Position
     ) -> list[PlyVisits]:
-        """Visits by moves, in the notation that has just read the game. Raises MoveError."""
+        """Visits by move, in the notation that has read the game. Raises MoveError."""
         notation, rules = self.notations[self._order[0]], self.rules
         visits: list[PlyVisits] = []
         for move, visited in zip(moves, texts, strict=True):
@@ -130,32 +127,12 @@ class Resolver:
             position = self.rules.position(fen)
             own = all((position[name] == self._start[name]).all() for name in _SAME)
             known = (self._start, None) if own else (position, self.rules.fen(position))
-            if len(self._starts) >= _FENS_KEPT:
+            if len(self._starts) >= _MAX_FENS:
                 self._starts.clear()
             self._starts[fen] = known
         return known
 
-    # --- the rest ------------------------------------------------------------------------------
-
-    @staticmethod
-    def _annotate(record: GameRecord, raw: RawGame, first_begins: bool) -> None:
-        scores = raw.scores or [None] * record.plies
-        clocks = raw.clocks or [None] * record.plies
-        for ply, comment in raw.comments.items():
-            if ply < 0:
-                record.comments[ply] = comment
-                continue
-            said = annotation(comment, (ply % 2 == 0) == first_begins)
-            if said.score is not None:
-                scores[ply] = said.score
-            if said.clock is not None:
-                clocks[ply] = said.clock
-            if said.text:
-                record.comments[ply] = said.text
-        if any(score is not None for score in scores):
-            record.scores = scores
-        if any(clock is not None for clock in clocks):
-            record.clocks = clocks
+    # --- skipped games -------------------------------------------------------------------------
 
     def _failed(self, raw: RawGame, ply: int, error: MoveError) -> Skip:
         text = raw.moves[ply]
@@ -181,26 +158,26 @@ class Resolver:
         return Skip(reason, raw.source, raw.number, raw.line, text=text[:200], detail=detail)
 
 
-def _told(moves: list[int], error: MoveError) -> tuple[int, bool]:
+def _rank(moves: list[int], error: MoveError) -> tuple[int, bool]:
     return len(moves), not str(error).startswith("unreadable")
 
 
 def opening_group(record: GameRecord) -> str:
-    """Hexadecimal name of the first plies of a game, the same for games that agree in them."""
+    """Hash of the first plies of a game, in hex digits; equal for games with the same opening."""
     opening = f"{record.start_fen or ''} {record.moves[:OPENING_PLIES]}"
     return hashlib.blake2b(opening.encode(), digest_size=6).hexdigest()
 
 
 def variant_names(spec: VariantSpec) -> frozenset[str]:
-    """Names, letters and digits only, that a header may call the variant by."""
+    """Names of the variant in headers, reduced to letters and digits."""
     texts = [spec.variant, spec.fairy or "", spec.title, *re.split(r"[(),/]", spec.title)]
     texts += [name for names in spec.names.values() for name in names]
     return frozenset(filter(None, map(_plain, texts)))
 
 
-def is_another_variant(said: str, names: frozenset[str], *, sure: bool = True) -> bool:
-    """Whether a header names a variant that is not ours; not `sure`: only if it speaks of chess."""
-    plain = _plain(said)
+def is_another_variant(value: str, names: frozenset[str], *, sure: bool = True) -> bool:
+    """Return True if a header names another variant; if not `sure`, only if it mentions chess."""
+    plain = _plain(value)
     if not plain or plain in names:
         return False
     return sure or "chess" in plain

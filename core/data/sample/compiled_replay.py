@@ -1,18 +1,21 @@
-"""Compiled replay: from a sample's number to its planes, action and value, without the GIL.
+"""Compiled replay: from the number of a sample to its planes, action and value, without the GIL.
 
 B samples per batch, G games, N positions with a move (the last position of a game has none).
 
-The order of samples is a permutation computed, not stored: a Feistel network over pairs of
+The order of samples is a permutation that is computed, not stored: a Feistel network over pairs of
 residues (Black and Rogaway 2002, the generalised cipher with cycle walking), keyed by seed and
-epoch. Each epoch meets every sample exactly once, any step of any epoch is found in constant time,
-and nothing but the step need be remembered to go on.
+epoch. Each epoch has every sample exactly once, any step of any epoch is found in constant time,
+and a training run resumes from the number of its step.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.data.store.visits import Visits
 from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, move_of
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, Truth, njit
@@ -23,15 +26,87 @@ from variant_ai.core.rules.position import Position
 
 ROUNDS = 8
 BLOCK = 64
-"""Positions per entry of the table that finds a position's game."""
+"""Positions per entry of the table that finds the game of a position."""
 
 BAD_CODE, NO_ACTION = -1, -2
-"""What `fill` returns in place of a count: a code that is no move; a move without an action."""
+"""Returned by `fill` instead of a count: a code that is not a move; a move without an action."""
+
+
+class Encoding(NamedTuple):
+    """Tables that turn a stored game into planes and actions."""
+
+    rules: Tables
+    inputs: InputTables
+    codes: PolicyTables
+    """Policy of the stored codes."""
+    policy: PolicyTables
+    """Policy of the actions."""
+    action_table: NDArray[np.int32]
+    """`Encoder.action_table`."""
+    mirror_actions: NDArray[np.int32]
+    """Action of the left-right image of each action."""
+
+
+class Games(NamedTuple):
+    """Sampled games of all stores, one after the other."""
+
+    codes: NDArray[np.uint16]
+    """Moves of all games of the stores."""
+    first_code: NDArray[np.int64]
+    """[G] index of the first code of each game."""
+    skipped: NDArray[np.int64]
+    """[G] first plies of a game that are not sampled."""
+    cumulative: NDArray[np.int64]
+    """[G + 1] sampled positions before each game."""
+    block_game: NDArray[np.int32]
+    """Game of every BLOCK-th sampled position."""
+    start_of: NDArray[np.int32]
+    """[G] index into `starts`."""
+    starts: Position
+    results: NDArray[np.int8]
+    """[G] 1 the first player won, 0 drawn, -1 lost."""
+
+
+class Frames(NamedTuple):
+    """Positions kept of every game, so that a sample replays a few plies instead of all."""
+
+    stride: Number
+    """Plies between the positions kept of a game, of which ply 0 is the first."""
+    first: NDArray[np.int64]
+    """[G] index of the first position of a game."""
+    positions: Position
+    seen: NDArray[np.int8]
+    """[N] earlier occurrences of each sampled position in its game; empty if no plane needs them."""
+
+
+class Order(NamedTuple):
+    """Order of the endless sequence of samples."""
+
+    seed: Number
+    shuffle: Number
+    """0 or 1."""
+    mirror: Number
+    """0 or 1: each position is two samples, itself and its image."""
+    forget: float
+    """Share of the samples whose move number restarts."""
+
+
+class Samples(NamedTuple):
+    """Arrays of a batch, as in `sampler.Batch`."""
+
+    planes: Floats2D
+    """[B, C * H * W]."""
+    actions: NDArray[np.int64]
+    values: NDArray[np.float32]
+    plies_left: NDArray[np.float32]
+    positions: Position
+    choices: Longs2D
+    shares: Floats2D
 
 
 @njit
 def mix(x: np.uint64) -> np.uint64:
-    """One 64-bit number from another, every bit depending on every bit (SplitMix64's finaliser)."""
+    """Finaliser of SplitMix64: every bit of the result depends on every bit of x."""
     x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -41,7 +116,7 @@ def mix(x: np.uint64) -> np.uint64:
 
 @njit
 def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
-    """Where `index` in [0, n) goes in the permutation of this seed and epoch; n < 2**62."""
+    """Image of `index` in [0, n) in the permutation of this seed and epoch; n < 2**62."""
     rows = np.int64(np.ceil(np.sqrt(np.float64(n))))
     columns = (n + rows - 1) // rows
     key = mix(mix(np.uint64(seed)) ^ np.uint64(epoch))
@@ -68,8 +143,8 @@ def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
 
 @njit
 def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> Number:
-    """Where sample number `sample` of the endless sequence stands in its epoch of `period` samples:
-    below N a position, from N on the image of position `index - N`."""
+    """Index, in its epoch of `period` samples, of a sample of the endless sequence: below N a
+    position, from N on the image of position `index - N`."""
     epoch = sample // period
     index = sample - epoch * period
     return shuffled(index, period, seed, epoch) if shuffle else index
@@ -77,36 +152,32 @@ def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> N
 
 @njit
 def forgets(seed: Number, sample: Number, share: float) -> Truth:
-    """Whether the sample is one of the `share` whose move number restarts."""
+    """Return True for the `share` of samples whose move number restarts."""
     noise = mix(np.uint64(seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
     return np.float64(noise >> np.uint64(11)) * 2.0**-53 < share
 
 
 @njit
 def replay_games(
-    T: Tables,
-    C: PolicyTables,
-    codes: NDArray[np.uint16],
-    first_code: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    cumulative: NDArray[np.int64],
-    start_of: NDArray[np.int32],
-    starts: Position,
-    stride: Number,
-    frame_first: NDArray[np.int64],
-    frames: Position,
-    seen: NDArray[np.int8],
-    keys: NDArray[np.uint64],
+    encoding: Encoding, games: Games, frames: Frames, keys: NDArray[np.uint64]
 ) -> Number:
-    """Replay every game once, keeping every `stride`-th position.
+    """Replay every game once and keep every `stride`-th position in `frames`.
 
-    `frames[frame_first[g] + k]` becomes the position of game g before ply k * stride. `seen`
-    int8 [N] becomes how often each sampled position occurred before, where `keys` has room for the
-    longest game; where keys is empty nothing is counted. Returns the number of games replayed: fewer
-    than G where a code of the next one is no move of the position it meets.
+    `frames.positions[frames.first[g] + k]` becomes the position of game g before ply k * stride.
+    `keys` has room for the longest game, or is empty if `frames.seen` is not counted. Returns the
+    number of games replayed: fewer than G if a code of the next game is not a move of its position.
     """
+    rules, policy = encoding.rules, encoding.codes
+    codes, first_code, skipped, cumulative = (
+        games.codes,
+        games.first_code,
+        games.skipped,
+        games.cumulative,
+    )
+    start_of, starts = games.start_of, games.starts
+    stride, frame_first, kept, seen = frames.stride, frames.first, frames.positions, frames.seen
     counting = keys.shape[0] > 0
-    work = np.empty(1, frames.dtype)
+    work = np.empty(1, kept.dtype)
     here = np.int64(0)  # a literal would be another signature
     for game in range(first_code.shape[0]):
         work[0] = starts[start_of[game]]
@@ -114,7 +185,7 @@ def replay_games(
         plies = cumulative[game + 1] - cumulative[game] + skips
         for ply in range(plies):
             if ply % stride == 0:
-                frames[frame_first[game] + ply // stride] = work[0]
+                kept[frame_first[game] + ply // stride] = work[0]
             if counting:
                 key = work[0]["key"]
                 keys[ply] = key
@@ -124,89 +195,83 @@ def replay_games(
                         before += 1
                 if ply >= skips:
                     seen[cumulative[game] + ply - skips] = min(before, 127)
-            move = move_of(C, work, here, np.int64(codes[first_code[game] + ply]))
+            move = move_of(policy, work, here, np.int64(codes[first_code[game] + ply]))
             if move < 0:
                 return game
-            replay_into(T, work, here, work, here, move)
+            replay_into(rules, work, here, work, here, move)
     return first_code.shape[0]
 
 
 @njit
 def fill(
-    T: Tables,
-    E: InputTables,
-    C: PolicyTables,
-    A: PolicyTables,
-    action_table: NDArray[np.int32],
-    mirror_actions: NDArray[np.int32],
-    codes: NDArray[np.uint16],
-    first_code: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    cumulative: NDArray[np.int64],
-    block_game: NDArray[np.int32],
-    stride: Number,
-    frame_first: NDArray[np.int64],
-    frames: Position,
-    seen: NDArray[np.int8],
-    results: NDArray[np.int8],
-    seed: Number,
-    shuffle: Number,
-    mirror: Number,
-    forget: float,
+    encoding: Encoding,
+    games: Games,
+    frames: Frames,
+    order: Order,
     first_sample: Number,
-    count: Number,
-    planes: Floats2D,
-    actions: NDArray[np.int64],
-    values: NDArray[np.float32],
-    plies_left: NDArray[np.float32],
-    positions: Position,
+    out: Samples,
     failure: NDArray[np.int64],
 ) -> Number:
-    """Fill samples `first_sample .. first_sample + count - 1` of the endless sequence of epochs.
+    """Fill `out` with the B samples of the endless sequence from `first_sample` on.
 
-    T rules tables; E input program; C policy of the codes; A policy of the actions;
-    `skipped` int64 [G] plies before a game's first sample; `cumulative` int64 [G + 1] sampled
-    positions before each game; `stride` to `seen` as `replay_games` left them; `forget` share of
-    samples whose move number restarts at 1. Writes planes [B, C * H * W] (no rows: the
-    caller makes them of the positions),
-    actions [B], values [B], plies_left [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
-    (game, ply) in `failure`.
+    `frames` as `replay_games` left them; `choices` and `shares` of `out` are not used. Returns B, or
+    BAD_CODE or NO_ACTION with (game, ply) in `failure`.
     """
-    # Samples lie all over memory. Each pass reaches out for one thing of all of them, so that the
-    # processor waits for many at once; done sample by sample, it would wait for each in turn.
+    # Samples lie all over memory. Each pass accesses one thing of all samples, so that the processor
+    # waits for many of them at once; sample by sample, it would wait for each in turn.
+    codes, first_code, skipped, cumulative = (
+        games.codes,
+        games.first_code,
+        games.skipped,
+        games.cumulative,
+    )
+    block_game, results = games.block_game, games.results
+    stride, frame_first, kept_positions, seen = (
+        frames.stride,
+        frames.first,
+        frames.positions,
+        frames.seen,
+    )
+    rules, code_policy, policy = encoding.rules, encoding.codes, encoding.policy
+    action_table, mirror_actions = encoding.action_table, encoding.mirror_actions
+    seed, shuffle, forget = order.seed, order.shuffle, order.forget
+    planes, actions, values = out.planes, out.actions, out.values
+    plies_left, positions = out.plies_left, out.positions
+    count = actions.shape[0]
     total = cumulative[cumulative.shape[0] - 1]
-    period = total * 2 if mirror else total
-    games = np.empty(count, np.int64)
+    period = total * 2 if order.mirror else total
+    game_of = np.empty(count, np.int64)
     numbers = np.empty(count, np.int64)
     flips = np.empty(count, np.int64)
     for k in range(count):
         index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
         flips[k] = index >= total
         numbers[k] = index - total if index >= total else index
-        games[k] = block_game[numbers[k] // BLOCK]
+        game_of[k] = block_game[numbers[k] // BLOCK]
     for k in range(count):
-        while cumulative[games[k] + 1] <= numbers[k]:
-            games[k] += 1
+        while cumulative[game_of[k] + 1] <= numbers[k]:
+            game_of[k] += 1
     for k in range(count):
-        ply = numbers[k] - cumulative[games[k]] + skipped[games[k]]
-        positions[k] = frames[frame_first[games[k]] + ply // stride]
-        values[k] = np.float32(results[games[k]])
-        plies_left[k] = np.float32(cumulative[games[k] + 1] - numbers[k])
+        game = game_of[k]
+        ply = numbers[k] - cumulative[game] + skipped[game]
+        positions[k] = kept_positions[frame_first[game] + ply // stride]
+        values[k] = np.float32(results[game])
+        plies_left[k] = np.float32(cumulative[game + 1] - numbers[k])
     for k in range(count):
-        game = games[k]
+        game = game_of[k]
         ply = numbers[k] - cumulative[game] + skipped[game]
         first = first_code[game]
         kept = ply // stride * stride
-        move = move_of(C, positions, k, np.int64(codes[first + kept]))
+        move = move_of(code_policy, positions, k, np.int64(codes[first + kept]))
         for past in range(kept, ply):
             if move < 0:
                 break
-            replay_into(T, positions, k, positions, k, move)
-            move = move_of(C, positions, k, np.int64(codes[first + past + 1]))
+            replay_into(rules, positions, k, positions, k, move)
+            move = move_of(code_policy, positions, k, np.int64(codes[first + past + 1]))
         if move < 0:
             failure[0], failure[1] = game, ply
             return BAD_CODE
-        action = action_of(A, positions, k, move)
+        action = action_of(policy, positions, k, move)
         if action >= 0:
             action = np.int64(action_table[action])
         if action < 0:
@@ -220,49 +285,38 @@ def fill(
             positions[k]["repetitions"] = seen[numbers[k]]
         if forgets(seed, np.int64(first_sample) + k, forget):
             positions[k]["ply"] = side
-    raw = np.int64(0)
-    for k in range(planes.shape[0]):
-        encode_into(E, positions, k, planes, k, flips[k], raw)
+    raw, inputs = np.int64(0), encoding.inputs
+    for k in range(planes.shape[0]):  # none if the encoder is not compiled
+        encode_into(inputs, positions, k, planes, k, flips[k], raw)
     return count
 
 
 @njit
 def fill_choices(
-    C: PolicyTables,
-    A: PolicyTables,
-    action_table: NDArray[np.int32],
-    mirror_actions: NDArray[np.int32],
-    skipped: NDArray[np.int64],
-    cumulative: NDArray[np.int64],
-    block_game: NDArray[np.int32],
-    first_ply: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    codes: NDArray[np.uint16],
-    weights: NDArray[np.uint16],
-    seed: Number,
-    shuffle: Number,
-    mirror: Number,
+    encoding: Encoding,
+    games: Games,
+    visits: Visits,
+    order: Order,
     first_sample: Number,
-    count: Number,
-    positions: Position,
-    actions: NDArray[np.int64],
-    choices: Longs2D,
-    shares: Floats2D,
+    out: Samples,
     failure: NDArray[np.int64],
 ) -> Number:
-    """After `fill`, of the same samples: what searches found there.
+    """Fill choices and shares of the same samples after `fill`, from the visits of searches.
 
-    `first_ply`, `ends`, `codes`, `weights` as in `visits.Visits`, of the G games. Writes choices
-    [B, K] and shares [B, K], rows filled up with action 0 of share 0, and makes `actions` the
-    choice of the greatest share, the first of several. Without visits the action that `fill` left
-    has all of the share. Returns and failure as of `fill`.
+    `visits` are of the G games. Writes choices [B, K] and shares [B, K], padded with action 0 of
+    share 0, and sets `actions` to the choice of the greatest share, the first of several. Without
+    visits the action set by `fill` has the whole share. Returns and failure as of `fill`.
 
-    A pass of its own, so that training on moves is as fast as it was.
+    This is a separate pass, so that training on moves is not slowed down.
     """
+    skipped, cumulative, block_game = games.skipped, games.cumulative, games.block_game
+    first_ply, ends, codes, weights = visits.first, visits.ends, visits.codes, visits.weights
+    positions, actions, choices, shares = out.positions, out.actions, out.choices, out.shares
+    count = actions.shape[0]
     total = cumulative[cumulative.shape[0] - 1]
-    period = total * 2 if mirror else total
+    period = total * 2 if order.mirror else total
     for k in range(count):
-        index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
+        index = index_of(np.int64(first_sample) + k, period, order.shuffle, order.seed)
         flipped = index >= total
         number = index - total if flipped else index
         game = np.int64(block_game[number // BLOCK])
@@ -283,17 +337,17 @@ def fill_choices(
         whole = np.int64(0)
         greatest = np.int64(-1)
         for e in range(begin, end):
-            move = move_of(C, positions, k, np.int64(codes[e]))
+            move = move_of(encoding.codes, positions, k, np.int64(codes[e]))
             if move < 0:
                 failure[0], failure[1] = game, ply
                 return BAD_CODE
-            action = action_of(A, positions, k, move)
+            action = action_of(encoding.policy, positions, k, move)
             if action >= 0:
-                action = np.int64(action_table[action])
+                action = np.int64(encoding.action_table[action])
             if action < 0:
                 failure[0], failure[1] = game, ply
                 return NO_ACTION
-            choices[k, e - begin] = np.int64(mirror_actions[action]) if flipped else action
+            choices[k, e - begin] = np.int64(encoding.mirror_actions[action]) if flipped else action
             weight = np.int64(weights[e])
             whole += weight
             if weight > greatest:

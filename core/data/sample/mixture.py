@@ -1,8 +1,8 @@
-"""Batches mixed from several samplers in fixed shares: stores by weight.
+"""Batches mixed from several samplers in fixed shares, for stores with weights.
 
-Each step holds a fixed number of samples of each part, so what a step contains still depends on
-seed and step alone. A part is gone through in its own shuffled order and begins again when it is
-used up, while others may not have been met once.
+Each step has a fixed number of samples of each part, so the contents of a step still depend on seed
+and step alone. Each part is used in its own shuffled order and restarts when it is used up, even if
+other parts have samples that were not used yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from variant_ai.core.errors import DataError
 
 
 class MixedSampler(BatchMaker):
-    """A sampler over P samplers of one encoder, with a weight for each."""
+    """Sampler that mixes P samplers of one encoder by weight."""
 
     def __init__(
         self,
@@ -29,32 +29,31 @@ class MixedSampler(BatchMaker):
         world: int = 1,
         batches: int = 1,
     ) -> None:
-        """`weights` are relative and positive; `rank` and `world` as of `Sampler`, whose own the
-        parts leave alone. So many `batches` on end, whoever gets them, are one step: in them all the
-        shares are kept, to the last sample. Raises DataError where a part would get less than one
-        sample a step."""
+        """`weights` are relative and positive; `rank` and `world` are as in `Sampler` (those of the
+        parts are not used). `batches` consecutive batches, of all processes, form one step, in which
+        the shares are exact. Raises DataError if a part has less than one sample per step."""
         self.encoder = parts[0].encoder
         self.size, self.rank, self.world = batch, rank, world
         self._parts = tuple(parts)
-        self.counts = share_out(batch * batches, weights)
+        self.counts = distribute(batch * batches, weights)
         """Samples of each part in a step."""
         if 0 in self.counts:
             raise DataError(
-                f"a batch of {batch * batches} holds no sample of a store with "
-                f"{min(weights) / sum(weights):.2g} of the weight; give it more, or larger batches"
+                f"a batch of {batch * batches} has no sample of a store with "
+                f"{min(weights) / sum(weights):.2g} of the weight; use a larger weight or batch"
             )
-        self._until = _dealt(self.counts, batches)
+        self._until = _distributed(self.counts, batches)
         self.positions = sum(part.positions for part in parts)
         self.choices = max(part.choices for part in parts)
 
     @property
     def searched(self) -> int:
-        """Positions with visits of a search, of all parts."""
+        """Number of positions with visits of a search, of all parts."""
         return sum(part.searched for part in self._parts)
 
     @property
     def samples_per_epoch(self) -> int:
-        """An epoch is as many samples as all parts have together, however they are mixed."""
+        """Samples of all parts in total, independent of the weights."""
         return sum(part.samples_per_epoch for part in self._parts)
 
     @property
@@ -77,24 +76,24 @@ class MixedSampler(BatchMaker):
         return out
 
     def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
-        """Every position of every part once; with `limit`, in the parts' proportions."""
+        """Yield every position of every part once; with `limit`, in proportion to the parts."""
         for part in self._parts:
             of = None if limit is None else max(1, limit * part.positions // self.positions)
             yield from part.sweep(limit=of)
 
 
-def _dealt(counts: Sequence[int], batches: int) -> NDArray[np.int64]:
-    """[batches + 1, P]: how many samples of each part come before each batch of a step, and in all.
-    Parts are spread over the step as evenly as can be."""
+def _distributed(counts: Sequence[int], batches: int) -> NDArray[np.int64]:
+    """[batches + 1, P] samples of each part before each batch of a step, and in total. Parts are
+    spread over the step as evenly as possible."""
     parts = np.repeat(np.arange(len(counts)), counts)
     at = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
     of = parts[np.argsort(at, kind="stable")].reshape(batches, -1)
-    dealt = np.stack([(of == part).sum(axis=1) for part in range(len(counts))], axis=1)
-    return np.concatenate([np.zeros((1, len(counts)), np.int64), dealt.cumsum(axis=0)])
+    distributed = np.stack([(of == part).sum(axis=1) for part in range(len(counts))], axis=1)
+    return np.concatenate([np.zeros((1, len(counts)), np.int64), distributed.cumsum(axis=0)])
 
 
-def share_out(total: int, weights: Sequence[float]) -> tuple[int, ...]:
-    """`total` things shared out by weight, as integers: the largest remainders are rounded up."""
+def distribute(total: int, weights: Sequence[float]) -> tuple[int, ...]:
+    """Distribute `total` items by weight as integers; the largest remainders are rounded up."""
     exact = np.asarray(weights, np.float64) / sum(weights) * total
     counts = np.floor(exact).astype(int)
     for index in np.argsort(counts - exact, kind="stable")[: total - int(counts.sum())]:

@@ -1,16 +1,16 @@
-"""Training, validation and test sets: games on sides, never positions.
+"""Training, validation and test sets. They consist of whole games, not of positions.
 
-A side is chosen by a key of the game and the seed alone (a hash of the two, compared with the
-wanted shares), not by the game's place in the store: adding games, merging stores or filtering
-them moves no game to another side, and equal keys stay together. Shares are therefore met on
-average, not to the game.
+The subset of a game depends on its key and the seed alone (a hash of both, compared with the shares),
+not on its index in the store: adding games, merging or filtering stores does not move a game to
+another subset, and games with equal keys stay together. The shares are therefore met on average, not
+exactly.
 
 | by | key |
 | --- | --- |
 | game | start position and moves: copies of a game stay together |
-| group | the game's group (an opening group, a match); without one, as by game |
-| year | years named by the caller |
-| source | sources named by the caller, or each source as a whole by its share |
+| group | group of the game (an opening group, a match); without a group, as by game |
+| year | years given by the caller |
+| source | sources given by the caller, or each source as a whole by share |
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, UnknownNameError
 
 By = Literal["game", "group", "year", "source"]
-SIDES = ("train", "validation", "test")
+SUBSETS = ("train", "validation", "test")
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the games of each side, ascending; together every game once."""
+    """Indices of the games of each subset, ascending; every game is in one subset."""
 
     train: Indices
     validation: Indices
     test: Indices
 
     def __iter__(self) -> Iterator[tuple[str, Indices]]:
-        return ((name, getattr(self, name)) for name in SIDES)
+        return ((name, getattr(self, name)) for name in SUBSETS)
 
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """How to split: by what, and what goes to the sides other than training."""
+    """Key of a split, and the games for validation and test."""
 
     by: By = "game"
     validation: float = 0.05
-    """Share in [0, 1), of keys; without meaning where keys are named below."""
+    """Share of the keys in [0, 1); not used if keys are named below."""
     test: float = 0.0
     validation_keys: tuple[str, ...] = field(default=())
     """Years (`2008`, `2008-2010`, `2010-`, `-1990`, `none` for undated games) or sources (`*` and
-    `?` as in file names), for `by` year or source. What is named nowhere is trained on."""
+    `?` as in file names), for `by` year or source. All other games are for training."""
     test_keys: tuple[str, ...] = field(default=())
     seed: int = 0
 
@@ -65,20 +65,22 @@ class SplitPlan:
             raise UnknownNameError("way to split", self.by, get_args(By))
         if not (self.validation >= 0 and self.test >= 0 and self.validation + self.test < 1):
             raise DataError(
-                f"shares of validation ({self.validation}) and test ({self.test}) must not be "
-                "negative and must leave something to train on"
+                f"shares of validation ({self.validation}) and test ({self.test}) must not be negative "
+                "and must leave games for training"
             )
         if self.by in ("game", "group") and (self.validation_keys or self.test_keys):
-            raise DataError(f"a split by {self.by} takes shares; name years or sources to split by")
+            raise DataError(
+                f"a split by {self.by} takes shares; to name years or sources, split by year or source"
+            )
         if self.by == "year" and not (self.validation_keys or self.test_keys):
-            raise DataError("a split by year needs the years to validate or test on")
+            raise DataError("a split by year requires the years for validation or test")
         if self.by == "year":
             for text in (*self.validation_keys, *self.test_keys):
                 parse_years(text)
 
     @property
     def named(self) -> bool:
-        """Whether the caller names what goes where."""
+        """True if the subsets are given by names, not by shares."""
         return bool(self.validation_keys or self.test_keys)
 
     def __str__(self) -> str:
@@ -86,42 +88,42 @@ class SplitPlan:
             shares = f"validation {self.validation:g}, test {self.test:g}"
             return f"by {self.by}, {shares}, seed {self.seed}"
         words = [f"by {self.by}"]
-        for side, keys in (("validation", self.validation_keys), ("test", self.test_keys)):
+        for subset, keys in (("validation", self.validation_keys), ("test", self.test_keys)):
             if keys:
-                words.append(f"{side} {' '.join(keys)}")
+                words.append(f"{subset} {' '.join(keys)}")
         return ", ".join(words)
 
 
 def split_games(store: Store, plan: SplitPlan) -> Split:
-    """Put every game of the store on a side.
+    """Assign every game of the store to a subset.
 
-    Raises DataError where a side that was asked for gets no game.
+    Raises DataError if a requested subset has no game.
     """
     return split_stores([store], plan)[0]
 
 
 def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
-    """Put every game of the stores on a side, the same one wherever it is.
+    """Assign every game of the stores to a subset; copies of a game are in the same subset.
 
-    Raises DataError where a side that was asked for gets no game of any of them.
+    Raises DataError if a requested subset has no game of any store.
     """
     if plan.named:
-        sides = [_named_sides(store, plan) for store in stores]
+        subsets = [_named_subsets(store, plan) for store in stores]
     else:
         keys = [_keys(store, plan.by) for store in stores]
         ends = np.cumsum([len(each) for each in keys])[:-1]
-        sides = np.split(_shared_sides(list(itertools.chain(*keys)), plan), ends)
+        subsets = np.split(_shared_subsets(list(itertools.chain(*keys)), plan), ends)
     splits = [
-        Split(*(np.flatnonzero(of == side).astype(np.int64) for side in range(len(SIDES))))
-        for of in sides
+        Split(*(np.flatnonzero(of == subset).astype(np.int64) for subset in range(len(SUBSETS))))
+        for of in subsets
     ]
-    asked = {
+    requested = {
         "train": True,
         "validation": bool(plan.validation_keys) if plan.named else plan.validation > 0,
         "test": bool(plan.test_keys) if plan.named else plan.test > 0,
     }
-    for name in SIDES:
-        if asked[name] and not any(len(getattr(split, name)) for split in splits):
+    for name in SUBSETS:
+        if requested[name] and not any(len(getattr(split, name)) for split in splits):
             paths = " and ".join(str(store.path) for store in stores)
             raise DataError(
                 f"the split ({plan}) of the {sum(map(len, stores))} games of {paths} leaves none "
@@ -134,7 +136,7 @@ def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
 
 
 def _keys(store: Store, by: By) -> list[bytes]:
-    """A key per game; games with equal keys stay together."""
+    """Key of each game; games with equal keys stay together."""
     if by == "source":
         table, rows = store.column("source")
         names = [name.encode("utf-8", "surrogatepass") for name in table]
@@ -154,31 +156,32 @@ def _keys(store: Store, by: By) -> list[bytes]:
     return keys
 
 
-def _shared_sides(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
-    """Side of each game. A key's point in [0, 1) lies in test's share, in validation's or above.
+def _shared_subsets(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
+    """Subset of each game, by the point of its key in [0, 1): first the share of test, then that of
+    validation, then training.
 
-    Where a wanted share catches no key (few keys), the key nearest to it is given.
+    If a share has no key because there are few, the nearest key is used.
     """
-    place: dict[bytes, int] = {}
-    rows = np.asarray([place.setdefault(key, len(place)) for key in keys], np.int64)
-    points = np.asarray([_point(key, plan.seed) for key in place], np.float64)
+    index: dict[bytes, int] = {}
+    rows = np.asarray([index.setdefault(key, len(index)) for key in keys], np.int64)
+    points = np.asarray([_point(key, plan.seed) for key in index], np.float64)
     order = np.argsort(points, kind="stable")
     test = int(np.searchsorted(points[order], plan.test))
     both = int(np.searchsorted(points[order], plan.test + plan.validation))
-    wanted = int(plan.test > 0), int(plan.validation > 0)
-    if len(place) > sum(wanted):
-        test = max(test, wanted[0])
-        both = max(both, test + wanted[1])
-        both = min(both, len(place) - 1)
-        test = min(test, both - wanted[1])
-    side_of_key = np.zeros(len(place), np.int8)
-    side_of_key[order[test:both]] = SIDES.index("validation")
-    side_of_key[order[:test]] = SIDES.index("test")
-    return side_of_key[rows]
+    least_test, least_validation = int(plan.test > 0), int(plan.validation > 0)
+    if len(index) > least_test + least_validation:
+        test = max(test, least_test)
+        both = max(both, test + least_validation)
+        both = min(both, len(index) - 1)
+        test = min(test, both - least_validation)
+    subset_of_key = np.zeros(len(index), np.int8)
+    subset_of_key[order[test:both]] = SUBSETS.index("validation")
+    subset_of_key[order[:test]] = SUBSETS.index("test")
+    return subset_of_key[rows]
 
 
 def _point(key: bytes, seed: int) -> float:
-    """A number in [0, 1), uniform over keys, that depends on key and seed alone."""
+    """Number in [0, 1), uniform over keys, that depends on key and seed alone."""
     salt = str(seed).encode()
     hashed = hashlib.blake2b(key, digest_size=8, key=hashlib.blake2b(salt).digest()).digest()
     return int.from_bytes(hashed, "big") / 2.0**64
@@ -187,24 +190,24 @@ def _point(key: bytes, seed: int) -> float:
 # --- by names ----------------------------------------------------------------------------------
 
 
-def _named_sides(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
+def _named_subsets(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
     matches = _year_matches if plan.by == "year" else _source_matches
-    sides = np.zeros(len(store), np.int8)
+    subsets = np.zeros(len(store), np.int8)
     validation = matches(store, plan.validation_keys)
     test = matches(store, plan.test_keys)
     both = np.flatnonzero(validation & test)
     if both.size:
         raise DataError(
-            f"game {both[0]} and {both.size - 1} others are asked for by both validation "
+            f"game {both[0]} and {both.size - 1} others are in both validation "
             f"({' '.join(plan.validation_keys)}) and test ({' '.join(plan.test_keys)})"
         )
-    sides[validation] = SIDES.index("validation")
-    sides[test] = SIDES.index("test")
-    return sides
+    subsets[validation] = SUBSETS.index("validation")
+    subsets[test] = SUBSETS.index("test")
+    return subsets
 
 
 def parse_years(text: str) -> tuple[int, int]:
-    """First and last year of `2008`, `2008-2010`, `2010-` or `-1990`; (0, 0) of `none`.
+    """First and last year of `2008`, `2008-2010`, `2010-` or `-1990`; (0, 0) for `none`.
 
     Raises DataError.
     """
@@ -213,7 +216,7 @@ def parse_years(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{4})|(\d{4})?-(\d{4})?", text.strip())
     if match is None or text.strip() == "-":
         raise DataError(
-            f"{text!r} is no span of years; accepted: 2008, 2008-2010, 2010-, -1990, none"
+            f"{text!r} is not a span of years; accepted: 2008, 2008-2010, 2010-, -1990, none"
         )
     if match[1]:
         return int(match[1]), int(match[1])
@@ -243,9 +246,8 @@ def _source_matches(store: Store, patterns: Sequence[str]) -> NDArray[np.bool_]:
 def shared_prefix(store: Store, train: Indices, games: Indices) -> NDArray[np.int64]:
     """[len(games)] leading plies that each game shares with some game of `train`.
 
-    The positions before these plies were met in training with the same move to predict, so a fair
-    accuracy is told on the plies behind them too (of the xiangqi masters' positions of 2008, 17 %
-    were seen in earlier years).
+    The positions before these plies are in the training set with the same move, so accuracy is also
+    reported without them (of the positions of xiangqi masters of 2008, 17 % are in earlier years).
     """
     games = np.asarray(games, np.int64)
     known = _prefix_hashes(store, np.asarray(train, np.int64))
@@ -262,7 +264,7 @@ def shared_prefix(store: Store, train: Indices, games: Indices) -> NDArray[np.in
 def _prefix_hashes(
     store: Store, games: Indices
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
-    """For each ply, hashes of the first ply + 1 moves of the games that long, and their rows."""
+    """Yield for each ply the hashes of the first ply + 1 moves of the games long enough, and their rows."""
     rows = np.arange(len(games))
     hashes = _mixed(np.asarray(store.start_of)[games].astype(np.uint64) + np.uint64(1))
     begin, length = store.offsets[games], store.lengths[games]
@@ -274,7 +276,7 @@ def _prefix_hashes(
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser: every bit of the result depends on every bit of x."""
+    """Finaliser of SplitMix64: every bit of the result depends on every bit of x."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

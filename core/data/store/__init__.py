@@ -1,1 +1,11 @@
-"""The game store: format, writer, reader, what it says about itself."""
+"""The game store: format, reader and writer.
+
+blocks         container: a file of checksummed blocks
+columns        numbers and texts of many games as bytes
+store_format   contents of the blocks
+stored_moves   moves as codes, and duplicates
+visits         visits of searches
+store_info     contents and history of a store
+store_writer   writing, appending, resuming
+game_store     reading
+"""

@@ -1,13 +1,13 @@
-"""The container of a game store: a file of checksummed blocks that only ever grows at its end.
+"""Container of a game store: a file of checksummed blocks that only grows at its end.
 
-Every byte of the file lies in a block's head or body, and each has a digest of its own, so that no
-flipped byte goes unseen and its place can be named. What a killed writer left behind its last
-finished block is recognised by being cut short, and is not an error.
+Every byte of the file is in the head or body of a block, and each of these has a digest, so that
+every flipped byte is noticed and its place can be reported. An incomplete block at the end was left
+by a killed writer; it is recognised by its length and is not an error.
 
     block   64 bytes of head, then the body
      0   4  mark, 89 56 41 47 ("\\x89VAG": no text file begins so)
      4   4  kind, four letters of ASCII
-     8   4  number: the block's place in the file, from 0
+     8   4  number: index of the block in the file, from 0
     12   4  shard the block belongs to, from 0; NO_SHARD for others
     16   4  games in the shard
     20   4  plies in the shard
@@ -15,8 +15,8 @@ finished block is recognised by being cut short, and is not an error.
     32  16  BLAKE2b of the body
     48  16  BLAKE2b of bytes 0 to 47 of the head
 
-Numbers are little-endian. What kinds there are and what they hold is the store's business
-(`store_format.py`); `docs/store-format.md` draws a whole file.
+Numbers are little-endian. The kinds of blocks and their contents are defined in `store_format.py`;
+`docs/store-format.md` shows a whole file.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ HEAD_BYTES = 64
 DIGEST_BYTES = 16
 _HEAD = struct.Struct("<4s4sIIIIQ")
 MAX_BODY_BYTES = 1 << 31
-"""No body is longer; a head that says so is damaged whatever its digest."""
+"""Limit of the length of a body; a head with a larger length is damaged."""
 
 
 def digest(data: bytes) -> bytes:
-    """BLAKE2b of 16 bytes."""
+    """BLAKE2b digest of 16 bytes."""
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Where a block lies and what its head says."""
+    """Position of a block, and the fields of its head."""
 
     kind: str
     number: int
@@ -57,9 +57,9 @@ class Block:
     games: int
     plies: int
     offset: int
-    """Of the head, in bytes from the beginning of the file."""
+    """Position of the head, in bytes from the beginning of the file."""
     length: int
-    """Of the body."""
+    """Length of the body in bytes."""
     digest: bytes
 
     @property
@@ -71,8 +71,8 @@ class Block:
         return self.body_offset + self.length
 
     @property
-    def place(self) -> str:
-        """For messages: `shard 3 (block 12, FACT) at offset 4711`."""
+    def location(self) -> str:
+        """Text for messages: `shard 3 (block 12, FACT) at offset 4711`."""
         block = f"block {self.number}, {self.kind}"
         where = block if self.shard == NO_SHARD else f"shard {self.shard} ({block})"
         return f"{where} at offset {self.offset}"
@@ -81,7 +81,7 @@ class Block:
 def pack(
     kind: str, number: int, body: bytes, shard: int = NO_SHARD, games: int = 0, plies: int = 0
 ) -> bytes:
-    """Head and body of a block."""
+    """Return head and body of a block."""
     head = _HEAD.pack(MARK, kind.encode("ascii"), number, shard, games, plies, len(body))
     head += digest(body)
     return head + digest(head) + body
@@ -89,7 +89,7 @@ def pack(
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The blocks of a file, and where the last whole one ends."""
+    """Blocks of a file, and the end of the last complete one."""
 
     blocks: tuple[Block, ...]
     end: int
@@ -97,15 +97,15 @@ class Scan:
 
     @property
     def cut_short(self) -> int:
-        """Bytes behind the last whole block: what a killed writer left; 0 in a finished file."""
+        """Bytes after the last complete block, left by a killed writer; 0 in a finished file."""
         return self.size - self.end
 
 
 def scan(file: BinaryIO | io.FileIO, name: str) -> Scan:
-    """Read all heads. Bodies are not read.
+    """Read all heads, but not the bodies.
 
-    Raises DataError where a head is damaged or the file is no store. A block that runs past the
-    end of the file, or zeros up to its end (what a power cut leaves), end the scan without error.
+    Raises DataError if a head is damaged or the file is not a store. A block that runs past the end
+    of the file, or zeros up to its end (left by a power failure), end the scan without error.
     """
     size = file.seek(0, os.SEEK_END)
     blocks: list[Block] = []
@@ -133,7 +133,7 @@ def scan(file: BinaryIO | io.FileIO, name: str) -> Scan:
 
 
 def _parse(head: bytes, offset: int, number: int, name: str) -> Block | None:
-    """The head as a block, or None where it is damaged."""
+    """Parse a head; None if it is damaged."""
     if head[48:] != digest(head[:48]):
         return None
     mark, kind, own_number, shard, games, plies, length = _HEAD.unpack(head[: _HEAD.size])
@@ -141,8 +141,8 @@ def _parse(head: bytes, offset: int, number: int, name: str) -> Block | None:
         return None
     if own_number != number:
         raise DataError(
-            f"{name}: the block at offset {offset} has number {own_number} where number {number} "
-            "belongs: part of the file is missing or stands twice"
+            f"{name}: the block at offset {offset} has number {own_number} instead of {number}: part "
+            "of the file is missing or repeated"
         )
     return Block(
         kind.decode("ascii", "replace"), number, shard, games, plies, offset, length, head[32:48]
@@ -155,7 +155,7 @@ def _damaged_head(name: str, offset: int, number: int, blocks: list[Block]) -> D
     last = blocks[-1].shard if blocks and blocks[-1].shard != NO_SHARD else 0
     return DataError(
         f"{name} is damaged at offset {offset}: the head of block {number} (shard {last} or the "
-        f"one behind it, {after}) does not match its checksum"
+        f"next one, {after}) does not match its checksum"
     )
 
 
@@ -168,19 +168,21 @@ def _zeros_from(file: BinaryIO | io.FileIO, offset: int) -> bool:
 
 
 def read_body(file: BinaryIO | io.FileIO, block: Block, name: str) -> bytes:
-    """The body of a block. Raises DataError where it does not match its digest."""
+    """Read the body of a block. Raises DataError if it does not match its digest."""
     file.seek(block.body_offset)
     body = file.read(block.length)
     if len(body) != block.length or digest(body) != block.digest:
-        raise DataError(f"{name} is damaged in {block.place}: its body does not match its checksum")
+        raise DataError(
+            f"{name} is damaged in {block.location}: its body does not match its checksum"
+        )
     return body
 
 
 @contextlib.contextmanager
 def write_lock(file: BinaryIO | io.FileIO, path: Path) -> Iterator[None]:
-    """Hold the file alone for writing. Raises DataError where another process does.
+    """Lock the file for writing. Raises DataError if another process holds the lock.
 
-    Where the system (Windows) or the file system has no locks, nothing is held.
+    Does nothing if the system (Windows) or the file system has no locks.
     """
     try:
         import fcntl

@@ -1,15 +1,15 @@
-"""Columns of games to bytes and back: numpy arrays and texts, compressed with zstd.
+"""Columns of games as bytes: numpy arrays and texts, compressed with zstd.
 
     bytes of a body (before compression)
       u32   length of the directory
       ...   directory, JSON: [[name, dtype, count], ...] in the order of the data
       ...   the data of each column, one after the other
 
-An integer column is written in the narrowest type that holds it, its bytes regrouped (all lowest
-bytes first, and so on) because zstd finds more in them so. Optional numbers are shifted by one, 0
-is None. A text column is a JSON list of its distinct texts in order of first use, and a number for
-each row: 0 for the next new text, else 1 + its place in the list; a column of distinct texts so
-costs nothing but the texts.
+An integer column is written in the narrowest type that fits, with its bytes regrouped (all lowest
+bytes first, and so on), which zstd compresses better. Optional numbers are shifted by one, 0 is
+None. A text column is a JSON list of its distinct texts in order of first use, and a number for each
+row: 0 for the next new text, else 1 + its index in the list, so that a column of distinct texts
+costs only the texts.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from numpy.typing import NDArray
 LEVEL = 12
 """zstd level: 19 makes move columns 0.1 % smaller in five times the time."""
 MAX_BYTES = 1 << 31
-"""No body is longer uncompressed: a damaged length cannot ask for all memory."""
+"""Limit of an uncompressed body, so that a damaged length cannot use up memory."""
 
 Texts = tuple[list[str], NDArray[np.int32]]
-"""Distinct texts, and for each row the index of its own, int32 [rows]."""
+"""Distinct texts, and the index of the text of each row, int32 [rows]."""
 Column = NDArray[Any] | Texts
 _INTEGERS = ("u1", "i1", "u2", "i2", "u4", "i4", "i8")
 
 
 class Columns:
-    """Named columns being written; `to_bytes` packs them in the order they were added."""
+    """Writer of named columns; `to_bytes` packs them in the order in which they were added."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[str, str, int, bytes]] = []
 
     def add_integers(self, name: str, values: Iterable[int] | NDArray[Any]) -> None:
-        """A column of integers of any sign, up to 64 bits."""
+        """Add a column of signed integers, up to 64 bits."""
         array = np.asarray(values if isinstance(values, np.ndarray) else list(values), np.int64)
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         dtype = next(t for t in _INTEGERS if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
@@ -50,30 +50,30 @@ class Columns:
         self._parts.append((name, dtype, array.size, grouped.tobytes()))
 
     def add_optional(self, name: str, values: Iterable[int | None]) -> None:
-        """A column of integers and Nones; read back with `optional`."""
+        """Add a column of integers and Nones; read it with `optional`."""
         self.add_integers(name, (0 if v is None else v + 1 if v >= 0 else v for v in values))
 
     def add_bytes(self, name: str, data: bytes) -> None:
-        """A column of bytes kept in the order given."""
+        """Add a column of bytes."""
         self._parts.append((name, "raw", len(data), data))
 
     def add_texts(self, name: str, values: Sequence[str]) -> None:
-        """A text column. Lone surrogates, which undecodable names may hold, are kept."""
-        place: dict[str, int] = {}
+        """Add a text column. Lone surrogates, which undecodable names may have, are kept."""
+        index: dict[str, int] = {}
         numbers = []
         for value in values:
-            known = place.get(value)
+            known = index.get(value)
             if known is None:
-                place[value] = len(place)
+                index[value] = len(index)
                 numbers.append(0)
             else:
                 numbers.append(known + 1)
-        table = json.dumps(list(place), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        table = json.dumps(list(index), ensure_ascii=False).encode("utf-8", "surrogatepass")
         self.add_bytes(f"{name}:texts", table)
         self.add_integers(f"{name}:rows", numbers)
 
     def to_bytes(self) -> bytes:
-        """The columns, compressed."""
+        """Return the compressed columns."""
         directory = json.dumps([[name, dtype, count] for name, dtype, count, _ in self._parts])
         head = directory.encode()
         raw = b"".join([struct.pack("<I", len(head)), head, *(part[3] for part in self._parts)])
@@ -81,18 +81,18 @@ class Columns:
 
 
 class ColumnError(ValueError):
-    """A body that is not columns; its reader knows the place and says DataError."""
+    """A body that is not columns. Callers add the place in the file and raise DataError."""
 
 
 class ColumnReader:
-    """Columns read back by name."""
+    """Reader of columns by name."""
 
     def __init__(self, body: bytes) -> None:
         """Raises ColumnError."""
         try:
             size = zstandard.get_frame_parameters(body).content_size
             if not 4 <= size <= MAX_BYTES:
-                raise ColumnError(f"its columns would take {size} bytes")
+                raise ColumnError(f"its columns would need {size} bytes")
             raw = zstandard.ZstdDecompressor().decompress(body)
             (length,) = struct.unpack_from("<I", raw)
             directory = json.loads(raw[4 : 4 + length])
@@ -123,7 +123,7 @@ class ColumnReader:
         return self._part(name)[2]
 
     def integers(self, name: str) -> NDArray[np.int64]:
-        """int64 [rows]."""
+        """Integers of a column, int64 [rows]."""
         dtype, count, data = self._part(name)
         width = np.dtype(dtype).itemsize
         grouped = np.frombuffer(data, np.uint8).reshape(width, count)
@@ -133,7 +133,7 @@ class ColumnReader:
         return [None if v == 0 else v - 1 if v > 0 else v for v in self.integers(name).tolist()]
 
     def texts(self, name: str) -> Texts:
-        """Raises ColumnError where the rows name texts that are not there."""
+        """Texts of a column. Raises ColumnError if a row refers to a missing text."""
         try:
             table = json.loads(bytes(self.bytes(f"{name}:texts")).decode("utf-8", "surrogatepass"))
         except ValueError as error:
@@ -142,19 +142,19 @@ class ColumnReader:
         new = rows == 0
         index = np.where(new, np.cumsum(new) - 1, rows - 1).astype(np.int32)
         if index.size and (int(index.max()) >= len(table) or int(index.min()) < 0):
-            raise ColumnError(f"rows of {name!r} name texts that are not there")
+            raise ColumnError(f"rows of {name!r} refer to missing texts")
         return table, index
 
 
 def encode_json(value: Mapping[str, Any]) -> bytes:
-    """A JSON object as bytes; the same object gives the same bytes."""
+    """Encode a JSON object; the same object gives the same bytes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
     )
 
 
 def decode_json(body: bytes) -> dict[str, Any]:
-    """Raises ColumnError."""
+    """Decode a JSON object. Raises ColumnError."""
     try:
         value = json.loads(body.decode("utf-8", "surrogatepass"))
     except ValueError as error:

@@ -1,12 +1,12 @@
-"""The game store: games as they were played, compressed and checksummed, the source of truth.
+"""Reading a game store: games as they were played, compressed and with checksums.
 
     writer = StoreWriter("games.vag", spec, sources=["masters.pgn"])   # store_writer.py
     store = Store("games.vag", spec)
-    store.codes, store.offsets, store.results     # all the sampler needs, in milliseconds
-    store.game(17)                                # a GameRecord, replayed on demand
+    store.codes, store.offsets, store.results     # arrays for the sampler, in milliseconds
+    store.game(17)                                # a GameRecord, replayed when requested
 
-A store is one file (`blocks.py`, `store_format.py`, `docs/store-format.md`). It carries its whole
-spec, so it opens without the plugin that made it; with a spec given, other rules are refused.
+A store is one file (`blocks.py`, `store_format.py`, `docs/store-format.md`). It contains its whole
+spec, so it can be opened without the plugin that made it; with a spec, other rules are rejected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
-from variant_ai.core.data.store.columns import ColumnError, Texts, decode_json
+from variant_ai.core.data.store.columns import Texts, decode_json
 from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
 from variant_ai.core.data.store.store_info import Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store.store_writer import StoreWriter
@@ -44,7 +44,7 @@ from variant_ai.core.data.store.visits import (
     VisitBlock,
     Visits,
     VisitsHash,
-    decoded,
+    decode_visits,
     join_visits,
 )
 from variant_ai.core.errors import DataError, VariantAIError
@@ -53,15 +53,17 @@ from variant_ai.core.spec.difference import spec_difference
 from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.spec.schema import VariantSpec
 
+T = TypeVar("T")
+
 __all__ = ["NO_RATING", "UNKNOWN", "Parent", "Run", "Shard", "Store", "StoreInfo", "StoreWriter"]
 
 
 class Store:
-    """A game store being read: G games of together L plies.
+    """Reader of a game store: G games of L plies in total.
 
-    Opening reads the heads of the blocks only; arrays and games are read when first asked for, and
-    every block is checked against its digest when it is read. Safe to share between threads once
-    the arrays asked for were read.
+    Opening reads only the heads of the blocks; arrays and games are read on first use, and every
+    block is checked against its digest when it is read. Safe to share between threads after the
+    arrays that they use have been read.
     """
 
     def __init__(
@@ -71,15 +73,15 @@ class Store:
         *,
         codec: GameCodec | None = None,
     ) -> None:
-        """`spec`: refuse a store of another variant or other rules. `codec` replays games; by
-        default the one made for the spec.
+        """`spec`: reject a store of another variant or other rules. `codec` replays games; by default
+        the one made for the spec.
 
-        Raises DataError: no store there, damaged, of a later format, of another variant or rules.
+        Raises DataError if the store is missing, damaged, of a later format, or does not fit `spec`.
         """
         self.path = Path(path)
         self._given_spec, self._given_codec = spec, codec
         found = self._scan()
-        self._head = self._read_json(found.blocks[0])
+        self._head = self._read(found.blocks[0], decode_json)
         self._check_head()
         self.shards, runs, unfinished = self._read_layout(found)
         self.info = StoreInfo(
@@ -102,7 +104,7 @@ class Store:
         if spec is not None:
             self.require(spec)
         self._first_games = [shard.first_game for shard in self.shards]
-        self._cached: tuple[int, list[GameRecord], form.Moves, form.Notes] | None = None
+        self._cached: tuple[int, list[GameRecord], form.Notes] | None = None
         self._cached_visits: tuple[int, VisitBlock | None] | None = None
 
     # --- opening -------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ class Store:
         if not self.path.exists():
             partial = form.partial_path(self.path)
             hint = (
-                f"; {partial} holds what an interrupted command had finished: rename it to use it"
+                f"; {partial} has the finished part of an interrupted command: rename it to use it"
                 if partial.exists()
                 else ""
             )
@@ -126,20 +128,21 @@ class Store:
             raise DataError(f"{self.path} is empty, not a game store")
         raise DataError(f"{self.path} is cut off before its first shard ({found.size} bytes)")
 
-    def _read_json(self, block: Block) -> dict[str, Any]:
+    def _read(self, block: Block, parse: Callable[[bytes], T]) -> T:
+        """Read and parse a block. Raises DataError with its location if it is damaged."""
         with self.path.open("rb") as file:
             body = read_body(file, block, str(self.path))
         try:
-            return decode_json(body)
-        except ColumnError as error:
-            raise DataError(f"{self.path}: {block.place}: {error}") from error
+            return parse(body)
+        except ValueError as error:
+            raise DataError(f"{self.path}: {block.location}: {error}") from error
 
     def _check_head(self) -> None:
         version = self._head.get("format")
         if version != form.FORMAT:
             raise DataError(
-                f"{self.path} has store format {version}; this version of variant-ai reads format "
-                f"{form.FORMAT}: update it"
+                f"{self.path} has store format {version}, but this version of variant-ai reads format "
+                f"{form.FORMAT}: update variant-ai"
             )
 
     def _read_layout(self, found: Scan) -> tuple[tuple[Shard, ...], tuple[Run, ...], str]:
@@ -155,15 +158,15 @@ class Store:
                 continue
             pending = []
             if block.kind == form.RUN:
-                runs.append(Run.from_dict(self._read_json(block)))
+                runs.append(Run.from_dict(self._read(block, decode_json)))
             elif block.kind == form.END:
-                said = self._read_json(block)
+                totals = self._read(block, decode_json)
                 if runs:
-                    ended = {k: said[k] for k in ("dropped", "interrupted") if k in said}
+                    ended = {k: totals[k] for k in ("dropped", "interrupted") if k in totals}
                     runs[-1] = replace(runs[-1], **ended)
             else:
                 raise DataError(
-                    f"{self.path}: {block.place}: unknown kind of block; made by a later version?"
+                    f"{self.path}: {block.location}: unknown kind of block; made by a later version?"
                 )
         for i, shard in enumerate(shards):
             first = shards[i - 1].first_game + shards[i - 1].games if i else 0
@@ -175,8 +178,8 @@ class Store:
         known = (form.SHARD_KINDS, form.SHARD_KINDS_WITH_VISITS)
         if kinds not in known or any(block.shard != number for block in blocks):
             raise DataError(
-                f"{self.path}: shard {number} at offset {blocks[0].offset} is not made of "
-                f"{', '.join(form.SHARD_KINDS)} but of {', '.join(kinds)}"
+                f"{self.path}: shard {number} at offset {blocks[0].offset} must have the blocks "
+                f"{', '.join(form.SHARD_KINDS)}, but has {', '.join(kinds)}"
             )
         return Shard(blocks[0], blocks[1], blocks[-1], 0, blocks[2] if len(blocks) > 3 else None)
 
@@ -186,35 +189,34 @@ class Store:
         torn = found.size - form.finished(found)[0]
         lost = f", dropping {torn:,} bytes of an unfinished shard" if torn else ""
         return (
-            f"{self.path} was not closed by its writer; keeping its {shards} finished "
+            f"{self.path} was not closed by its writer; using its {shards} finished "
             f"shard{'' if shards == 1 else 's'}{lost}"
         )
 
     def require(self, spec: VariantSpec) -> None:
-        """Raises DataError where the store is of another variant or other rules than the spec's."""
+        """Raises DataError if the store is of another variant or other rules than the spec."""
         if self.info.variant != spec.variant:
             raise DataError(
                 f"{self.path} holds games of {self.info.variant}, not of {spec.variant}"
             )
         if self.info.rules_hash != rules_hash(spec):
-            said = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            dumped = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             raise DataError(
                 f"{self.path} was made under other rules of {spec.variant} (rules hash "
-                f"{self.info.rules_hash}, the spec's is {rules_hash(spec)}): "
-                f"{spec_difference(self._head['spec'], said)}; import the games again"
+                f"{self.info.rules_hash}, that of the spec is {rules_hash(spec)}): "
+                f"{spec_difference(self._head['spec'], dumped)}; import the games again"
             )
         if self.info.codes_hash != codes_hash(spec):
             raise DataError(
-                f"{self.path} numbers its moves in another way (codes hash "
+                f"{self.path} encodes its moves in another way (codes hash "
                 f"{self.info.codes_hash}, here {codes_hash(spec)}): import the games again"
             )
 
-    # --- what it is of -------------------------------------------------------------------------
+    # --- spec ----------------------------------------------------------------------------------
 
     @cached_property
     def spec(self) -> VariantSpec:
-        """The spec given, or else the one the store carries. Raises DataError where that one is
-        written in words this version does not know."""
+        """The given spec, or the one in the store. Raises DataError if this version cannot read it."""
         if self._given_spec is not None:
             return self._given_spec
         import json
@@ -237,28 +239,25 @@ class Store:
         return self.info.games
 
     def as_parent(self) -> Parent:
-        """What a store made of this one says of it."""
+        """Record of this store in a store made from it."""
         return Parent(self.content_hash, len(self), self.info.runs)
 
     @property
     def plies(self) -> int:
-        """L: moves of all games together."""
+        """L: moves of all games in total."""
         return self.info.plies
 
     # --- arrays --------------------------------------------------------------------------------
 
     @cached_property
     def _moves(self) -> form.Moves:
-        with self.path.open("rb") as file:
-            return form.join_moves([self._shard_moves(file, shard) for shard in self.shards])
+        return form.join_moves([self._shard_moves(shard.move) for shard in self.shards])
 
-    def _shard_moves(self, file: Any, shard: Shard) -> form.Moves:
-        block = shard.move
-        body = read_body(file, block, str(self.path))
-        try:
-            return form.unpack_moves(body, self._head["squares"], block.games, block.plies)
-        except ColumnError as error:
-            raise DataError(f"{self.path}: {block.place}: {error}") from error
+    def _shard_moves(self, block: Block) -> form.Moves:
+        squares = self._head["squares"]
+        return self._read(
+            block, lambda body: form.unpack_moves(body, squares, block.games, block.plies)
+        )
 
     @property
     def codes(self) -> Codes:
@@ -284,7 +283,7 @@ class Store:
 
     @property
     def years(self) -> NDArray[np.int16]:
-        """[G], 0 where unknown."""
+        """[G] year, 0 if unknown."""
         return self._moves.years
 
     @property
@@ -294,12 +293,12 @@ class Store:
 
     @cached_property
     def start_fens(self) -> tuple[str | None, ...]:
-        """[S] distinct start positions, None for the variant's own."""
+        """[S] distinct start positions, None for that of the variant."""
         return tuple(fen or None for fen in self._moves.fens)
 
     @cached_property
     def starts(self) -> Position:
-        """[S] the same as records, dtype POSITION. Raises FenError."""
+        """[S] distinct start positions, dtype POSITION. Raises FenError."""
         return start_positions(self.codec, self.start_fens)
 
     @property
@@ -309,8 +308,8 @@ class Store:
 
     @cached_property
     def content_hash(self) -> str:
-        """16 hex digits over variant, rules, start positions, moves, results, openings and visits of
-        searches, whatever the shards and the names: the data hash that checkpoints and networks carry."""
+        """Hash in 16 hex digits of variant, rules, start positions, moves, results, openings and visits
+        of searches, independent of shards and names: the data hash in checkpoints and networks."""
         made = hashlib.blake2b(digest_size=8)
         made.update(f"{self.info.variant} {self.info.rules_hash}".encode())
         for fen in self._moves.fens:
@@ -320,7 +319,7 @@ class Store:
         if self.opening_plies.any():
             made.update(b"openings" + self.opening_plies.tobytes())
         if self.info.games_with_visits:
-            # Shard by shard: who trains on moves need not hold the visits in memory.
+            # shard by shard, so that not all visits are held in memory
             visits = VisitsHash()
             for number, shard in enumerate(self.shards):
                 visits.add(shard.games, self._shard_visits(number))
@@ -329,7 +328,7 @@ class Store:
 
     @cached_property
     def visits(self) -> Visits | None:
-        """Visits of searches, in memory from the first call on; None where the store has none."""
+        """Visits of searches, kept in memory from the first call on; None if the store has none."""
         parts = []
         for number, shard in enumerate(self.shards):
             block = self._shard_visits(number)
@@ -340,29 +339,27 @@ class Store:
         root = self.shards[number].root
         if root is None:
             return None
-        with self.path.open("rb") as file:
-            body = read_body(file, root, str(self.path))
-        try:
-            block = VisitBlock(body, self._head["squares"], self._part(number))
-            if (int(block.has.sum()), int((block.counts > 0).sum())) != (root.games, root.plies):
-                raise ColumnError("its head counts other games and plies than it has")
-        except (ColumnError, ValueError) as error:
-            raise DataError(f"{self.path}: {root.place}: {error}") from error
+        part = self._part(number)
+        block = self._read(root, lambda body: VisitBlock(body, self._head["squares"], part))
+        if (int(block.has.sum()), int((block.counts > 0).sum())) != (root.games, root.plies):
+            raise DataError(
+                f"{self.path}: {root.location}: its games and plies are not those of its head"
+            )
         return block
 
     # --- columns -------------------------------------------------------------------------------
 
-    def _shard_facts(self, file: Any, number: int) -> list[GameRecord]:
-        shard = self.shards[number]
-        body = read_body(file, shard.fact, str(self.path))
-        try:
-            columns = form.unpack_facts(body, shard.games)
-            return form.facts_records(columns, self._part(number), self.info.variant)
-        except ColumnError as error:
-            raise DataError(f"{self.path}: {shard.fact.place}: {error}") from error
+    def _shard_facts(self, number: int) -> list[GameRecord]:
+        shard, part = self.shards[number], self._part(number)
+        return self._read(
+            shard.fact,
+            lambda body: form.facts_records(
+                form.unpack_facts(body, shard.games), part, self.info.variant
+            ),
+        )
 
     def _part(self, number: int) -> form.Moves:
-        """One shard of the joined arrays, as views."""
+        """Views of one shard in the joined arrays."""
         shard, every = self.shards[number], self._moves
         games = slice(shard.first_game, shard.first_game + shard.games)
         ends = self.offsets[games.start], self.offsets[games.stop]
@@ -377,43 +374,37 @@ class Store:
         )
 
     def facts(self) -> Iterator[GameRecord]:
-        """Every game in order, without its moves and notes: cheap, nothing is replayed."""
+        """Yield every game in order without moves and notes, and without a replay."""
         for number in range(len(self.shards)):
-            with self.path.open("rb") as file:
-                records = self._shard_facts(file, number)
-            yield from records
+            yield from self._shard_facts(number)
 
     def column(self, name: str) -> Texts:
-        """A text column: distinct texts in order of first use, and int32 [G] naming each game's.
+        """Distinct texts of a column in order of first use, and int32 [G] the index of each game.
 
         `name` is a text field of `GameRecord`, such as `event`, `white` or `group`.
         """
-        place: dict[str, int] = {}
-        rows = [place.setdefault(getattr(game, name), len(place)) for game in self.facts()]
-        return list(place), np.asarray(rows, np.int32)
+        index: dict[str, int] = {}
+        rows = [index.setdefault(getattr(game, name), len(index)) for game in self.facts()]
+        return list(index), np.asarray(rows, np.int32)
 
     @cached_property
     def groups(self) -> NDArray[np.int32]:
-        """[G] a number per group; a game without a group is one of its own."""
-        place: dict[str | int, int] = {}
+        """[G] number of the group; a game without a group is a group by itself."""
+        index: dict[str | int, int] = {}
         names = (game.group or i for i, game in enumerate(self.facts()))
-        return np.asarray([place.setdefault(name, len(place)) for name in names], np.int32)
+        return np.asarray([index.setdefault(name, len(index)) for name in names], np.int32)
 
     @cached_property
     def ratings(self) -> NDArray[np.int32]:
-        """[G, 2] of the first and the second player, NO_RATING where missing."""
-        missing = NO_RATING
+        """[G, 2] ratings of the first and the second player, NO_RATING if missing."""
         pairs = [
-            (
-                missing if game.white_elo is None else game.white_elo,
-                missing if game.black_elo is None else game.black_elo,
-            )
+            [NO_RATING if elo is None else elo for elo in (game.white_elo, game.black_elo)]
             for game in self.facts()
         ]
         return np.asarray(pairs, np.int32).reshape(-1, 2)
 
     def select(self, conditions: GameFilter) -> tuple[NDArray[np.int64], dict[str, int]]:
-        """Indices of the games that meet the conditions, and how many others by reason."""
+        """Indices of the games that meet the conditions, and the numbers of the others by reason."""
         kept: list[int] = []
         dropped: dict[str, int] = {}
         for i, (game, plies) in enumerate(zip(self.facts(), self.lengths.tolist(), strict=True)):
@@ -427,23 +418,16 @@ class Store:
     # --- games ---------------------------------------------------------------------------------
 
     def raw(self, index: int) -> tuple[GameRecord, Codes]:
-        """A game with its notes but without moves and visits, and its codes: nothing is replayed.
+        """Return a game with its notes, without moves and visits, and its codes; without a replay.
 
-        The record is the caller's own. Raises IndexError; DataError where a block is damaged.
+        The record may be changed by the caller. Raises IndexError, DataError if a block is damaged.
         """
         number, within = self._locate(index)
         if self._cached is None or self._cached[0] != number:
-            shard = self.shards[number]
-            with self.path.open("rb") as file:
-                records = self._shard_facts(file, number)
-                body = read_body(file, shard.note, str(self.path))
             part = self._part(number)
-            try:
-                notes = form.Notes(body, part)
-            except (ColumnError, ValueError) as error:
-                raise DataError(f"{self.path}: {shard.note.place}: {error}") from error
-            self._cached = (number, records, part, notes)
-        _, records, _, notes = self._cached
+            notes = self._read(self.shards[number].note, lambda body: form.Notes(body, part))
+            self._cached = (number, self._shard_facts(number), notes)
+        _, records, notes = self._cached
         found = records[within]
         record = GameRecord(**dict(zip(form.FACT_FIELDS, form.facts_of(found), strict=True)))
         notes.add_to(record, within)
@@ -451,7 +435,7 @@ class Store:
         return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
 
     def raw_visits(self, index: int) -> GameVisits | None:
-        """Visits of a game in codes, None where it has none. Errors as `raw`."""
+        """Visits of a game in codes, None if it has none. Errors as in `raw`."""
         number, within = self._locate(index)
         if self.shards[number].root is None:
             return None
@@ -468,14 +452,14 @@ class Store:
         return number, index - self._first_games[number]
 
     def game(self, index: int) -> GameRecord:
-        """A whole game, its moves replayed. Raises IndexError; DataError where its moves are none
-        of this variant."""
+        """Return a complete game, with replayed moves. Raises IndexError, DataError if a block is
+        damaged or a move is not possible."""
         record, codes = self.raw(index)
         try:
             record.moves = self.codec.decode(record.start_fen, codes)
             visits = self.raw_visits(index)
             if visits is not None:
-                record.visits = decoded(self.codec, record.start_fen, codes, visits)
+                record.visits = decode_visits(self.codec, record.start_fen, codes, visits)
         except VariantAIError as error:
             raise DataError(f"{self.path}: game {index}: {error}") from error
         return record
@@ -483,16 +467,16 @@ class Store:
     def games(
         self, indices: Sequence[int] | NDArray[np.int64] | None = None
     ) -> Iterator[GameRecord]:
-        """Whole games, of the indices given or all, in order."""
+        """Yield complete games of the given indices, or all, in order."""
         for index in range(len(self)) if indices is None else indices:
             yield self.game(int(index))
 
     # --- checking ------------------------------------------------------------------------------
 
     def verify(self, *, progress: Callable[[int], None] | None = None) -> None:
-        """Read every byte and check it, and every column against the others.
+        """Check every byte, and every column against the others.
 
-        `progress` is told after each shard how many games it has. Raises DataError naming shard
+        `progress` is called after each shard with its number of games. Raises DataError with shard
         and offset of the first damage.
         """
         with self.path.open("rb") as file:

@@ -1,17 +1,16 @@
-"""What the blocks of a game store hold: the shard as columns, and the headers around it.
+"""Blocks of a game store: the columns of a shard, and the headers around them.
 
 | kind | body | holds |
 | --- | --- | --- |
 | HEAD | JSON | format version, variant, hashes, the whole spec; first block of the file |
-| RUN  | JSON | tool version, sources and conditions of the writer of the shards behind it |
-| MOVE | columns | moves, lengths, results, years, start positions: what training reads |
+| RUN  | JSON | tool version, sources and conditions of the shards that follow |
+| MOVE | columns | moves, lengths, results, years, start positions: for training |
 | FACT | columns | players, ratings, date, event and the other texts of a game |
-| ROOT | columns | visits of searches (`visits.py`); only in shards that have some |
-| NOTE | columns | scores, clocks, comments and further tags, mostly absent |
-| END  | JSON | totals; a file that does not end with it was left by a killed writer |
+| ROOT | columns | visits of searches (`visits.py`), in shards with visits |
+| NOTE | columns | scores, clocks, comments and other tags, mostly absent |
+| END  | JSON | totals; missing at the end of a file that was left by a killed writer |
 
-MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; a shard is finished with its
-NOTE.
+MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; NOTE ends the shard.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ FORMAT = 1
 HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END "
 ROOT = "ROOT"
 SHARD_KINDS = (MOVE, FACT, NOTE)
-"""What every shard is made of."""
+"""Blocks of every shard."""
 SHARD_KINDS_WITH_VISITS = (MOVE, FACT, ROOT, NOTE)
 
 UNKNOWN = 2
@@ -59,7 +58,7 @@ TEXT_FIELDS = (
     "group",
     "source",
 )
-"""Text columns of FACT that are `GameRecord` fields of the same name; players have their own."""
+"""Text columns of FACT, `GameRecord` fields of the same name; players have a column of their own."""
 FACT_FIELDS = (
     "variant",
     "start_fen",
@@ -71,7 +70,7 @@ FACT_FIELDS = (
     "number",
     *TEXT_FIELDS,
 )
-"""Of `GameRecord`, what MOVE and FACT know of a game besides its moves."""
+"""Fields of `GameRecord` in MOVE and FACT, except moves."""
 facts_of = attrgetter(*FACT_FIELDS)
 
 Codes = NDArray[np.uint16]
@@ -79,18 +78,18 @@ Codes = NDArray[np.uint16]
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """A MOVE block, or several joined: n games of together L plies."""
+    """A MOVE block, or several joined: n games of L plies in total."""
 
     codes: Codes
     """[L] moves of all games, one after the other."""
     plies: NDArray[np.int64]
     """[n] length of each game."""
     results: NDArray[np.int8]
-    """[n] +1 the first player won, 0 drawn, -1 lost, 2 unknown."""
+    """[n] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
     years: NDArray[np.int16]
-    """[n], 0 unknown."""
+    """[n] year, 0 if unknown."""
     fens: list[str]
-    """Distinct start positions, `''` for the variant's own."""
+    """Distinct start positions, `''` for that of the variant."""
     start_of: NDArray[np.int32]
     """[n] index into `fens`."""
     openings: NDArray[np.int64]
@@ -99,19 +98,19 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A game on its way into a shard."""
+    """A game waiting to be written in a shard."""
 
     record: GameRecord
-    """Its moves are not looked at."""
+    """Its moves are not used."""
     fen: str
-    """Start position, `''` for the variant's own."""
+    """Start position, `''` for that of the variant."""
     codes: Codes
     visits: GameVisits | None = None
 
 
 def add_codes(columns: Columns, codes: Codes, squares: int) -> None:
-    """A column of move codes. A code is `plane * squares + square`; the two parts of each, side by
-    side in a byte each, compress 6 % better than 16 bits do (measured)."""
+    """Add a column of move codes. A code is `plane * squares + square`; the two parts in a byte each
+    compress 6 % better than 16 bits (measured)."""
     plane, square = np.divmod(codes, np.uint16(squares))
     if plane.size and int(plane.max()) > 255:
         columns.add_integers("codes", codes)
@@ -120,7 +119,7 @@ def add_codes(columns: Columns, codes: Codes, squares: int) -> None:
 
 
 def read_codes(columns: ColumnReader, squares: int) -> Codes:
-    """Raises ColumnError."""
+    """Read the move codes of `add_codes`. Raises ColumnError."""
     if "moves" not in columns:
         return columns.integers("codes").astype(np.uint16)
     data = columns.bytes("moves")
@@ -132,7 +131,7 @@ def read_codes(columns: ColumnReader, squares: int) -> Codes:
 
 
 def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
-    """The MOVE body of a shard."""
+    """Return the MOVE body of a shard."""
     columns = Columns()
     add_codes(columns, _joined([game.codes for game in games], np.uint16), squares)
     columns.add_integers("plies", [len(game.codes) for game in games])
@@ -146,7 +145,7 @@ def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
 
 
 def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
-    """Raises ColumnError where the columns do not fit each other or the block's head."""
+    """Read a MOVE body. Raises ColumnError if the columns do not fit each other or the head."""
     columns = ColumnReader(body)
     codes = read_codes(columns, squares)
     lengths = columns.integers("plies")
@@ -162,25 +161,25 @@ def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
     if not int(lengths.sum()) == len(codes) == plies:
         raise ColumnError(f"its games do not have {plies} plies together")
     if not np.isin(results, list(RESULT_OF)).all():
-        raise ColumnError("a result is none of the four")
+        raise ColumnError("a result is not one of the four")
     if (openings < 0).any() or (openings > lengths).any():
         raise ColumnError("an opening is longer than its game")
     return Moves(codes, lengths, results, years, fens, start_of, openings)
 
 
 def join_moves(shards: Sequence[Moves]) -> Moves:
-    """All shards as one; equal start positions become one."""
-    place: dict[str, int] = {}
+    """Join shards; equal start positions are merged."""
+    index: dict[str, int] = {}
     start_of = []
     for shard in shards:
-        renamed = [place.setdefault(fen, len(place)) for fen in shard.fens]
+        renamed = [index.setdefault(fen, len(index)) for fen in shard.fens]
         start_of.append(np.asarray(renamed, np.int32)[shard.start_of])
     return Moves(
         _joined([s.codes for s in shards], np.uint16),
         _joined([s.plies for s in shards], np.int64),
         _joined([s.results for s in shards], np.int8),
         _joined([s.years for s in shards], np.int16),
-        list(place),
+        list(index),
         _joined(start_of, np.int32),
         _joined([s.openings for s in shards], np.int64),
     )
@@ -191,6 +190,7 @@ def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[
 
 
 def pack_facts(records: Sequence[GameRecord]) -> bytes:
+    """Return the FACT body of a shard."""
     columns = Columns()
     columns.add_texts("players", [r.white for r in records] + [r.black for r in records])
     columns.add_optional("white_elo", (r.white_elo for r in records))
@@ -202,7 +202,7 @@ def pack_facts(records: Sequence[GameRecord]) -> bytes:
 
 
 def unpack_facts(body: bytes, games: int) -> ColumnReader:
-    """Raises ColumnError where a column has not a row for each game."""
+    """Read a FACT body. Raises ColumnError if a column does not have a row for each game."""
     columns = ColumnReader(body)
     if len(columns.texts("players")[1]) != 2 * games:
         raise ColumnError(f"it does not name {2 * games} players")
@@ -216,7 +216,7 @@ def unpack_facts(body: bytes, games: int) -> ColumnReader:
 
 
 def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[GameRecord]:
-    """The games of a shard without moves and notes."""
+    """Games of a shard without moves and notes."""
     table, rows = columns.texts("players")
     players = [table[row] for row in rows.tolist()]
     games = len(players) // 2
@@ -245,7 +245,7 @@ def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[Gam
 
 
 def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:
-    """The NOTE body of a shard. mark: what the command that writes it needs to go on (`resuming.py`)."""
+    """Return the NOTE body of a shard. `mark`: state with which the command resumes (`Interruption`)."""
     columns = Columns()
     if mark:
         columns.add_bytes("mark", mark)
@@ -264,10 +264,10 @@ def _packed(texts: dict[str, str]) -> str:
 
 
 class Notes:
-    """A NOTE block: what `add_to` gives back to a record."""
+    """NOTE block, read; `add_to` sets the fields of a record."""
 
     def __init__(self, body: bytes, moves: Moves) -> None:
-        """Raises ColumnError where the columns do not fit the games."""
+        """Raises ColumnError if the columns do not fit the games."""
         columns = ColumnReader(body)
         games = len(moves.plies)
         self._lists: dict[str, tuple[list[bool], list[int], list[int | None]]] = {}
@@ -300,13 +300,13 @@ class Notes:
 
 
 def partial_path(path: Path) -> Path:
-    """Where a new store is written until it is whole."""
+    """Path at which a new store is written until it is complete."""
     return path.with_name(path.name + ".partial")
 
 
 def finished(found: Scan) -> tuple[int, int]:
-    """Where the last finished shard, or header behind it, ends, and how many blocks that makes;
-    what comes after is torn."""
+    """End of the last finished shard or the header after it, and the number of blocks before it;
+    everything after it is incomplete."""
     end = blocks = 0
     for block in found.blocks:
         if block.kind not in (MOVE, FACT, ROOT):
@@ -315,9 +315,9 @@ def finished(found: Scan) -> tuple[int, int]:
 
 
 def check_record(record: GameRecord) -> None:
-    """Raises DataError where a record cannot be written as it is."""
+    """Raises DataError if a record cannot be written."""
     if record.result not in CODE_OF:
-        raise DataError(f"result {record.result!r} is none of {', '.join(CODE_OF)}")
+        raise DataError(f"result {record.result!r} is not one of {', '.join(CODE_OF)}")
     for name in ("scores", "clocks"):
         values = getattr(record, name)
         if values is not None and len(values) != record.plies:

@@ -1,4 +1,4 @@
-"""What a store says of itself: where its shards lie, and how its games came into it."""
+"""Contents and history of a store: its shards, and the origin of its games."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from variant_ai.core.data.store.blocks import Block
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Where the blocks of a shard lie, and its games."""
+    """Blocks and games of a shard."""
 
     move: Block
     fact: Block
     note: Block
     first_game: int
     root: Block | None = None
-    """Visits of searches, where the shard has some. Its head counts the games and plies that do."""
+    """Visits of searches, if the shard has any. Its head counts the games and plies with visits."""
 
     @property
     def games(self) -> int:
@@ -32,53 +32,53 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One writing of shards: what a RUN block says."""
+    """Contents of a RUN block: one command that wrote shards."""
 
     tool: str
     sources: tuple[str, ...]
     conditions: dict[str, Any]
-    """What the games were chosen by (`GameFilter.as_dict`, or words of a split)."""
+    """Conditions of the games (`GameFilter.as_dict`, or those of a split)."""
     parents: tuple[Parent, ...] = ()
-    """Stores the games were copied from, where they were."""
+    """Stores that the games were copied from."""
     dropped: dict[str, int] = field(default_factory=dict)
-    """Games of the sources that were left out, by reason; from the END block, if it came to it."""
+    """Games of the sources that were left out, by reason; from the END block, if there is one."""
     interrupted: bool = False
-    """Whether it was ended before the sources were; from the END block too."""
+    """True if the command ended before its sources; from the END block too."""
 
     @staticmethod
-    def from_dict(said: Mapping[str, Any]) -> Run:
+    def from_dict(data: Mapping[str, Any]) -> Run:
         parents = tuple(
             Parent(
                 parent["content_hash"],
                 parent["games"],
                 tuple(Run.from_dict(run) for run in parent["runs"]),
             )
-            for parent in said.get("parents", ())
+            for parent in data.get("parents", ())
         )
         return Run(
-            said["tool"],
-            tuple(said.get("sources", ())),
-            said.get("conditions", {}),
+            data["tool"],
+            tuple(data.get("sources", ())),
+            data.get("conditions", {}),
             parents,
-            said.get("dropped", {}),
-            said.get("interrupted", False),
+            data.get("dropped", {}),
+            data.get("interrupted", False),
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What `from_dict` reads, without what is empty and without sources, which are told once
-        for the whole store."""
-        said = {
+        """Return the input of `from_dict`, without empty values, and without sources, which are
+        written once for the whole store."""
+        data = {
             "conditions": self.conditions,
             "parents": [parent.as_dict() for parent in self.parents],
             "dropped": self.dropped,
             "interrupted": self.interrupted,
         }
-        return {"tool": self.tool} | {name: value for name, value in said.items() if value}
+        return {"tool": self.tool} | {name: value for name, value in data.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A store that games were copied from, as it was then."""
+    """A store that games were copied from, as it was at that time."""
 
     content_hash: str
     games: int
@@ -91,7 +91,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store says of itself without its games being read."""
+    """Properties of a store that are known without reading its games."""
 
     path: Path
     format: int
@@ -106,10 +106,10 @@ class StoreInfo:
     bytes: int
     runs: tuple[Run, ...]
     unfinished: str
-    """In words, what a killed writer left; `''` for a store that was closed."""
+    """Description of what a killed writer left; `''` for a store that was closed."""
     games_with_visits: int = 0
     plies_with_visits: int = 0
-    """Plies at which visits of a search were kept."""
+    """Plies with visits of a search."""
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""Writing a game store: new, or behind the shards of one that exists.
+"""Writing a game store: a new one, or appending to an existing one.
 
-A new store grows in `NAME.partial` and gets its name when it is whole, so a store under its own
-name is never half made. Appending writes behind what is there; until a shard is finished it is a
-torn tail that readers leave out, so a kill at any instant costs at most the shard being written.
+A new store is written as `NAME.partial` and renamed when it is complete. Appended shards are written
+at the end; readers ignore an unfinished one, so a kill at any time loses at most the shard being
+written. The same command resumes after a kill or interrupt (`find_interruption`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -19,12 +20,21 @@ from variant_ai import __version__
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
-from variant_ai.core.data.store.blocks import pack, scan, write_lock
-from variant_ai.core.data.store.columns import encode_json
-from variant_ai.core.data.store.duplicates import Seen
-from variant_ai.core.data.store.resuming import Halt, find_halt
-from variant_ai.core.data.store.stored_moves import Codes, GameCodec, RulesCodec, codes_hash
-from variant_ai.core.data.store.visits import GameVisits, check_visits, coded, pack_visits
+from variant_ai.core.data.store.blocks import pack, read_body, scan, write_lock
+from variant_ai.core.data.store.columns import ColumnError, ColumnReader, decode_json, encode_json
+from variant_ai.core.data.store.stored_moves import (
+    Codes,
+    GameCodec,
+    RulesCodec,
+    SeenGames,
+    codes_hash,
+)
+from variant_ai.core.data.store.visits import (
+    GameVisits,
+    check_visits,
+    encode_visits,
+    pack_visits,
+)
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
@@ -34,16 +44,75 @@ if TYPE_CHECKING:
 
 SHARD_GAMES = 1000
 SHARD_PLIES = 1 << 22
-"""A shard ends early here, so that games of any length leave memory bounded."""
+"""Limit of the plies in a shard, so that memory is bounded for games of any length."""
 
 Mode = Literal["new", "replace", "append"]
 
 
-class StoreWriter:
-    """A store being written. As a context manager it is closed at the end; on Ctrl-C too, with the
-    games added so far; any other exception undoes the whole writing.
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """State in which a command that ended early left a store."""
 
-    Adding is not thread-safe. Full disk and the like raise DataError and undo the writing.
+    mark: dict[str, Any]
+    end: int
+    """Byte after its last shard. If its run is the last one the command resumes there, otherwise at
+    the end of the store."""
+    blocks: int
+    """Number of blocks before that byte."""
+    is_last: bool
+    """True if its run is the last one of the store."""
+    is_alone: bool
+    """True if the store has no games of other commands."""
+
+
+def find_interruption(path: Path, command: str) -> Interruption | None:
+    """Find the state in which a killed or interrupted command left a store.
+
+    A command is identified by a digest of everything that decides its games, which is in its RUN
+    block. Each of its shards has a mark (column `mark` of NOTE), written in one piece with the shard,
+    and so has the END of an interrupted run. A run without END, or with such an END, can be resumed.
+
+    None if the command did not begin the store, has ended, or has not finished a shard, or if the
+    store cannot be read (opening it raises the error).
+    """
+    try:
+        with path.open("rb") as file:
+            blocks = scan(file, str(path)).blocks
+            mark: dict[str, Any] | None = None
+            last = None
+            """Last block of the command that is kept."""
+            current, is_alone = "", True
+            for block in blocks[1:]:
+                if block.kind == form.RUN:
+                    run = decode_json(read_body(file, block, str(path)))
+                    current = run.get("command", "")
+                    is_alone &= current == command
+                    if current == command:
+                        mark, last = run.get("mark"), block
+                elif current == command and block.kind == form.NOTE:
+                    last, mark = block, None
+                elif current == command and block.kind == form.END:
+                    end = decode_json(read_body(file, block, str(path)))
+                    mark = end.get("mark") if end.get("interrupted") else None
+                    if mark is None:
+                        last = None
+            if last is None:
+                return None
+            if mark is None and last.kind == form.NOTE:
+                columns = ColumnReader(read_body(file, last, str(path)))
+                mark = decode_json(bytes(columns.bytes("mark")))
+    except (OSError, DataError, ColumnError):
+        return None
+    if mark is None:
+        return None
+    return Interruption(mark, last.end, last.number + 1, current == command, is_alone)
+
+
+class StoreWriter:
+    """Writer of a store. As a context manager it closes the store at the end, and on Ctrl-C with the
+    games added so far; any other exception undoes all changes.
+
+    Not thread-safe. Errors such as a full disk raise DataError and undo all changes.
     """
 
     def __init__(
@@ -60,63 +129,63 @@ class StoreWriter:
         drop_duplicates: bool = False,
         command: str = "",
     ) -> None:
-        """`new` refuses an existing store, `replace` takes its place when closed, `append` writes
-        behind it (or makes it). `sources`, `conditions` and the stores that games are copied from
-        are kept for whoever asks later; sources of the parents are sources too. `drop_duplicates`:
-        `add` does not take a game whose start and moves the store has already. `command`: a digest
-        of what decides the games; where the same command was killed or interrupted before, the
-        writing goes on behind its last finished shard in any mode, and `resumed` holds its last
-        `mark`.
+        """`new` rejects an existing store, `replace` overwrites it on closing, `append` adds to it (or
+        creates it). `sources`, `conditions` and `parents`, the stores that games are copied from, are
+        recorded in the store, with the sources of the parents. `drop_duplicates`: `add` rejects games
+        with the start and moves of a game in the store. `command`: a digest of everything that
+        decides the games; if the same command was killed or interrupted before, writing resumes after
+        its last finished shard in every mode, and `resumed` is its last `mark`.
 
-        Raises DataError: exists already, of another variant or rules, damaged, written by another
-        process, or a folder that cannot be written to.
+        Raises DataError if the store exists, is of another variant or rules, is damaged, is being
+        written by another process, or its folder is not writable.
         """
         if shard_games < 1:
-            raise ValueError("a shard has at least one game")
+            raise ValueError("a shard must have at least one game")
         self.path = Path(path)
         self.spec = spec
         self.codec = codec or RulesCodec(spec)
         self.notes: list[str] = []
-        """What the user should be told, such as a torn tail that was cut off."""
+        """Messages for the user, such as on an unfinished shard that was dropped."""
         self._shard_games = shard_games
         self._squares = spec.board.files * spec.board.ranks
         self._pending: list[form.Pending] = []
         self.mark: Callable[[], Mapping[str, Any]] | None = None
-        """Asked at every shard and at an interrupt for what `command` needs to go on from there."""
+        """Called at every shard and at an interrupt for the state from which `command` can resume."""
         self._command = command
-        self._halt = self._find_halt(mode)
+        self._interruption = self._find_interruption(mode)
         self._appending = self.path.exists() and (
-            mode == "append" or (self._halt is not None and self._halt_in == self.path)
+            mode == "append"
+            or (self._interruption is not None and self._interrupted_path == self.path)
         )
         if mode == "new" and self.path.exists() and not self._appending:
-            raise DataError(f"{self.path} exists already; it may be replaced or appended to")
+            raise DataError(f"{self.path} already exists; replace it or append to it")
         if self.path.is_dir():
             raise DataError(f"{self.path} is a folder, not a game store")
         self._target = self.path if self._appending else form.partial_path(self.path)
-        if not self._appending and self._halt is None and self._target.exists():
+        if not self._appending and self._interruption is None and self._target.exists():
             for parent in parents:
                 if parent.path.samefile(self._target):
                     raise DataError(
-                        f"{parent.path} is where {self.path} is written until it is whole, and "
-                        "would be lost; rename it first, or write to another name"
+                        f"{parent.path} would be overwritten, because {self.path} is written under "
+                        "this name until it is complete; rename it, or write to another name"
                     )
         self._stack = contextlib.ExitStack()
         self._file: io.FileIO | None = None
         self._end = self._blocks = self._shards = 0
         self._games = self._plies = self._pending_plies = 0
-        self._seen = Seen() if drop_duplicates else None
+        self._seen = SeenGames() if drop_duplicates else None
         with self._undone_on_error():
             self._open()
-            if self._halt is None or not self._halt.is_last:
-                said = _run(sources, conditions, parents)
-                said |= {"command": command} if command else {}
-                said |= {"mark": self._halt.mark} if self._halt else {}
-                self._write_json(form.RUN, said)
+            if self._interruption is None or not self._interruption.is_last:
+                run = _run(sources, conditions, parents)
+                run |= {"command": command} if command else {}
+                run |= {"mark": self._interruption.mark} if self._interruption else {}
+                self._write_json(form.RUN, run)
 
     @property
     def resumed(self) -> dict[str, Any] | None:
-        """The mark that the command goes on from; None where it begins."""
-        return None if self._halt is None else self._halt.mark
+        """Mark from which the command resumes; None if it begins."""
+        return None if self._interruption is None else self._interruption.mark
 
     @property
     def games(self) -> int:
@@ -130,41 +199,44 @@ class StoreWriter:
 
     # --- opening and closing -------------------------------------------------------------------
 
-    def _find_halt(self, mode: Mode) -> Halt | None:
-        """Where this command ended early: in the store, or in what was to become it."""
-        self._halt_in = self.path
+    def _find_interruption(self, mode: Mode) -> Interruption | None:
+        """State in which this command ended early, in the store or in its partial file."""
+        self._interrupted_path = self.path
         if not self._command:
             return None
-        halt = find_halt(self.path, self._command)
-        if halt is not None and (mode == "append" or halt.is_alone):
-            return halt
+        interruption = find_interruption(self.path, self._command)
+        if interruption is not None and (mode == "append" or interruption.is_alone):
+            return interruption
         if self.path.exists() and mode != "replace":
             return None
-        self._halt_in = form.partial_path(self.path)
-        return find_halt(self._halt_in, self._command)
+        self._interrupted_path = form.partial_path(self.path)
+        return find_interruption(self._interrupted_path, self._command)
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self._target, flags, 0o666)
         file = self._stack.enter_context(io.FileIO(descriptor, "r+"))
         self._stack.enter_context(write_lock(file, self.path))
-        goes_on = self._appending or self._halt is not None
-        self._before = file.seek(0, os.SEEK_END) if goes_on else 0
+        resumes = self._appending or self._interruption is not None
+        self._before = file.seek(0, os.SEEK_END) if resumes else 0
         self._file = file
-        if goes_on:
+        if resumes:
             self._continue(file)
         else:
             self._games_before = self._plies_before = 0
             self._write_json(form.HEAD, self._head())
 
     def _continue(self, file: io.FileIO) -> None:
-        """Take up the store that is there behind its last finished shard."""
+        """Continue an existing store after its last finished shard."""
         from variant_ai.core.data.store.game_store import Store
 
         existing = Store(self._target, self.spec, codec=self.codec)
-        halt = self._halt
-        if halt is not None and halt.is_last:
-            self._end, self._blocks = halt.end, halt.blocks  # over the END of an interrupted run
+        interruption = self._interruption
+        if interruption is not None and interruption.is_last:
+            self._end, self._blocks = (
+                interruption.end,
+                interruption.blocks,
+            )  # overwrites the END of an interrupted run
         else:
             if existing.info.unfinished:
                 self.notes.append(existing.info.unfinished)
@@ -201,42 +273,42 @@ class StoreWriter:
             self.abort()
 
     def close(self, dropped: Mapping[str, int] | None = None, *, interrupted: bool = False) -> None:
-        """Write what is pending and finish the store. `dropped`: games left out, by reason.
-        `interrupted`: the sources have more.
+        """Write pending games and finish the store. `dropped`: numbers of games left out, by reason.
+        `interrupted`: the sources have more games.
 
-        Closing twice does nothing.
+        Closing twice has no effect.
         """
         if self._file is None:
             return
         with self._undone_on_error():
             self._flush()
-            said: dict[str, Any] = {
+            totals: dict[str, Any] = {
                 "games": self._games_before + self.games,
                 "plies": self._plies_before + self.plies,
             }
             if dropped:
-                said["dropped"] = dict(dropped)
+                totals["dropped"] = dict(dropped)
             if interrupted:
-                said["interrupted"] = True
+                totals["interrupted"] = True
                 if self.mark is not None:
-                    said["mark"] = dict(self.mark())
-            self._write_json(form.END, said)
-            self._stack.close()  # before the rename, which Windows refuses for open files
+                    totals["mark"] = dict(self.mark())
+            self._write_json(form.END, totals)
+            self._stack.close()  # before the rename, which fails for open files on Windows
             if not self._appending:
                 os.replace(self._target, self.path)
             self._file = None
             _sync_folder(self.path.parent)
 
     def abort(self) -> None:
-        """Undo this writing: a new store is removed, an old one is as it was before, and what an
-        earlier process of the same command did stays."""
+        """Undo all changes: a new store is removed, an existing one is restored; the work of an earlier
+        process of the same command is kept."""
         if self._file is None:
             self._stack.close()
             return
         file, self._file = self._file, None
         with contextlib.suppress(OSError, ValueError):
             file.truncate(self._before)
-        if not self._appending and self._halt is None:
+        if not self._appending and self._interruption is None:
             with contextlib.suppress(OSError):
                 self._target.unlink()
         self._stack.close()
@@ -247,9 +319,9 @@ class StoreWriter:
             yield
         except OSError as error:
             self.abort()
-            kept = "it is as it was" if self._appending else "nothing was written"
-            if self._halt is not None:
-                kept = f"{self._target} is as it was, and the same command goes on"
+            kept = "it is unchanged" if self._appending else "nothing was written"
+            if self._interruption is not None:
+                kept = f"{self._target} is unchanged, and the same command resumes"
             raise DataError(
                 f"cannot write {self.path}: {os_reason(error, self.path)}; {kept}"
             ) from error
@@ -262,15 +334,18 @@ class StoreWriter:
     # --- adding games --------------------------------------------------------------------------
 
     def add(self, record: GameRecord) -> bool:
-        """Add a game; False where it is a duplicate, to be dropped. Raises DataError or MoveError, and adds nothing, where it does not fit:
-        another variant, a move without a code, scores or visits for other plies than it has."""
+        """Add a game; return False if it is a duplicate, which is dropped.
+
+        Raises DataError or MoveError without adding it for another variant, a move without a code,
+        or a wrong number of scores or visits.
+        """
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
         form.check_record(record)
         check_visits(record)
         start = self._start(record)
         codes = self.codec.encode(start, record.moves)
-        visits = coded(self.codec, start, record)
+        visits = encode_visits(self.codec, start, record)
         if self._seen is not None and not self._seen.is_new(start, codes):
             return False
         self._add(record, codes, visits)
@@ -281,10 +356,10 @@ class StoreWriter:
         return None if not fen or fen == self.spec.rules.start else fen
 
     def copy(self, store: Store, indices: Iterable[int] | None = None) -> None:
-        """Add games of another store, all or those of the indices, with all that is said of them;
-        nothing is replayed.
+        """Add games of another store, all or those of the indices, with all their data, without a
+        replay.
 
-        Raises DataError where the store is of another variant or other rules.
+        Raises DataError if the store is of another variant or other rules.
         """
         store.require(self.spec)
         for index in range(len(store)) if indices is None else indices:
@@ -294,7 +369,7 @@ class StoreWriter:
     def _add(self, record: GameRecord, codes: Codes, visits: GameVisits | None) -> None:
         if self._file is None:
             raise DataError(f"{self.path} is closed")
-        # One append: a Ctrl-C finds the game added whole or not at all.
+        # a single append, so that an interrupt cannot leave half a game
         self._pending.append(form.Pending(record, self._start(record) or "", codes, visits))
         self._pending_plies += len(codes)
         if len(self._pending) >= self._shard_games or self._pending_plies >= SHARD_PLIES:
@@ -324,7 +399,7 @@ class StoreWriter:
             for i, (kind, body, *size) in enumerate(bodies)
         )
         self._write(data)
-        # No call among these stores, so no signal handler runs between them.
+        # no calls between these assignments, so no signal handler runs between them
         self._end += len(data)
         self._blocks += len(bodies)
         self._shards += 1
@@ -332,14 +407,14 @@ class StoreWriter:
         self._plies += plies
         self._pending, self._pending_plies = [], 0
 
-    def _write_json(self, kind: str, said: Mapping[str, Any]) -> None:
-        data = pack(kind, self._blocks, encode_json(said))
+    def _write_json(self, kind: str, value: Mapping[str, Any]) -> None:
+        data = pack(kind, self._blocks, encode_json(value))
         self._write(data)
         self._end += len(data)
         self._blocks += 1
 
     def _write(self, data: bytes) -> None:
-        """Write behind the last finished block, over whatever an interrupted write left there."""
+        """Write after the last finished block, over the rest of an interrupted write."""
         assert self._file is not None
         self._before = min(self._before, self._end)
         self._file.seek(self._end)
@@ -366,7 +441,7 @@ def _run(
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut, where the system lets folders be synchronised."""
+    """Make a rename durable, if the system can synchronise folders."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

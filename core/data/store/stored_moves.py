@@ -1,15 +1,14 @@
-"""Games as codes and back: the one place where a store meets the rules.
+"""Moves of games as 16-bit codes, and the replay that decodes them.
 
-A store keeps moves as 16-bit codes (`MoveCodec`); turning them into move integers means playing
-the game. Everything that only moves games about (merging, filtering, splitting, statistics, the
-sampler's arrays) works on codes and never asks.
+A store keeps moves as codes (`MoveCodec`), which can only be decoded by playing the game. Merging,
+filtering, splitting, statistics and the arrays of the sampler use codes without a replay.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
@@ -23,39 +22,40 @@ from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.schema import VariantSpec
 
 if TYPE_CHECKING:
+    from variant_ai.core.data.store.game_store import Store
     from variant_ai.core.encoding import MoveCodec
 
 Codes = NDArray[np.uint16]
-MOST_STARTS = 4096
-"""Start positions kept at hand."""
+MAX_STARTS = 4096
+"""Start positions that are cached."""
 
 
 class GameCodec(Protocol):
-    """Moves of a whole game to codes and back."""
+    """Encoder and decoder of the moves of a game."""
 
     def start(self, fen: str | None) -> Position:
-        """The position a game begins with; None is the variant's own. Raises FenError."""
+        """Start position of a game; None is that of the variant. Raises FenError."""
 
     def encode(self, fen: str | None, moves: Sequence[int]) -> Codes:
-        """Codes of the moves played from `fen`. Raises MoveError naming the ply, FenError."""
+        """Codes of the moves played from `fen`. Raises MoveError with the ply, FenError."""
 
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
-        """Move integers of the codes. Raises MoveError naming the ply, FenError."""
+        """Move integers of the codes. Raises MoveError with the ply, FenError."""
 
     def encode_choices(
         self, fen: str | None, moves: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> Codes:
-        """Codes of any moves of the position before each ply, ply after ply. Errors as `encode`."""
+        """Codes of moves of the position before each ply, ply after ply. Errors as in `encode`."""
 
     def decode_choices(
         self, fen: str | None, codes: Codes, counts: Sequence[int], choices: Codes
     ) -> list[int]:
-        """Move integers of `choices`, of which `counts` says how many each ply of the game has.
-        Errors as `decode`."""
+        """Move integers of `choices`, of which each ply of the game has `counts`. Errors as in
+        `decode`."""
 
 
 class RulesCodec:
-    """The real one: plays the game with the variant's rules, compiled where they are the kernel's."""
+    """Codec that plays the game with the rules of the variant, compiled if the kernel has them."""
 
     def __init__(self, spec: VariantSpec, rules: Rules | None = None) -> None:
         self.spec = spec
@@ -78,7 +78,7 @@ class RulesCodec:
 
     def start(self, fen: str | None) -> Position:
         if fen not in self._starts:
-            if len(self._starts) >= MOST_STARTS:
+            if len(self._starts) >= MAX_STARTS:
                 self._starts.clear()
             self._starts[fen] = self.rules.position(fen)
         return self._starts[fen]
@@ -110,7 +110,7 @@ class RulesCodec:
         ]
 
     def _before(self, fen: str | None, moves: Sequence[int]) -> Iterator[Position]:
-        """The position before each ply."""
+        """Yield the position before each ply."""
         position = self.start(fen)
         for move in moves:
             yield position
@@ -122,11 +122,11 @@ class RulesCodec:
         try:
             return work(position, n)
         except MoveError as error:
-            raise MoveError(f"ply {ply}: a move that was searched: {error}") from None
+            raise MoveError(f"ply {ply}: visited move: {error}") from None
 
 
 def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:
-    """Records of several start positions, shape (len(fens),), dtype POSITION."""
+    """Several start positions, shape (len(fens),), dtype POSITION."""
     positions = np.zeros(len(fens), POSITION)
     for i, fen in enumerate(fens):
         positions[i] = codec.start(fen)[0]
@@ -134,13 +134,39 @@ def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:
 
 
 def codes_hash(spec: VariantSpec) -> str:
-    """What the codes of a variant mean, as 16 hex digits: its derived policy planes in order.
+    """Hash in 16 hex digits of the meaning of the codes: the derived policy planes in order.
 
-    Equal rules give equal planes as long as planes are derived in the same way; a store carries
-    this hash too, so that a change in that way is noticed.
+    Equal rules give equal planes as long as planes are derived in the same way; the hash in a store
+    shows a change of the derivation.
     """
     from variant_ai.core.spec.plane_layout import policy_planes
 
     planes = [(p.kind, p.dx, p.dy, p.piece) for p in policy_planes(spec, "derived")]
     board = (spec.board.files, spec.board.ranks, spec.board.sides)
     return hashlib.sha256(json.dumps([board, planes]).encode()).hexdigest()[:16]
+
+
+class SeenGames:
+    """Set of games, by a digest of start position and moves, to find duplicates."""
+
+    def __init__(self) -> None:
+        self._digests: set[bytes] = set()
+
+    def is_new(self, start_fen: str | None, codes: Codes) -> bool:
+        """Add a game; return False if it was in the set. `start_fen`: None or empty for the start of
+        the spec, as in stores."""
+        fen = (start_fen or "").encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(fen + b"\0" + codes.tobytes(), digest_size=16).digest()
+        if digest in self._digests:
+            return False
+        self._digests.add(digest)
+        return True
+
+    def new_of(self, store: Store, games: Iterable[int] | None = None) -> list[int]:
+        """Add games of a store, all or those of the indices; return those that were not in the set."""
+        ends, starts, fens = store.offsets, store.start_of, store.start_fens
+        return [
+            i
+            for i in (range(len(store)) if games is None else games)
+            if self.is_new(fens[starts[i]], store.codes[ends[i] : ends[i + 1]])
+        ]

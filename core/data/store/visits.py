@@ -1,10 +1,10 @@
-"""Visits of searches: how often a search looked at each move of the positions of a game.
+"""Visits of searches: how often a search visited each move of the positions of a game.
 
-What self-play of a net leaves beside its moves, and what a policy may be trained on in place of the
-move played. Optional: a game without visits takes neither bytes nor memory for them.
+Self-play of a net stores them with its moves; a policy may be trained on them instead of the moves
+played. They are optional: games without visits need no space for them.
 
-Games of n plies; a store of G games, of which those with visits have R plies together, and E moves
-visited in all of these.
+Games have n plies; a store has G games, of which those with visits have R plies and E visited moves
+in total.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import MOST_VISITS, GameRecord, PlyVisits
+from variant_ai.core.data.game_record import MAX_VISITS, GameRecord, PlyVisits
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.store.store_format import Moves, add_codes, read_codes
 from variant_ai.core.data.store.stored_moves import Codes, GameCodec
@@ -28,49 +28,48 @@ FULL = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True, slots=True)
 class GameVisits:
-    """Visits of one game in codes: what goes from store to store without a replay."""
+    """Visits of one game in codes, which are copied between stores without a replay."""
 
     counts: NDArray[np.int64]
-    """[n] moves visited at each ply, 0 where nothing was searched."""
+    """[n] number of visited moves at each ply, 0 without a search."""
     codes: Codes
-    """[E] those moves, ply after ply."""
+    """[E] visited moves, ply after ply."""
     visits: NDArray[np.int64]
-    """[E] visits of each, from 1."""
+    """[E] visits of each move, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visits:
-    """Visits of many games, as the sampler wants them: 4 bytes a move visited."""
+class Visits(NamedTuple):
+    """Visits of many games, as the sampler needs them: 4 bytes per visited move."""
 
     first: NDArray[np.int64]
-    """[G] index in `ends` of a game's first ply; -1 where the game has no visits."""
+    """[G] index in `ends` of the first ply of a game; -1 for a game without visits."""
     ends: NDArray[np.int64]
     """[R + 1] ply r has the moves `ends[r]` to `ends[r + 1] - 1`."""
     codes: Codes
     """[E] moves."""
     weights: NDArray[np.uint16]
-    """[E] visits; where those of a ply go beyond 16 bits, in proportion, the greatest 65535."""
+    """[E] visits; if those of a ply exceed 16 bits, scaled so that the greatest is 65535."""
 
     @property
-    def most(self) -> int:
-        """Moves of the ply that has most of them."""
+    def max_moves(self) -> int:
+        """Most moves of one ply."""
         return int(np.diff(self.ends).max(initial=0))
 
 
 def check_visits(record: GameRecord) -> None:
-    """Raises DataError where a record's visits cannot be written as they are."""
+    """Raises DataError if the visits of a record cannot be written."""
     if record.visits is None:
         return
     if len(record.visits) != record.plies:
         raise DataError(f"visits of {len(record.visits)} plies for a game of {record.plies} plies")
     for ply, visited in enumerate(record.visits):
         for _, count in visited:
-            if not 1 <= count <= MOST_VISITS:
-                raise DataError(f"ply {ply}: {count} visits of a move; accepted is 1 to 4294967295")
+            if not 1 <= count <= MAX_VISITS:
+                raise DataError(f"ply {ply}: {count} visits of a move; accepted: 1 to {MAX_VISITS}")
 
 
-def coded(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
-    """The visits of a record in codes. Raises MoveError where a move has none."""
+def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
+    """Visits of a record in codes. Raises MoveError if a move has no code."""
     if record.visits is None:
         return None
     moves = [[move for move, _ in visited] for visited in record.visits]
@@ -81,8 +80,10 @@ def coded(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits |
     )
 
 
-def decoded(codec: GameCodec, fen: str | None, game: Codes, visits: GameVisits) -> list[PlyVisits]:
-    """The visits of a game with codes `game` as a record has them. Raises MoveError."""
+def decode_visits(
+    codec: GameCodec, fen: str | None, game: Codes, visits: GameVisits
+) -> list[PlyVisits]:
+    """Visits of a game with codes `game`, as in a record. Raises MoveError."""
     moves = codec.decode_choices(fen, game, visits.counts.tolist(), visits.codes)
     pairs = list(zip(moves, visits.visits.tolist(), strict=True))
     ends = np.cumsum(visits.counts).tolist()
@@ -96,21 +97,21 @@ def decoded(codec: GameCodec, fen: str | None, game: Codes, visits: GameVisits) 
 
 
 def pack_visits(games: Sequence[GameVisits | None], squares: int) -> bytes:
-    """The ROOT body of a shard."""
-    there = [game for game in games if game is not None]
+    """Return the ROOT body of a shard."""
+    present = [game for game in games if game is not None]
     columns = Columns()
     columns.add_integers("has_visits", (game is not None for game in games))
-    columns.add_integers("counts", _joined([game.counts for game in there], np.int64))
-    add_codes(columns, _joined([game.codes for game in there], np.uint16), squares)
-    columns.add_integers("visits", _joined([game.visits for game in there], np.int64))
+    columns.add_integers("counts", _joined([game.counts for game in present], np.int64))
+    add_codes(columns, _joined([game.codes for game in present], np.uint16), squares)
+    columns.add_integers("visits", _joined([game.visits for game in present], np.int64))
     return columns.to_bytes()
 
 
 class VisitBlock:
-    """A ROOT block: the visits of a shard's games."""
+    """ROOT block: the visits of the games of a shard."""
 
     def __init__(self, body: bytes, squares: int, moves: Moves) -> None:
-        """Raises ColumnError where the columns do not fit each other or the shard's games."""
+        """Raises ColumnError if the columns do not fit each other or the games of the shard."""
         columns = ColumnReader(body)
         self.has = columns.integers("has_visits").astype(bool)
         """[games]."""
@@ -123,19 +124,19 @@ class VisitBlock:
         if len(self.counts) != int(self._plies.sum()):
             raise ColumnError("column 'counts' does not have a row for each ply")
         if self.counts.size and int(self.counts.min()) < 0:
-            raise ColumnError("a ply has less than no move")
+            raise ColumnError("a ply has a negative number of moves")
         if not int(self.counts.sum()) == len(self.codes) == len(self.visits):
-            raise ColumnError("its moves and their visits are not as many as it says")
+            raise ColumnError("the numbers of its moves and visits do not match their sum")
         if self.visits.size and not 1 <= int(self.visits.min()) <= int(self.visits.max()) <= (
-            MOST_VISITS
+            MAX_VISITS
         ):
-            raise ColumnError("a move has no visit, or too many")
+            raise ColumnError("a number of visits is out of range")
         self.ends = np.concatenate([[0], np.cumsum(self.counts)])
         """[plies of the games with visits + 1]."""
         self._last = np.cumsum(self._plies)
 
     def of(self, game: int) -> GameVisits | None:
-        """Visits of a game of the shard."""
+        """Visits of a game of the shard, None if it has none."""
         if not self.has[game]:
             return None
         end = int(self._last[game])
@@ -163,10 +164,10 @@ def _in_16_bits(visits: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray
 
 
 def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
-    """Those of several shards or stores, one after the other, each with its number of games; None
-    where none of them has any."""
-    there = [visits for _, visits in parts if visits is not None]
-    if not there:
+    """Join the visits of several shards or stores, each with its number of games; None if none of
+    them has visits."""
+    present = [visits for _, visits in parts if visits is not None]
+    if not present:
         return None
     firsts: list[NDArray[np.int64]] = []
     ends: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
@@ -182,19 +183,19 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
     return Visits(
         _joined(firsts, np.int64),
         _joined(ends, np.int64),
-        _joined([visits.codes for visits in there], np.uint16),
-        _joined([visits.weights for visits in there], np.uint16),
+        _joined([visits.codes for visits in present], np.uint16),
+        _joined([visits.weights for visits in present], np.uint16),
     )
 
 
 class VisitsHash:
-    """What a store's content hash takes of visits: the same in any shards."""
+    """Hash of visits for the content hash of a store, independent of the shards."""
 
     def __init__(self) -> None:
         self._parts = [hashlib.blake2b(digest_size=16) for _ in range(4)]
 
     def add(self, games: int, block: VisitBlock | None) -> None:
-        """The next shard, or so many games without visits."""
+        """Add the next shard, of `games` games; `block` is None if they have no visits."""
         if block is None:
             self._parts[0].update(bytes(games))
             return
@@ -210,5 +211,5 @@ class VisitsHash:
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     if len(arrays) == 1:
-        return arrays[0].astype(dtype, copy=False)  # the sampler shares a store's own
+        return arrays[0].astype(dtype, copy=False)  # the sampler uses the array of the store
     return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)

@@ -1,1 +1,5 @@
-"""Writing games as PGN and as other text."""
+"""Writing games as text.
+
+text_output   JSON lines, lists of moves, and the files
+pgn_writer    PGN
+"""

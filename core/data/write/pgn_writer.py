@@ -1,7 +1,7 @@
-"""PGN out of game records, of any variant and in any notation; `pgn.py` reads it back.
+"""PGN of game records, of any variant and in any notation; read by `pgn.py`.
 
-Export format of the PGN specification (section 3.2) with the commands of lichess for scores and
-clocks: `[%eval 0.35]` from the first player's view, `[%clk 0:02:59.8]`.
+Export format of the PGN specification (section 3.2), with the commands of lichess for scores and
+clocks: `[%eval 0.35]` from the view of the first player, `[%clk 0:02:59.8]`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_record import GameRecord, mate_distance
 from variant_ai.core.data.read.resolve import opening_group
 from variant_ai.core.data.write.text_output import move_texts
 from variant_ai.core.rules.interface import Rules
@@ -18,20 +18,18 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
 
 WIDTH = 80
-_MATES = 1000
-"""Scores this close to MATE are mates."""
 _NAME = re.compile(r"\w[\w+#=:.-]*")
 _LIKE_HEADER = re.compile(r"\[\w")
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What an annotator puts beside a move."""
+    """Annotation of a move."""
 
     nag: int = 0
-    """Number of a glyph (PGN specification, section 10), 0 for none."""
+    """Numeric annotation glyph (PGN specification, section 10), 0 for none."""
     line: tuple[int, ...] = ()
-    """Moves to play instead of it, written as a variation."""
+    """Alternative moves, written as a variation."""
 
 
 _NO_REMARKS: Mapping[int, Remark] = {}
@@ -43,8 +41,8 @@ def pgn_text(
     record: GameRecord,
     remarks: Mapping[int, Remark] = _NO_REMARKS,
 ) -> str:
-    """A game with its headers, ending in an empty line. `remarks` by ply, 0 is the first. Raises
-    FenError where the start is no position of the variant."""
+    """Return a game with its headers, ending in an empty line. `remarks` are by ply from 0. Raises
+    FenError if the start is not a position of the variant."""
     headers = "".join(
         f'[{name} "{_escaped(value)}"]\n'
         for name, value in _headers(rules.spec.players, notation, record)
@@ -91,18 +89,18 @@ def _escaped(value: str) -> str:
 def _words(
     rules: Rules, notation: Notation, record: GameRecord, remarks: Mapping[int, Remark]
 ) -> Iterator[str]:
-    """What stands between spaces: move numbers, moves, comments, variations, the result."""
+    """Yield move numbers, moves, comments, variations and the result, to be joined by spaces."""
     position = rules.position(record.start_fen)
     ply = int(position[0]["ply"])
-    said = True
-    """Whether a number must stand before the second player's move too."""
+    numbered = True
+    """True if the move of the second player needs a number too."""
     if before := _comment(record.comments.get(-1, "")):
         yield from before
     for index, text in enumerate(move_texts(rules, notation, record)):
         number, second = divmod(ply + index, 2)
         if not second:
             yield f"{number + 1}."
-        elif said:
+        elif numbered:
             yield f"{number + 1}..."
         yield text
         remark = remarks.get(index)
@@ -110,11 +108,11 @@ def _words(
             yield f"${remark.nag}"
         comment = _comment(_remarks(record, index, bool(second)))
         yield from comment
-        said = bool(comment)
+        numbered = bool(comment)
         if remarks:
             if remark is not None and remark.line:
                 yield from _variation(rules, notation, position, ply + index, remark.line)
-                said = True
+                numbered = True
             position = rules.play(position, record.moves[index])
     yield record.result
 
@@ -122,7 +120,7 @@ def _words(
 def _variation(
     rules: Rules, notation: Notation, position: Position, ply: int, line: tuple[int, ...]
 ) -> Iterator[str]:
-    """`(12... Nf6 13. e5)`, from the position before the move it stands for."""
+    """Words of `(12... Nf6 13. e5)`, from the position before the move of the game."""
     words = []
     for index, move in enumerate(line):
         number, second = divmod(ply + index, 2)
@@ -138,7 +136,7 @@ def _variation(
 
 
 def _remarks(record: GameRecord, index: int, second: bool) -> str:
-    """Commands and words about the move."""
+    """Commands and comment of a move."""
     parts = []
     score = record.scores[index] if record.scores else None
     if score is not None:
@@ -151,8 +149,8 @@ def _remarks(record: GameRecord, index: int, second: bool) -> str:
 
 
 def _eval(score: int) -> str:
-    if abs(score) > MATE - _MATES:
-        return f"#{'-' if score < 0 else ''}{MATE - abs(score)}"
+    if (distance := mate_distance(score)) is not None:
+        return f"#{'-' if score < 0 else ''}{distance}"
     return f"{score / 100:.2f}"
 
 
@@ -163,7 +161,7 @@ def _clock(milliseconds: int) -> str:
 
 
 def _comment(text: str) -> list[str]:
-    """The words of a comment with its braces; a brace inside would end it."""
+    """Words of a comment with its braces; braces inside are replaced."""
     words = text.replace("{", "(").replace("}", ")").split()
     if not words:
         return []
@@ -177,7 +175,7 @@ def _wrapped(words: Iterator[str]) -> str:
     line: list[str] = []
     width = 0
     for word in words:
-        # A line that begins with % is none, and one that begins as a header does is taken for one.
+        # A line must not begin with % or like a header.
         breaks = not word.startswith("%") and not _LIKE_HEADER.match(word)
         if line and width + 1 + len(word) > WIDTH and breaks:
             lines.append(" ".join(line))

@@ -1,7 +1,6 @@
-"""Games as text: JSON lines and move lists, and files that appear whole or not at all.
+"""Games as JSON lines and lists of moves, and text files that are complete or missing.
 
-PGN has a writer of its own (`pgn_writer.py`). What is written here is read back by `jsonl.py` and
-`move_lists.py`.
+These formats are read by `line_formats.py`. PGN has a writer of its own (`pgn_writer.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-"""Endings of file names that are written compressed."""
+"""Suffixes of files that are written compressed."""
 
 _JSON_FIELDS = (
     ("white", "white"),
@@ -47,7 +46,7 @@ _JSON_FIELDS = (
 
 
 def move_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[str]:
-    """The moves of a game in a notation. Raises FenError where the start is no position."""
+    """Moves of a game in a notation. Raises FenError if the start is not a position."""
     position = rules.position(record.start_fen)
     texts = []
     for move in record.moves:
@@ -57,7 +56,7 @@ def move_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[str
 
 
 def visit_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[dict[str, int]]:
-    """Visits of searches, per ply, by the moves' texts in a notation; empty for a game without."""
+    """Visits of searches per ply, by move in a notation; empty for a game without visits."""
     position = rules.position(record.start_fen)
     texts = []
     for move, visited in zip(record.moves, record.visits or (), strict=False):
@@ -67,22 +66,22 @@ def visit_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[di
 
 
 def json_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
-    """One JSON object, without what the game does not say."""
-    said: dict[str, Any] = {"variant": record.variant, "result": record.result}
+    """Return the game as a JSON object without empty fields."""
+    values: dict[str, Any] = {"variant": record.variant, "result": record.result}
     for name, key in _JSON_FIELDS:
         value = getattr(record, name)
         if value is not None and value != "" and value != {}:
-            said[key] = value
-    said["notation"] = notation.name
-    said["plies"] = record.plies
-    said["moves"] = " ".join(move_texts(rules, notation, record))
+            values[key] = value
+    values["notation"] = notation.name
+    values["plies"] = record.plies
+    values["moves"] = " ".join(move_texts(rules, notation, record))
     if record.visits is not None:
-        said["visits"] = visit_texts(rules, notation, record)
-    return json.dumps(said, ensure_ascii=False) + "\n"
+        values["visits"] = visit_texts(rules, notation, record)
+    return json.dumps(values, ensure_ascii=False) + "\n"
 
 
 def move_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
-    """`startpos moves e2e4 e7e5 1-0`, or `fen FEN moves …`: UCI's words with a result behind."""
+    """Return `startpos moves e2e4 e7e5 1-0`, or `fen FEN moves …`: UCI with a result."""
     start = "startpos" if record.start_fen is None else f"fen {record.start_fen}"
     words = [start, "moves", *move_texts(rules, notation, record), record.result]
     return " ".join(words) + "\n"
@@ -90,11 +89,11 @@ def move_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
 
 @contextlib.contextmanager
 def text_file(path: Path | None) -> Iterator[TextIO]:
-    """A UTF-8 file to write that gets its name when it is whole; None is stdout.
+    """Open a UTF-8 file for writing, which gets its name when it is complete; None is stdout.
 
-    Names ending in one of `COMPRESSED` are compressed. On any error nothing is left, and an older
-    file of the name stays as it was; Ctrl-C keeps what was written. Raises DataError on a full
-    disk and the like.
+    Names ending in one of `COMPRESSED` are compressed. On an error no file remains, and an older file
+    of the name is unchanged; Ctrl-C keeps the text written so far. Raises DataError for errors such
+    as a full disk.
     """
     if path is None:
         yield sys.stdout

@@ -1,0 +1,316 @@
+"""Formats with one game a line: JSON lines, tables and lists of moves.
+
+JSON lines, for exchange with other tools and scripts:
+
+    {"moves": "e2e4 e7e5" or ["e2e4", …], "result": "1-0", "white": …, "date": …, "fen": …}
+
+`scores`, `clocks` (lists as long as the game, null if unknown), `comments` (ply to text) and `tags`
+are as `text_output.py` writes them; `notation` names the notation of the moves. `visits` has an
+object for every ply, with the visits of a search by move: `[{"e2e4": 31, "d2d4": 12}, {}, …]`.
+
+Tables are separated by commas, semicolons or tabs and begin with a line of column names:
+`red;black;red_elo;black_elo;result;num_moves;event;moves` is the form of the exports that the
+networks of [Xiangqi-thesis] were trained on (numbered moves, `1. C2=5 H8+7 2. …`). Only the column
+`moves` is required.
+
+Lists of moves, as engines and scripts write them: `e2e4 e7e5 …`, `position startpos moves h2e2 …`,
+`position fen <FEN> moves …`, `<FEN> moves …`; a result may end the line, `#` begins a remark.
+Squares count ranks from 1 (UCI) or 0 (UCCI, ICCS); the legal moves show which.
+
+Keys and columns have the names of `_HEADERS` in upper or lower case; others are kept as headers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from variant_ai.core.data.game_record import MAX_VISITS
+from variant_ai.core.data.read.decoding import MAX_LINE, TextLines, head_text
+from variant_ai.core.data.read.game_reader import (
+    MAX_CLOCK,
+    MAX_COMMENT,
+    MAX_HEADERS,
+    MAX_PLIES,
+    GameReader,
+    RawGame,
+    set_moves,
+)
+from variant_ai.core.data.read.pgn import TANDEM
+
+MAX_JSON_LINE = 16 << 20
+"""Bytes: a long game with the visits of its searches takes megabytes. Python's objects may take
+twenty times the memory of their JSON."""
+_HEADERS = {
+    "variant": "Variant",
+    "white": "White",
+    "red": "White",
+    "black": "Black",
+    "whiteelo": "WhiteElo",
+    "redelo": "WhiteElo",
+    "blackelo": "BlackElo",
+    "result": "Result",
+    "date": "Date",
+    "event": "Event",
+    "site": "Site",
+    "round": "Round",
+    "eco": "ECO",
+    "ecco": "ECO",
+    "timecontrol": "TimeControl",
+    "termination": "Termination",
+    "fen": "FEN",
+    "startfen": "FEN",
+    "group": "Group",
+    "openinggroup": "Group",
+}
+"""Header of a key or column, without spaces and underscores."""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+# --- JSON lines ----------------------------------------------------------------------------------
+
+
+class JsonlReader(GameReader):
+    """JSON lines."""
+
+    name = "jsonl"
+    extensions = (".jsonl", ".ndjson", ".json")
+
+    def sniff(self, head: bytes) -> bool:
+        text = head_text(head).lstrip()
+        return text.startswith("{") and '"moves"' in text
+
+    def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
+        count = 0
+        lines = TextLines(stream, longest=MAX_JSON_LINE)
+        for number, line in lines:
+            if lines.is_rest or not line.strip():
+                continue
+            count += 1
+            game = RawGame(source, count, number)
+            if lines.is_cut:
+                game.problem = "too long"
+                game.detail = f"line {number} is longer than {MAX_JSON_LINE >> 20} MiB"
+                yield game
+                continue
+            try:
+                _fill_from_json(game, json.loads(line))
+            except (ValueError, RecursionError) as error:
+                game.problem, game.detail = "not a game", f"line {number}: {error}"
+            yield game
+
+
+def _fill_from_json(game: RawGame, data: Any) -> None:
+    if not isinstance(data, dict):
+        raise ValueError("every line must be a JSON object")
+    moves = data.pop("moves", None)
+    if isinstance(moves, str):
+        moves = moves.split()
+    if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
+        raise ValueError('"moves" must be a text of moves or a list of texts')
+    if len(moves) > MAX_PLIES:
+        raise ValueError(f"more than {MAX_PLIES} moves")
+    game.moves = moves
+    game.lines = [game.line] * len(moves)
+    game.scores = _numbers(data.pop("scores", None), len(moves), "scores")
+    game.clocks = _numbers(data.pop("clocks", None), len(moves), "clocks")
+    game.visits = _visits(data.pop("visits", None), len(moves))
+    game.comments = _comments(data.pop("comments", {}), len(moves))
+    tags = data.pop("tags", {})
+    year = data.pop("year", None)
+    if "notation" in data and type(data.get("plies")) is int:  # a line of `text_output.py`
+        del data["plies"]
+        data.pop("source", None)
+    if isinstance(tags, dict):
+        data = {**data, **tags}
+    for key, value in data.items():
+        if isinstance(value, (str, int, float)) and len(game.headers) < MAX_HEADERS:
+            game.headers.setdefault(_HEADERS.get(_plain(str(key)), str(key)), str(value))
+    if isinstance(year, int):
+        # The year given by the makers of the source overrides our reading of its date.
+        game.headers["Year"] = str(year)
+    notation = game.headers.pop("notation", "")
+    if notation:
+        game.notations = (notation.lower(),)
+
+
+def _numbers(value: Any, size: int, name: str) -> list[int | None] | None:
+    if value is None:
+        return None
+    whole = isinstance(value, list) and len(value) == size
+    if not whole or not all(
+        number is None or (type(number) is int and abs(number) <= MAX_CLOCK) for number in value
+    ):
+        raise ValueError(
+            f'"{name}" must be a list of {size} nulls or integers of at most {MAX_CLOCK:,}'
+        )
+    return list(value)
+
+
+def _visits(value: Any, size: int) -> list[dict[str, int]] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != size:
+        raise ValueError(f'"visits" must be a list of {size} objects')
+    for visited in value:
+        if not isinstance(visited, dict) or not all(
+            type(count) is int and 1 <= count <= MAX_VISITS for count in visited.values()
+        ):
+            raise ValueError(
+                '"visits" must have for every ply an object of moves and visits from 1'
+            )
+    return list(value)
+
+
+def _comments(value: Any, size: int) -> dict[int, str]:
+    if not isinstance(value, dict):
+        raise ValueError('"comments" must be an object of plies and texts')
+    comments = {int(ply): str(text)[:MAX_COMMENT] for ply, text in value.items()}
+    if any(not -1 <= ply < size for ply in comments):
+        raise ValueError('"comments" has a ply that is not in the game')
+    return comments
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+_SEPARATORS = ";\t,"
+_MOVES = "moves"
+_UNUSED = frozenset(("nummoves", "plies", "plycount", ""))
+"""Columns that follow from the moves, and an index without a name."""
+_NUMBER = re.compile(r"\A(?:\d+\.+|\.+)")
+"""Move number joined to its move, `12.e4` and `12...e5`; dots inside a move belong to the move."""
+
+
+class TableReader(GameReader):
+    """Tables separated by commas, semicolons or tabs."""
+
+    name = "table"
+    extensions = (".csv", ".tsv")
+
+    def sniff(self, head: bytes) -> bool:
+        first = next((line for line in head_text(head).splitlines() if line.strip()), "")
+        return _columns(first)[0] is not None
+
+    def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
+        lines = (line for _, line in TextLines(stream))
+        first = next((line for line in lines if line.strip()), "")
+        separator, columns = _columns(first)
+        if separator is None:
+            return
+        rows = csv.reader(lines, delimiter=separator)
+        count = 0
+        while True:
+            try:
+                row = next(rows, None)
+                problem = ""
+            except csv.Error as error:
+                row, problem = [""], str(error)
+            if row is None:
+                return
+            if not row:
+                continue
+            count += 1
+            game = RawGame(source, count, rows.line_num + 1)
+            if not problem and len(row) != len(columns):
+                problem = f"{len(row)} columns, but the first line names {len(columns)}"
+            if problem:
+                game.problem, game.detail = "not a game", f"line {game.line}: {problem}"
+            else:
+                _fill_from_row(game, dict(zip(columns, row, strict=True)))
+            yield game
+
+
+def _columns(line: str) -> tuple[str | None, list[str]]:
+    """Separator and names of the columns; None as separator if no column is named `moves`."""
+    for separator in _SEPARATORS:
+        names = next(csv.reader([line.rstrip("\r\n")], delimiter=separator), [])
+        if len(names) > 1 and _MOVES in map(_plain, names):
+            return separator, [name.strip() for name in names]
+    return None, []
+
+
+def _fill_from_row(game: RawGame, row: dict[str, str]) -> None:
+    for name, value in row.items():
+        known, value = _plain(name), value.strip()
+        if known == _MOVES:
+            words = (
+                word if TANDEM.fullmatch(word) else _NUMBER.sub("", word, count=1)
+                for word in value.split()
+            )
+            set_moves(game, [word for word in words if word])
+        elif known not in _UNUSED and value and len(game.headers) < MAX_HEADERS:
+            game.headers.setdefault(_HEADERS.get(known, name), value)
+
+
+# --- lists of moves ------------------------------------------------------------------------------
+
+_MOVE = r"(?:[a-l][0-9]{1,2}-?[a-l][0-9]{1,2}[a-z+]?|\+?[A-Za-z]?@[a-l][0-9]{1,2}|0000|--)"
+_LINE = re.compile(
+    rf"\s*(?:position\s+)?(?:startpos|(?:fen\s+)?\S*/\S*(?:\s+(?!moves\b)\S+){{0,6}})?"
+    rf"\s*(?:moves\s+)?{_MOVE}(?=[\s,;]|\Z)",
+    re.IGNORECASE,
+)
+_WITH_KEYWORD = re.compile(
+    r"\s*(?:position\s+)?(?:startpos|(?:fen\s+)?\S*/\S*(?:\s+(?!moves\b)\S+){0,6})\s+moves\s+\S",
+    re.IGNORECASE,
+)
+"""After the keyword `moves` the moves may be in any notation."""
+_REMARK = re.compile(r"\A#|\s#")
+_SPACE = re.compile(r"[\s,;]+")
+
+
+class MoveListReader(GameReader):
+    """Plain lists of moves."""
+
+    name = "moves"
+    extensions = (".uci", ".ucci", ".moves", ".txt")
+
+    def sniff(self, head: bytes) -> bool:
+        for line in head_text(head).splitlines():
+            text = _without_remark(line)
+            if text:
+                return (_LINE.match(text) or _WITH_KEYWORD.match(text)) is not None
+        return False
+
+    def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
+        count = 0
+        lines = TextLines(stream)
+        for number, line in lines:
+            text = "" if lines.is_rest else _without_remark(line)
+            if text:
+                count += 1
+                game = RawGame(source, count, number)
+                _fill_from_list(game, text)
+                if lines.is_cut:
+                    game.problem = "too long"
+                    game.detail = f"line {number} is longer than {MAX_LINE >> 20} MiB"
+                yield game
+
+
+def _without_remark(line: str) -> str:
+    remark = _REMARK.search(line)
+    return (line[: remark.start()] if remark else line).strip()
+
+
+def _fill_from_list(game: RawGame, text: str) -> None:
+    words = [word for word in _SPACE.split(text) if word]
+    if words[0].lower() == "position":
+        words = words[1:]
+    if words and words[0].lower() == "startpos":
+        words = words[1:]
+    elif words and (words[0].lower() == "fen" or "/" in words[0].replace("1/2", "")):
+        words = words[1:] if words[0].lower() == "fen" else words
+        lowered = [word.lower() for word in words]
+        end = lowered.index("moves") if "moves" in lowered else len(words)
+        game.headers["FEN"] = " ".join(words[:end])
+        words = words[end:]
+    if words and words[0].lower() == "moves":
+        words = words[1:]
+    set_moves(game, words)
