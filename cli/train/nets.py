@@ -1,4 +1,4 @@
-"""`variant-ai nets`: the networks that can be trained, and what they cost."""
+"""`variant-ai nets`: list the networks that can be trained, with their size and speed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "variants",
     multiple=True,
     metavar="NAME",
-    help="Count parameters and operations for this variant; may be given again.",
+    help="Count parameters and operations for this variant; may be repeated.",
 )
 @click.option("--head", metavar="map|flat", help="Only with this policy head.")
 @size_options
@@ -60,14 +60,14 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=30,
     show_default=True,
-    help="--time: evaluations that are not measured.",
+    help="--time: evaluations before the measurement.",
 )
 @click.option(
     "--measurements",
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="--time: evaluations that are.",
+    help="--time: evaluations to measure.",
 )
 @click.option(
     "--evaluator",
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     default=("onnx",),
     show_default=True,
     metavar="NAME[@PRECISION]",
-    help="--time: what runs the nets (onnx, openvino, torch, auto); may be given again.",
+    help="--time: evaluator of the nets (onnx, openvino, torch, auto); may be repeated.",
 )
 @click.option(
     "--device",
@@ -174,7 +174,7 @@ def _table(rows: list[dict[str, Any]], variants: list[str]) -> None:
     for name in variants:
         columns += [f"{name}: parameters", "MFLOP"]
     if not variants:
-        columns.append("is")
+        columns.append("summary")
     lines = []
     for row in rows:
         line = [row["net"], row["head"]]
@@ -194,7 +194,7 @@ def _one(
     size: dict[str, Any],
     as_json: bool,
 ) -> None:
-    said: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "net": builder.name,
         "summary": builder.summary,
         "source": builder.source,
@@ -205,33 +205,33 @@ def _one(
     for spec in specs:
         chosen = head or builder.heads[0]
         report = _report(builder, _encoder(spec, chosen), chosen, size)
-        said["variants"][spec.variant] = {
+        facts["variants"][spec.variant] = {
             "head": chosen,
             "parameters": report.parameters,
             "flops": report.flops,
             "layers": report.layers,
         }
     if as_json:
-        print_json(said)
+        print_json(facts)
         return
     print_facts(
         [
             ("net", builder.name),
-            ("is", builder.summary),
-            ("from", builder.source),
+            ("summary", builder.summary),
+            ("source", builder.source),
             ("heads", ", ".join(builder.heads)),
         ]
     )
     click.echo()
     fields = builder.size_type.model_fields
     print_table(
-        ["option", "value", "is"],
-        [(name, said["size"][name], fields[name].description or "") for name in fields],
+        ["option", "value", "meaning"],
+        [(name, facts["size"][name], fields[name].description or "") for name in fields],
     )
-    for name, counts in said["variants"].items():
+    for name, counts in facts["variants"].items():
         click.echo()
         print_table(
-            ["layer", "is", "output", "parameters", "operations"],
+            ["layer", "kind", "output", "parameters", "operations"],
             [
                 *(
                     (
@@ -261,13 +261,13 @@ def _encoder(spec: VariantSpec, head: str) -> Encoder:
 def _report(
     builder: NetworkBuilder, encoder: Encoder, head: str, size: dict[str, Any]
 ) -> NetReport:
-    """Counts of a net whose weights are never drawn: only its shapes matter."""
+    """Parameters and operations of a net without weights, from its shapes alone."""
     import torch
 
     from variant_ai.core.nets import configure_net
     from variant_ai.core.nets.description import describe
 
-    torch.set_num_threads(1)  # waking a second one for a single position costs more than it gives
+    torch.set_num_threads(1)  # a second thread makes a single position slower
     planes, height, width = encoder.shape
     config = configure_net(
         builder.name,

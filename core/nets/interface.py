@@ -129,7 +129,7 @@ class NetConfig(BaseModel):
         net = builder.build(self.shape, builder.size(**self.size))
         if not self.input_scale:
             return net
-        from variant_ai.core.nets.scaling import scale_input
+        from variant_ai.core.nets.network import scale_input
 
         return scale_input(net, self.input_scale)
 

@@ -43,7 +43,7 @@ class _Outputs(nn.Module):
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
-        self.names = [*OUTPUTS, *(net.further if isinstance(net, Network) else ())]
+        self.names = [*OUTPUTS, *(net.auxiliary if isinstance(net, Network) else ())]
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
         said = outputs_of(self.net, planes)

@@ -20,7 +20,7 @@ from variant_ai.core.train.loop.muon import Muon, orthogonal
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
 from variant_ai.core.train.run.plan import TrainRequest, prepare
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import read_metrics
 
 
 def trainer(folder: Path, optimiser: str, **changes: object) -> Trainer:

@@ -15,11 +15,11 @@ from torch import nn
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.onnx_export import export_onnx
-from variant_ai.core.train.loop.averages import Average, NormStatistics
+from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import read_metrics
 
 PARTS = {"batch": 16, "micro_batches": 2, "steps": 12, "checkpoint_every": 6, "log_every": 4}
 """Two parts of 8 positions."""
@@ -205,7 +205,7 @@ def test_parts_that_cannot_be_shared(batch: int, parts: int, world: int) -> None
 def test_running_mean_by_hand() -> None:
     net = nn.Linear(1, 1, bias=False)
     nn.init.constant_(net.weight, 1.0)
-    average = Average(net, 0.5)
+    average = WeightAverage(net, 0.5)
     expected = 1.0
     for step, value in enumerate([3.0, 5.0, -1.0], 1):
         nn.init.constant_(net.weight, value)

@@ -14,7 +14,8 @@ from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.reduced_precision import write_fp16
-from variant_ai.core.train.run.plan import TrainRequest, parse_split, prepare, require_compiler
+from variant_ai.core.train.run.plan import TrainRequest, prepare, require_compiler
+from variant_ai.core.train.run.training_data import parse_split
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
 
@@ -210,7 +211,7 @@ class TestBeforeTheData:
             ({"freeze": 2}, "a net to start from"),
             ({"lr_max": 0.01, "lr_min": 0.1}, "0.1, is above the greatest, 0.01"),
             ({"momentum": (0.95, 0.8)}, "0.95, is above the greatest, 0.8"),
-            ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant rate .* --warmup"),
+            ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant learning rate .* --warmup"),
             ({"start_from": Path("nowhere")}, "nowhere is not there"),
             ({"weights": (1.0, 2.0)}, "2 weights for 1 stores"),
             ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
@@ -224,7 +225,7 @@ class TestBeforeTheData:
 
     def test_minutes_of_several_processes(self, xiangqi: VariantSpec, store: Path) -> None:
         request = TrainRequest(spec=xiangqi, stores=(store,), minutes=5)
-        with pytest.raises(VariantAIError, match="by measuring one process"):
+        with pytest.raises(VariantAIError, match="for one process only"):
             prepare(request, workers=Workers(0, 2))
 
     def test_mirroring_without_the_symmetry(self, store: Path) -> None:
@@ -273,7 +274,7 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
     assert config.net == first.config.net
     assert config.lr_max == pytest.approx(first.config.lr_max * 0.01 / 0.35)
     assert config.start_from.endswith("step-00000001")
-    with pytest.raises(VariantAIError, match="keeps it: name no net"):
+    with pytest.raises(VariantAIError, match="keeps it; remove the options of net"):
         prepare(
             TrainRequest(spec=xiangqi, stores=(store,), start_from=tmp_path, net="risev2-mobile")
         )

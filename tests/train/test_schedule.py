@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.train.loop.schedule import OneCycle
+from variant_ai.core.train.loop.optimisers import OneCycle
 
 
 def cycle(steps: int = 100, warmup: float = 0.25) -> OneCycle:

@@ -17,12 +17,13 @@ from variant_ai.core.data.statistics import Count, FirstMove, Statistics, statis
 from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.draw import Arrow
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.train.pictures.board_picture import draw_board, height_of_width
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREY,
     SERIES,
     Picture,
+    draw_board,
+    height_of_width,
     is_printable,
     new_figure,
     picture,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from variant_ai.core.train.measure.metric_titles import CALIBRATION, WDL_CALIBRATION, axis_label
+from variant_ai.core.train.measure.metric_tables import CALIBRATION, WDL_CALIBRATION, axis_label
 from variant_ai.core.train.pictures.canvas import (
     GREY,
     Picture,

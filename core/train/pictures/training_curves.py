@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.measure.metric_titles import axis_label
+from variant_ai.core.train.measure.metric_tables import axis_label
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREY,
