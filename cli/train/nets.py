@@ -107,6 +107,7 @@ def command(
 
     With the name of a net: its options and, for the variants named, its layers.
     """
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.nets import HEADS, find_builder
     from variant_ai.plugins import registry
@@ -154,11 +155,11 @@ def command(
         if head in (None, offered)
     ]
     for spec in specs:
-        encoders = {h: _encoder(spec, h) for h in HEADS if head in (None, h)}
+        encoders = {h: Encoder(spec, h) for h in HEADS if head in (None, h)}
         for row in rows:
             builder = builders[row["net"]]
             fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-            report = _report(builder, encoders[row["head"]], row["head"], fitting)
+            report = _report(builder, encoders[row["head"]], fitting)
             row["variants"][spec.variant] = {
                 "parameters": report.parameters,
                 "flops": report.flops,
@@ -194,6 +195,9 @@ def _one(
     size: dict[str, Any],
     as_json: bool,
 ) -> None:
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.nets import choose_head
+
     facts: dict[str, Any] = {
         "net": builder.name,
         "summary": builder.summary,
@@ -203,8 +207,8 @@ def _one(
         "variants": {},
     }
     for spec in specs:
-        chosen = head or builder.heads[0]
-        report = _report(builder, _encoder(spec, chosen), chosen, size)
+        chosen = choose_head(builder, head)
+        report = _report(builder, Encoder(spec, chosen), size)
         facts["variants"][spec.variant] = {
             "head": chosen,
             "parameters": report.parameters,
@@ -252,33 +256,15 @@ def _one(
         click.echo("\nLayers, parameters and operations: variant-ai nets NET -V NAME")
 
 
-def _encoder(spec: VariantSpec, head: str) -> Encoder:
-    from variant_ai.core.encoding import Encoder
-
-    return Encoder(spec, "flat" if head == "flat" else "map")
-
-
-def _report(
-    builder: NetworkBuilder, encoder: Encoder, head: str, size: dict[str, Any]
-) -> NetReport:
+def _report(builder: NetworkBuilder, encoder: Encoder, size: dict[str, Any]) -> NetReport:
     """Parameters and operations of a net without weights, from its shapes alone."""
     import torch
 
-    from variant_ai.core.nets import configure_net
+    from variant_ai.core.nets import configure_for
     from variant_ai.core.nets.description import describe
 
     torch.set_num_threads(1)  # a second thread makes a single position slower
-    planes, height, width = encoder.shape
-    config = configure_net(
-        builder.name,
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
-        actions=encoder.actions,
-        head=head,
-        builders={builder.name: builder},
-        **size,
-    )
+    config = configure_for(builder.name, encoder, builders={builder.name: builder}, **size)
     with torch.device("meta"):
         net = config.build({builder.name: builder})
     return describe(net.to_empty(device="cpu"), config.shape)

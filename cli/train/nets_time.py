@@ -117,23 +117,13 @@ def write_net(
 
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.model_file import RUN_MODEL
-    from variant_ai.core.nets import configure_net
+    from variant_ai.core.nets import choose_head, configure_for
     from variant_ai.core.nets.onnx_export import export_onnx
     from variant_ai.core.spec import encoding_hash
 
-    encoder = Encoder(spec, "flat" if head == "flat" else "map")
-    planes, height, width = encoder.shape
+    encoder = Encoder(spec, choose_head(builder, head))
     fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-    config = configure_net(
-        builder.name,
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
-        actions=encoder.actions,
-        head=head,
-        builders={builder.name: builder},
-        **fitting,
-    )
+    config = configure_for(builder.name, encoder, builders={builder.name: builder}, **fitting)
     torch.manual_seed(0)
     metadata = {
         "variant": spec.variant,

@@ -133,12 +133,12 @@ class TestRefused:
 
     def test_a_file_that_does_not_say_its_net(self, config: NetConfig, tmp_path: Path) -> None:
         export_onnx(used(config), tmp_path / "bare.onnx", {}, shape=config.shape)
-        with pytest.raises(DataError, match="does not say how its net is built"):
+        with pytest.raises(DataError, match="does not describe the net"):
             restore(tmp_path / "bare.onnx")
 
     def test_reduced_precision(self, config: NetConfig, tmp_path: Path) -> None:
         path = write(used(config), config, tmp_path / "net.onnx", precision="int8")
-        with pytest.raises(DataError, match="an int8 file; training goes on from the fp32 file"):
+        with pytest.raises(DataError, match="an int8 file; use the fp32 file"):
             restore(path)
 
     def test_a_damaged_file(self, path: Path) -> None:
@@ -149,8 +149,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"blocks": 2}, "layers with weights, and the net it names has"),
-            ({"channels": 8}, r"weights of shape \(16, .*\) for a layer of \(8"),
+            ({"blocks": 2}, "layers with weights, but the net it names has"),
+            ({"channels": 8}, r"weights of shape \(16, .*\) for a layer of shape \(8"),
         ],
     )
     def test_another_net_than_it_names(

@@ -299,7 +299,7 @@ def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=packaged))
     half = tmp_path / "half.onnx"
     write_fp16(packaged, half, xiangqi)
-    with pytest.raises(DataError, match="is an fp16 file; training goes on from the fp32 file"):
+    with pytest.raises(DataError, match="is an fp16 file; use the fp32 file"):
         prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=half))
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(packaged.read_bytes()[:1000])

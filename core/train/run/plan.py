@@ -22,7 +22,8 @@ from variant_ai.core.errors import DataError, SpecError, VariantAIError
 from variant_ai.core.nets.interface import (
     NetConfig,
     NetworkBuilder,
-    configure_net,
+    choose_head,
+    configure_for,
     find_builder,
 )
 from variant_ai.core.nets.network import first_layers
@@ -231,29 +232,13 @@ def configure(
         name = GPU_NET if device.type == "cuda" else CPU_NET
         if device.type == "cpu":
             size = {**CPU_SIZE, **size}
-    head = request.head
-    encoder = Encoder(request.spec, "flat" if head == "flat" else "map")
-    planes, height, width = encoder.shape
-    policy_planes = encoder.policy_shape[0]
-
-    def configured(actions: int | None) -> NetConfig:
-        return configure_net(
-            name,
-            planes=planes,
-            board=(height, width),
-            policy_planes=policy_planes,
-            actions=actions,
-            head=head,
-            builders=builders,
-            **size,
-        )
-
-    flat = head == "flat" or (head is None and find_builder(name, builders).heads[0] == "flat")
-    net = configured(Encoder(request.spec, "flat").actions if flat else None)
+    builder = find_builder(name, builders)
+    encoder = Encoder(request.spec, choose_head(builder, request.head))
+    net = configure_for(name, encoder, builders=builders, **size)
     if request.normalise:
         return net
     normal, raw = encoder.input_record[0]["maximum"]  # divisors of the counts, [C] each
-    scale = (float(a / b) for a, b in zip(normal[:planes], raw[:planes], strict=True))
+    scale = (float(a / b) for a, b in zip(normal[: net.planes], raw[: net.planes], strict=True))
     return net.model_copy(update={"input_scale": tuple(scale)})
 
 
