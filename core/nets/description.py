@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,43 +57,46 @@ def describe(net: nn.Module, shape: NetShape | None = None) -> NetReport:
         if not isinstance(carried, NetShape):
             raise TypeError("describe needs the shape of a net that does not know it")
         shape = carried
+    names = {
+        module: name
+        for name, module in net.named_modules()
+        if next(module.children(), None) is None
+    }
     rows: list[Layer] = []
-    with _hooks(net, rows), _evaluating(net), torch.no_grad():
-        device = next(net.parameters()).device
-        net(torch.zeros(1, shape.planes, shape.height, shape.width, device=device))
+
+    def record(module: nn.Module, _: Any, output: Tensor) -> None:
+        count = sum(weight.numel() for weight in module.parameters(recurse=False))
+        size = tuple(output.shape[1:])
+        rows.append(Layer(names[module], _kind(module), size, count, _flops(module, output)))
+
+    device = next(net.parameters()).device
+    planes = torch.zeros(1, shape.planes, shape.height, shape.width, device=device)
+    run_watched(net, lambda: net(planes), names, after=record)
     return NetReport(parameters(net), sum(row.flops for row in rows), tuple(rows))
 
 
-@contextmanager
-def _evaluating(net: nn.Module) -> Iterator[None]:
+def run_watched(
+    net: nn.Module,
+    run: Callable[[], object],
+    modules: Iterable[nn.Module],
+    *,
+    before: Callable[[nn.Module, tuple[Tensor, ...]], None] | None = None,
+    after: Callable[[nn.Module, tuple[Tensor, ...], Any], None] | None = None,
+) -> None:
+    """Call `run` with the net in evaluation mode and without gradients; for each of the modules that
+    runs, call `before(module, inputs)` and `after(module, inputs, output)`."""
+    watched = list(modules)
+    hooks = [module.register_forward_pre_hook(before) for module in watched if before]
+    hooks += [module.register_forward_hook(after) for module in watched if after]
     training = net.training
-    net.eval()
     try:
-        yield
+        net.eval()
+        with torch.no_grad():
+            run()
     finally:
+        for hook in hooks:
+            hook.remove()
         net.train(training)
-
-
-@contextmanager
-def _hooks(net: nn.Module, rows: list[Layer]) -> Iterator[None]:
-    handles = []
-    for name, module in net.named_modules():
-        if next(module.children(), None) is None:
-
-            def record(module: nn.Module, _: Any, output: Tensor, name: str = name) -> None:
-                count = sum(weight.numel() for weight in module.parameters(recurse=False))
-                rows.append(
-                    Layer(
-                        name, _kind(module), tuple(output.shape[1:]), count, _flops(module, output)
-                    )
-                )
-
-            handles.append(module.register_forward_hook(record))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _kind(module: nn.Module) -> str:
@@ -159,31 +161,28 @@ def activations(net: nn.Module, planes: NDArray[np.float32]) -> Activations:
     Raises VariantAIError unless the net consists of a stem, a tower and two heads whose stems keep
     the board.
     """
-    kept: dict[str, Maps] = {}
-    hooks = []
+    names: dict[nn.Module, str] = {}
     for name in PARTS:
         try:
-            module = net.get_submodule(name)
+            names[net.get_submodule(name)] = name
         except AttributeError:
             raise VariantAIError(
-                f"this net ({type(net).__name__}) has no part {name!r}; activations can be "
-                "shown for nets of a stem, a tower and two heads"
+                f"this net ({type(net).__name__}) has no part {name!r}; activations can be shown for "
+                "nets of a stem, a tower and two heads"
             ) from None
+    kept: dict[str, Maps] = {}
+    values: list[float] = []
 
-        def keep(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
-            # A following ReLU may overwrite the output in place.
-            kept[name] = output.detach().float().cpu().numpy().copy()
+    def keep(module: nn.Module, _: Any, output: Tensor) -> None:
+        # A following ReLU may overwrite the output in place.
+        kept[names[module]] = output.detach().float().cpu().numpy().copy()
 
-        hooks.append(module.register_forward_hook(keep))
-    try:
-        net.eval()
-        with torch.inference_mode():
-            outputs = outputs_of(net, torch.from_numpy(planes))
-    finally:
-        for hook in hooks:
-            hook.remove()
+    def run() -> None:
+        values.append(float(outputs_of(net, torch.from_numpy(planes)).value[0]))
+
+    run_watched(net, run, names, after=keep)
     for name, maps in kept.items():
         if maps.ndim != 4:
             raise VariantAIError(f"part {name!r} of this net gives {maps.shape} instead of maps")
     stem, tower, value_map, policy_map = (kept[name][0] for name in PARTS)
-    return Activations(stem, tower, value_map, policy_map, float(outputs.value[0]))
+    return Activations(stem, tower, value_map, policy_map, values[0])

@@ -25,6 +25,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.network import Network, outputs_of
+from variant_ai.core.system.files import write_whole
 
 OPSET = 17
 INPUT = "planes"
@@ -97,14 +98,7 @@ def export_onnx(
         )
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(target)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(target)) from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(target, content)
     return difference
 
 

@@ -26,6 +26,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.system.files import write_whole
 
 QUANTISED = ("Conv", "Add", "Mul")
 """Operations that run in int8."""
@@ -444,13 +445,6 @@ def _replace(field: Any, values: Iterable[Any]) -> None:
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model completely or not at all. Raises OSError naming the file."""
+    """Write a model completely or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(serialised(model))
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, serialised(model))

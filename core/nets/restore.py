@@ -9,7 +9,7 @@ that learning rates have their usual effect. `settle_norms` then measures the st
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX
+from variant_ai.core.nets.description import run_watched
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.nets.onnx_export import difference_from, sample_planes
 
@@ -99,7 +100,7 @@ def settle_norms(net: nn.Module, batches: Iterable[Tensor]) -> None:
         count = x.new_full((x.shape[1],), x.numel() / x.shape[1])
         sums[norm] += torch.stack([count, x.sum((0, 2, 3)), x.square().sum((0, 2, 3))])
 
-    _run_watched(net, norms, lambda: [net(planes) for planes in batches], before=watch)
+    run_watched(net, lambda: [net(planes) for planes in batches], norms, before=watch)
     with torch.no_grad():
         for norm, (count, total, squares) in sums.items():
             assert norm.running_mean is not None and norm.running_var is not None
@@ -131,29 +132,8 @@ def _layers(net: nn.Module, config: NetConfig) -> list[tuple[nn.Module, nn.Batch
 
     kinds = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
     watched = [module for module in net.modules() if isinstance(module, kinds)]
-    _run_watched(net, watched, lambda: net(sample_planes(config.shape)), after=watch)
+    run_watched(net, lambda: net(sample_planes(config.shape)), watched, after=watch)
     return order
-
-
-def _run_watched(
-    net: nn.Module,
-    modules: Iterable[nn.Module],
-    run: Callable[[], object],
-    *,
-    before: Callable[[nn.Module, tuple[Tensor, ...]], None] | None = None,
-    after: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None] | None = None,
-) -> None:
-    training = net.training
-    hooks = [module.register_forward_pre_hook(before) for module in modules if before]
-    hooks += [module.register_forward_hook(after) for module in modules if after]
-    try:
-        net.eval()
-        with torch.no_grad():
-            run()
-    finally:
-        for hook in hooks:
-            hook.remove()
-        net.train(training)
 
 
 def _stored(model: onnx.ModelProto) -> list[tuple[str, Weights]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -21,41 +20,19 @@ NORM_POSITIONS = 4096
 """Positions on which the statistics of the norms of a net from a file are computed."""
 
 
-class Start(Protocol):
-    """A net to continue with."""
-
-    @property
-    def path(self) -> Path: ...
-
-    def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        """The spec to train the net with if the user named `spec` (`ModelInfo.own_spec`)."""
-
-    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
-        """The configuration of the net. Raises DataError if it is of another variant or encoding, or
-        if training cannot continue from it."""
-
-    def weights(
-        self, train: Source, builders: Mapping[str, NetworkBuilder] | None
-    ) -> dict[str, Tensor]:
-        """Parameters and buffers by name. `train` is the source of the training's batches.
-
-        Raises DataError if they are damaged or do not fit."""
-
-
 class CheckpointStart:
     """The weights of a checkpoint, with the running statistics of its norms."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
-
-    @property
-    def path(self) -> Path:
-        return self.checkpoint.path
+        self.path = checkpoint.path
 
     def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        """The spec to train the net with if the user named `spec` (`ModelInfo.own_spec`)."""
         return own_spec(self.checkpoint.config(), spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        """The configuration of the net. Raises DataError if it is of another variant or encoding."""
         config = self.checkpoint.config()
         require_spec(config, spec, str(self.path))
         return config.net
@@ -63,6 +40,7 @@ class CheckpointStart:
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None
     ) -> dict[str, Tensor]:
+        """Parameters and buffers by name. Raises DataError if they are damaged."""
         return self.checkpoint.best()
 
 
@@ -78,6 +56,8 @@ class FileStart:
         return self.file.info.own_spec(spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        """The configuration of the net. Raises DataError if it is of another variant or encoding, or
+        if it cannot be restored."""
         self.file.info.require(spec)
         restore(self.path, builders)  # raises before anything is written
         return net_config(self.file.metadata, self.path)
@@ -85,9 +65,13 @@ class FileStart:
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None
     ) -> dict[str, Tensor]:
+        """Parameters and buffers by name. `train` is the source of the training's batches."""
         net = restore(self.path, builders)
         settle_norms(net, _first_planes(train))
         return net.state_dict()
+
+
+Start = CheckpointStart | FileStart
 
 
 def find_start(path: Path) -> Start:
