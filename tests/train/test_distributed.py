@@ -55,7 +55,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, tiny_config
-from test_parts import PARTS
+from test_distributed import PARTS
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.loop.distributed import open_workers
 
