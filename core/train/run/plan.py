@@ -53,6 +53,14 @@ CLOSING_SECONDS = 15.0
 """Part of a budget that is reserved for export, report and the like."""
 VALIDATIONS = 10
 """Number of validations during training, evenly spread."""
+FROM_SPEC = ("momentum", "weight_decay", "value_weight")
+"""Settings with a default in the spec."""
+COPIED = (
+    *FROM_SPEC,
+    *("optimiser", "warmup", "plies_weight", "clip", "spike", "ema", "freeze"),
+    *("seed", "compile", "final_limit"),
+)
+"""Settings of a request that replace the defaults of the spec or of `TrainConfig`."""
 FORGOTTEN_NUMBERS = 0.1
 """Share of the samples whose move number restarts, for encodings that contain it."""
 
@@ -148,7 +156,10 @@ def prepare(
             f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
         )
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
-    shows_number = any(plane.item == "move_number" for plane in encoder.input_planes)
+    forgotten = request.forget_move_number
+    if forgotten is None:
+        shows_number = any(plane.item == "move_number" for plane in encoder.input_planes)
+        forgotten = FORGOTTEN_NUMBERS if shows_number else 0.0
     data = DataConfig(
         stores=_paths(request.stores),
         weights=request.weights,
@@ -157,9 +168,7 @@ def prepare(
         seed=request.split_seed,
         mirror=request.mirror,
         labels=request.labels,
-        forget_move_number=_or(
-            request.forget_move_number, FORGOTTEN_NUMBERS if shows_number else 0.0
-        ),
+        forget_move_number=forgotten,
     )
     opened = open_data(
         spec,
@@ -180,6 +189,7 @@ def prepare(
     if epochs is not None:
         by_epochs = max(1, round(epochs * per_epoch))
         steps = by_epochs if steps is None else min(steps, by_epochs)
+    given = {name: getattr(request, name) for name in COPIED if getattr(request, name) is not None}
     draft = TrainConfig(
         variant=spec.variant,
         spec_hash=spec_hash(spec),
@@ -189,28 +199,15 @@ def prepare(
         data=opened.config,
         steps=steps or 1_000_000,
         batch=batch,
-        optimiser=optimiser.name,
         lr_max=lr_max,
         lr_min=lr_min,
-        momentum=request.momentum or recipe.momentum,
-        weight_decay=_or(request.weight_decay, recipe.weight_decay),
-        value_weight=_or(request.value_weight, recipe.value_weight),
-        seed=request.seed,
         device=str(device),
         precision=precision,
         threads=request.threads or (torch.get_num_threads() if on_cpu else 0),
-        compile=request.compile,
         micro_batches=micro_batches,
-        ema=request.ema,
         start_from="" if start is None else str(start.path.resolve()),
-        freeze=request.freeze,
         validation_limit=4096 if on_cpu else 16_384,
-        final_limit=request.final_limit,
-        **{
-            name: value
-            for name in ("warmup", "clip", "spike", "plies_weight")
-            if (value := getattr(request, name)) is not None
-        },
+        **{**recipe.model_dump(include=set(FROM_SPEC)), **given},
     )
     if request.minutes is not None:
         report(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
@@ -386,7 +383,3 @@ def _with_intervals(config: TrainConfig) -> TrainConfig:
 
 def _paths(paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(str(path.resolve()) for path in paths)
-
-
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value
