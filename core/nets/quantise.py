@@ -9,6 +9,9 @@ int8 wrongly.
 The convolutions, and the sums and products between them, run in int8. The small matrix products of
 attention and value head stay in fp32, and so do all nodes that the caller names, e.g. those of
 `SPARING` for nets that would lose too much accuracy.
+
+onnxruntime's own quantiser removes ReLUs, which `float_model` needs, and its fp16 converter writes
+nodes with equal names for nets with a win-draw-loss head.
 """
 
 from __future__ import annotations

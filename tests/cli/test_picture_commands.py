@@ -21,7 +21,7 @@ from variant_ai.core.train.pictures import canvas
 
 PNG = b"\x89PNG"
 FETCHED = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
-"""What a page that opens without a network does not have."""
+"""References to the network, which a page must not have."""
 
 
 def call(*arguments: object) -> Result:

@@ -1,4 +1,4 @@
-"""train, evaluate, export and nets as a user meets them."""
+"""The commands train, evaluate, export and nets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def succeed(*arguments: object) -> Result:
 
 
 def complaint(*arguments: object) -> str:
-    """What a wrong call says: one line that begins with `Error:`."""
+    """Message of a wrong call: one line that begins with `Error:`."""
     result = call(*arguments)
     assert result.exit_code in (1, 2), result.output
     lines = [line for line in result.stderr.splitlines() if line.startswith("Error:")]

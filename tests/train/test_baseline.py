@@ -1,4 +1,4 @@
-"""The baseline: counts, choices, and what is kept of them."""
+"""The baseline: counts, choices, and the file of counts."""
 
 from __future__ import annotations
 

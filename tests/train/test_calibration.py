@@ -1,4 +1,4 @@
-"""Calibration, confidence intervals and classes of positions against numbers made by hand."""
+"""Calibration, confidence intervals and classes of positions, compared with hand-made numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation: several nets, one set of positions, and its parts."""
+"""Evaluation of several nets on one set of positions and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going on from a net: its weights taken over, its first layers frozen; and what else it may tell."""
+"""Training from the weights of a net, frozen layers, and auxiliary outputs."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class TestSpikes:
         guard = LossGuard(2.0)
         assert not guard.rejects(3.0)
         assert not guard.rejects(30.0)
-        assert guard.rejects(1e4)  # whatever comes after it, this is no beginning
+        assert guard.rejects(1e4)  # no training starts like this
 
     def test_zero_lets_every_number_pass(self) -> None:
         guard = LossGuard(0.0, usual=1.0, steps=50)

@@ -1,4 +1,4 @@
-"""Mate-in-one sets: found by the kernel, agreed to by Fairy-Stockfish, measured and kept."""
+"""Mate-in-one sets: finding them, comparing with Fairy-Stockfish, measuring, and files."""
 
 from __future__ import annotations
 

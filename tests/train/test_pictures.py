@@ -45,7 +45,7 @@ from variant_ai.core.train.report.run_report import (
 )
 
 OUTSIDE = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
-"""What a page may not have: anything that is fetched."""
+"""References to other files, which a page must not have."""
 
 
 @pytest.fixture(autouse=True)

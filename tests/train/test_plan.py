@@ -1,4 +1,4 @@
-"""From a request to a configuration: defaults, splits, budgets."""
+"""Requests become configurations: defaults, splits, budgets."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class TestWrongInput:
 
 
 class TestBeforeTheData:
-    """What is impossible whatever the data is said before a store is opened."""
+    """Errors that do not depend on the data are reported before a store is opened."""
 
     @pytest.fixture(autouse=True)
     def closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ class TestBeforeTheData:
             ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
         ],
     )
-    def test_refused(
+    def test_rejected(
         self, xiangqi: VariantSpec, store: Path, options: dict[str, object], said: str
     ) -> None:
         with pytest.raises(VariantAIError, match=said):

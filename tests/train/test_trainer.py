@@ -41,7 +41,7 @@ def recoveries(folder: Path) -> list[dict]:
 
 
 def numbers(folder: Path) -> list[dict]:
-    """The record without what depends on the clock."""
+    """Events of the log without numbers that depend on the clock."""
     timed = ("seconds", "rate", "took")
     return [{k: v for k, v in line.items() if k not in timed} for line in read_metrics(folder)]
 
@@ -459,7 +459,7 @@ def test_without_a_whole_checkpoint_nothing_is_touched(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_without_checksums_is_taken(tmp_path: Path) -> None:
-    """As they were written before there were any."""
+    """Old checkpoints without checksums."""
     first = trained(tmp_path)
     for checkpoint in list_checkpoints(tmp_path / "checkpoints"):
         (checkpoint.path / "checksums.json").unlink()

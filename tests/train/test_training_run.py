@@ -1,4 +1,4 @@
-"""A whole run on a few games: what its directory holds, and how it is taken up again."""
+"""A whole run on a few games: the files of its directory, and resuming it."""
 
 from __future__ import annotations
 

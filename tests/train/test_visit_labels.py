@@ -1,4 +1,4 @@
-"""Labels that are a search's visits: their loss, and trainings with them."""
+"""Visits of a search as labels: their loss, and trainings with them."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_the_configuration_says_what_was_learnt(
     assert json.loads(DataConfig(stores=("a",)).model_dump_json())["labels"] == "move"
 
 
-def test_stores_without_visits_are_refused(xiangqi: VariantSpec, store: Path) -> None:
+def test_stores_without_visits_are_rejected(xiangqi: VariantSpec, store: Path) -> None:
     with pytest.raises(DataError, match=r"no training game has visits of a search \(.*a.store"):
         opened(xiangqi, "visits", store)
 
