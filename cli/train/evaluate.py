@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from variant_ai.core.data.game_record import Labels
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
-    from variant_ai.core.train.measure.evaluation import Evaluation, NetEvaluation
+    from variant_ai.core.train.measure.evaluation import Counts, Evaluation, NetEvaluation
     from variant_ai.core.train.measure.metrics import Metrics
     from variant_ai.core.train.measure.prediction import Model
     from variant_ai.core.train.run.training_settings import TrainConfig
@@ -242,8 +244,8 @@ def _spec_of_all(models: list[Model]) -> VariantSpec:
 def _source(
     first: Model,
     spec: VariantSpec,
-    encoder: Any,
-    rules: Any,
+    encoder: Encoder,
+    rules: Rules,
     request: _Request,
 ) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store], Sequence[NDArray[np.int64]]]:
     """The positions to measure on, which of them occurred in training (if known), and the stores and
@@ -317,8 +319,12 @@ def _print_trained(
 
 
 def _counts(
-    models: list[Model], spec: VariantSpec, encoder: Any, rules: Any, trained_on: Path | None
-) -> Any:
+    models: list[Model],
+    spec: VariantSpec,
+    encoder: Encoder,
+    rules: Rules,
+    trained_on: Path | None,
+) -> Counts | None:
     """How often each action was trained, None if unknown."""
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.data.store.game_store import Store

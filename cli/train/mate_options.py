@@ -27,6 +27,8 @@ from variant_ai.cli.common.store_options import (
 )
 
 if TYPE_CHECKING:
+    from variant_ai.core.data.sample.mixture import MixedSampler
+    from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.train.measure.mate_set import MateSet
 
@@ -43,7 +45,7 @@ def mates_option(command: F) -> F:
     )(command)
 
 
-def read_or_find_mates(given: str, rules: Rules, source: Any) -> MateSet:
+def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler | None) -> MateSet:
     """Read the set from a file, or find that number of positions in a sampler (None: no games)."""
     from variant_ai.core.train.measure.mate_set import find_mates, load_mates
 
@@ -56,7 +58,7 @@ def read_or_find_mates(given: str, rules: Rules, source: Any) -> MateSet:
         fail("there are no games to find mates in; give a file made by `variant-ai store mates`")
     with progress() as bar:
         found = find_mates(
-            _sampler(source, rules), rules, count,
+            _sampler(source), rules, count,
             advance=partial(bar.advance, bar.add_task("mates in one", total=count)),
         )  # fmt: skip
     if len(found) < count:
@@ -67,7 +69,7 @@ def read_or_find_mates(given: str, rules: Rules, source: Any) -> MateSet:
     return found
 
 
-def _sampler(source: Any, rules: Rules) -> Any:
+def _sampler(source: Sampler | MixedSampler) -> Sampler:
     """Return the source if it is a sampler of single positions."""
     from variant_ai.core.data.sample.sampler import Sampler
 

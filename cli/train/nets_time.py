@@ -120,6 +120,8 @@ def write_net(
     from variant_ai.core.nets import choose_head, configure_for
     from variant_ai.core.nets.onnx_export import export_onnx
     from variant_ai.core.spec import encoding_hash
+    from variant_ai.core.train.run.checkpoint import MODEL, checkpoint_name
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS, CONFIG
 
     encoder = Encoder(spec, choose_head(builder, head))
     fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
@@ -132,10 +134,10 @@ def write_net(
         "head": head,
     }
     net = config.build({builder.name: builder})
-    checkpoint = run / "checkpoints" / "step-00000000"
+    checkpoint = run / CHECKPOINTS / checkpoint_name(0)
     checkpoint.mkdir(parents=True)
     export_onnx(net, run / RUN_MODEL, metadata, shape=config.shape)
     values = {**metadata, "net": config.model_dump(mode="json")}
-    (checkpoint / "config.json").write_text(json.dumps(values), encoding="utf-8")
-    save_model(net, str(checkpoint / "model.safetensors"))
+    (checkpoint / CONFIG).write_text(json.dumps(values), encoding="utf-8")
+    save_model(net, str(checkpoint / MODEL))
     return config.title

@@ -10,7 +10,6 @@ import click
 
 from variant_ai.cli.common.console import (
     examples,
-    fail,
     json_option,
     note,
     print_json,
@@ -22,6 +21,7 @@ from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 if TYPE_CHECKING:
     from torch import nn
 
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_settings import TrainConfig
@@ -79,23 +79,22 @@ def command(
     them are left out. The pictures are also written to `pictures/` in the run directory.
     """
     calm_threads()
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.report.run_report import write_report
     from variant_ai.core.train.run.checkpoint import find_checkpoint
-    from variant_ai.core.train.run.run_folder import CONFIG, PICTURES, run_config
+    from variant_ai.core.train.run.run_folder import PICTURES, run_config
     from variant_ai.core.train.run.training_settings import run_spec
     from variant_ai.plugins import registry
 
-    for folder in (run, *beside):
-        if not (folder / CONFIG).is_file():
-            fail(f"{folder} is no run directory: it has no {CONFIG}")
-    config = run_config(run)
+    config, *_ = [run_config(folder) for folder in (run, *beside)]
     spec = run_spec(config)
     rules = registry().rules(spec)
     checkpoint = find_checkpoint(run)
     net = checkpoint.build(config, registry().builders())
     prepared = _open(run, rules)
     results = _results(run, config, net, checkpoint.state().step)
-    _measure(results, net, prepared, rules, limit, measure, mates)
+    encoder = Encoder(spec, config.net.head)
+    _measure(results, net, prepared, rules, encoder, limit, measure, mates)
     page = write_report(
         run,
         config,
@@ -142,6 +141,7 @@ def _measure(
     net: nn.Module,
     prepared: Prepared | None,
     rules: Rules,
+    encoder: Encoder,
     limit: int,
     again: bool,
     mates: str | None,
@@ -175,17 +175,10 @@ def _measure(
             kept = {} if again else {k: v for k, v in measured.items() if v is not None}
             measured = {**found, **kept}
     if mates is not None:
-        encoder = _encoder(prepared, rules, net)
         games = None if prepared is None else prepared.validation or prepared.train
         chosen = read_or_find_mates(mates, rules, games)
         measured["mates"] = measure_mates(predictor, chosen, rules, encoder).as_dict()
     results["validation"] = measured or None
-
-
-def _encoder(prepared: Prepared | None, rules: Rules, net: Any) -> Any:
-    from variant_ai.core.encoding import Encoder
-
-    return prepared.encoder if prepared else Encoder(rules.spec, net.shape.head)
 
 
 def _names(runs: tuple[Path, ...]) -> dict[str, Path]:

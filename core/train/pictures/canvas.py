@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position, view
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, ORANGE, BLACK, GREY = "#56B4E9", "#E69F00", "#000000", "#6f6f6f"
@@ -50,7 +54,7 @@ class Picture:
     png: bytes
 
 
-def new_figure(width: float, height: float, *, arranged: bool = True) -> Any:
+def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
     """A figure of so many inches, which needs no display.
 
     Its parts are arranged so that they do not overlap, which is slow if there are many; with
@@ -67,7 +71,7 @@ def new_figure(width: float, height: float, *, arranged: bool = True) -> Any:
     return figure
 
 
-def picture(figure: Any, name: str, title: str, caption: str) -> Picture:
+def picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
     """Draw the figure."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
@@ -84,14 +88,14 @@ def write_pictures(pictures: Iterable[Picture], folder: Path) -> list[Path]:
     return paths
 
 
-def tidy(axis: Any, grid: str = "both") -> None:
+def tidy(axis: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
     """Draw light grid lines behind the data (`x`, `y`, `both`) and remove the frame above and right."""
     axis.grid(axis=grid, color=GRID, linewidth=0.6)
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def shares_axis(axis: Any, right: float) -> None:
+def shares_axis(axis: Axes, right: float) -> None:
     """Make an x axis in per cent with room for labels up to `right`, without ticks above 100."""
     axis.set_xlim(0, right)
     axis.set_xticks([tick for tick in axis.get_xticks() if tick <= min(100.0, right)])
@@ -152,7 +156,7 @@ PALEST, DARKEST = 0.03, 0.8
 
 
 def draw_board(
-    axis: Any,
+    axis: Axes,
     rules: Rules,
     position: Position,
     *,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ from variant_ai.core.train.pictures.canvas import (
     shares_axis,
     tidy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 HATCHES = ("", "///", "...", "xx", "\\\\\\")
 """Patterns that distinguish the bars of several sets in addition to colour."""
@@ -145,7 +149,7 @@ def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
             linewidth=0.2,
         )  # fmt: skip
     axis.set(xlabel="year", ylabel="games", xlim=(first - 0.7, last + 0.7))
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    _whole_numbers(axis.xaxis)
     _by_thousands(axis.yaxis)
     tidy(axis, "y")
     _legend(axis, by_set)
@@ -389,14 +393,22 @@ def _histogram(
     return picture(figure, name, title, caption)
 
 
-def _by_thousands(axis: Any) -> None:
+def _whole_numbers(axis: Axis) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    locator = axis.get_major_locator()
+    assert isinstance(locator, MaxNLocator)
+    locator.set_params(integer=True)
+
+
+def _by_thousands(axis: Axis) -> None:
     """Write ticks as 20,000, without fractions."""
     from matplotlib.ticker import StrMethodFormatter
 
-    axis.get_major_locator().set_params(integer=True)
+    _whole_numbers(axis)
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def _legend(axis: Any, sets: Mapping[str, Any]) -> None:
+def _legend(axis: Axes, sets: Mapping[str, Any]) -> None:
     if len(sets) > 1:
         axis.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="best")

@@ -10,7 +10,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from variant_ai.core.train.pictures.canvas import (
     shares_axis,
     tidy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Maps = NDArray[np.floating[Any]]
 MOST_CHANNELS = 256
@@ -229,7 +232,9 @@ def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Pictur
     )
 
 
-def _draw_plane(sheet: Any, plane: Any, place: tuple[float, float, float, float]) -> None:
+def _draw_plane(
+    sheet: Axes, plane: NDArray[np.floating[Any]], place: tuple[float, float, float, float]
+) -> None:
     """Draw a plane with its grid at (left, bottom, width, height) in inches."""
     from matplotlib.collections import LineCollection
 

@@ -6,7 +6,7 @@ The input is that of `NetEvaluation.as_dict`, so that pictures can be made from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from variant_ai.core.train.pictures.canvas import (
     series,
     tidy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Measured = Mapping[str, Any]
 """A net's evaluation as JSON."""
@@ -107,7 +111,6 @@ def plies_picture(nets: Mapping[str, Measured]) -> Picture | None:
         known[name] = [point for point in points if point["positions"] >= LEAST] or points
     return _panels(
         known,
-        "first",
         "ply",
         "by-ply",
         "Over the game",
@@ -128,7 +131,6 @@ def ratings_picture(nets: Mapping[str, Measured]) -> Picture | None:
             known[name] = points
     return _panels(
         known,
-        "first",
         "rating of the player to move",
         "by-rating",
         "By rating",
@@ -138,7 +140,6 @@ def ratings_picture(nets: Mapping[str, Measured]) -> Picture | None:
 
 def _panels(
     nets: Mapping[str, Sequence[Measured]],
-    key: str,
     xlabel: str,
     name: str,
     title: str,
@@ -153,7 +154,7 @@ def _panels(
         ("value_loss", 1),
     )
     figure = new_figure(10.5, 7)
-    classes = list(dict.fromkeys(point[key] for points in nets.values() for point in points))
+    classes = list(dict.fromkeys(point["first"] for points in nets.values() for point in points))
     words = any(isinstance(value, str) for value in classes)
     at = {value: k if words else value for k, value in enumerate(classes)}
     axes = figure.subplots(2, 2, sharex=True)
@@ -161,7 +162,7 @@ def _panels(
         for number, (net, points) in enumerate(nets.items()):
             kept = [p for p in points if p.get(measure) is not None]
             axis.plot(
-                [at[p[key]] for p in kept], [p[measure] * scale for p in kept],
+                [at[p["first"]] for p in kept], [p[measure] * scale for p in kept],
                 **series(number), markersize=4, linewidth=1.5, label=printable(net, 50),
             )  # fmt: skip
         axis.set_ylabel(axis_label(measure))
@@ -177,7 +178,7 @@ def _panels(
     return picture(figure, name, title, caption)
 
 
-def _reliability(axis: Any, bins: Sequence[Measured], number: int, label: str) -> None:
+def _reliability(axis: Axes, bins: Sequence[Measured], number: int, label: str) -> None:
     kept = [b for b in bins if b["positions"] >= LEAST] or list(bins)
     axis.plot(
         [b["predicted"] for b in kept], [b["happened"] for b in kept], **series(number),
@@ -185,7 +186,7 @@ def _reliability(axis: Any, bins: Sequence[Measured], number: int, label: str) -
     )  # fmt: skip
 
 
-def _frequencies(axis: Any, bins: Sequence[Measured], number: int) -> None:
+def _frequencies(axis: Axes, bins: Sequence[Measured], number: int) -> None:
     total = sum(b["positions"] for b in bins)
     edges = np.array([b["low"] for b in bins] + [bins[-1]["high"]])
     shares = [100 * b["positions"] / total for b in bins]
@@ -196,7 +197,7 @@ def _frequencies(axis: Any, bins: Sequence[Measured], number: int) -> None:
     axis.stairs(heights, [*every, 1.0], color=series(number)["color"], linewidth=1.4)
 
 
-def _finish(figure: Any, above: Any, below: Any) -> None:
+def _finish(figure: Figure, above: Axes, below: Axes) -> None:
     above.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="upper left")
     for axis in (above, below):
         tidy(axis)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.measure.metric_tables import axis_label
@@ -23,6 +23,9 @@ from variant_ai.core.train.pictures.canvas import (
     series,
     tidy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Event = dict[str, Any]
 
@@ -153,7 +156,7 @@ def _several(
     return picture(figure, name, title, caption)
 
 
-def _curve(axis: Any, events: Sequence[Event], name: str, scale: float, **style: Any) -> bool:
+def _curve(axis: Axes, events: Sequence[Event], name: str, scale: float, **style: Any) -> bool:
     """Draw one measure; return True if there was anything to draw."""
     points = [(e["step"], e[name] * scale) for e in events if e.get(name) is not None]
     if len(points) == 1:

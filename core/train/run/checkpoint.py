@@ -18,10 +18,9 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -31,6 +30,7 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.torch_backend import find_checkpoint_folder
 from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
+from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.system.files import naming
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.run.run_folder import CONFIG, read_config, read_object
@@ -110,7 +110,11 @@ class Checkpoint:
         average = self.average()
         return self.model() if average is None else average
 
-    def build(self, config: TrainConfig | None = None, builders: Any = None) -> nn.Module:
+    def build(
+        self,
+        config: TrainConfig | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+    ) -> nn.Module:
         """Build the net with the weights to use, on the CPU, in evaluation mode."""
         net = (config or self.config()).net.build(builders)
         load_model(net, self.best(), self.path)
