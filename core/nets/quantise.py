@@ -118,14 +118,12 @@ def quantise(
     batches: Iterable[NDArray[np.float32]],
     *,
     exclude: Iterable[str] = (),
-    advance: Callable[[int], None] = lambda n: None,
 ) -> onnx.ModelProto:
     """Make an int8 model whose outputs are about those of the fp32 model.
 
     Args:
         batches: planes float32 [B, C, H, W] of real positions, at least a few hundred in all.
         exclude: names of nodes that stay in fp32.
-        advance: called with the number of positions run.
 
     Raises DataError if the model has nothing to quantise.
     """
@@ -134,7 +132,7 @@ def quantise(
     if not chosen:
         raise DataError("the net has no convolution that could run in int8")
     edges = _edges(cleaned, chosen)
-    ranges = calibrate(cleaned, edges, batches, advance)
+    ranges = calibrate(cleaned, edges, batches)
     return _insert(cleaned, chosen, ranges)
 
 
@@ -302,7 +300,6 @@ def calibrate(
     model: onnx.ModelProto,
     edges: Sequence[str],
     batches: Iterable[NDArray[np.float32]],
-    advance: Callable[[int], None] = lambda n: None,
 ) -> dict[str, Range]:
     """Range of each activation over all positions.
 
@@ -334,7 +331,6 @@ def calibrate(
             if name in low:
                 low[name] = min(low[name], float(numbers.min()))
                 high[name] = max(high[name], float(numbers.max()))
-        advance(len(planes))
     return {name: Range(low[name], high[name]) for name in edges}
 
 

@@ -110,14 +110,12 @@ def calibration(
     return Calibration(made, error)
 
 
-def value_calibration(scores: Scores, bins: int = VALUE_BINS) -> Calibration:
+def value_calibration(scores: Scores) -> Calibration:
     """Calibration of the value; value and result are from -1 (lost) to 1 (won) from the mover's side."""
-    return calibration(scores.value, scores.outcome, -1.0, 1.0, bins)
+    return calibration(scores.value, scores.outcome, -1.0, 1.0, VALUE_BINS)
 
 
-def wdl_quality(
-    wdl: NDArray[np.float32], outcome: NDArray[np.float32], bins: int = SHARE_BINS
-) -> WdlQuality:
+def wdl_quality(wdl: NDArray[np.float32], outcome: NDArray[np.float32]) -> WdlQuality:
     """`wdl` [N, 3] probabilities of win, draw, loss; `outcome` [N] 1, 0, -1, mover's side."""
     result = (1 - outcome).astype(np.int64)
     happened = np.eye(3)[result]
@@ -128,7 +126,7 @@ def wdl_quality(
         float(((given - happened) ** 2).sum(1).mean()),
         float((given.argmax(1) == result).mean()),
         {
-            name: calibration(given[:, k], happened[:, k], 0.0, 1.0, bins)
+            name: calibration(given[:, k], happened[:, k], 0.0, 1.0, SHARE_BINS)
             for k, name in enumerate(CLASSES)
         },
     )

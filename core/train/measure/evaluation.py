@@ -319,16 +319,14 @@ def legal_actions(rules: Rules, encoder: Encoder, positions: Position) -> list[N
 
 
 def most_frequent(counts: Counts, legal: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The baseline's choice, int64 [B]: the lowest action among equals, -1 if there is no legal
-    move."""
-    return np.array(
-        [actions[np.argmax(counts[actions])] if len(actions) else -1 for actions in legal],
-        np.int64,
-    )
+    """The baseline's choice, int64 [B]: the legal move most frequent in training."""
+    rows = np.broadcast_to(counts, (len(legal), len(counts)))
+    return best_legal(rows, legal)
 
 
-def best_legal(logits: NDArray[np.float32], legal: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The net's choice among the legal moves, int64 [B], from logits [B, A]."""
+def best_legal(logits: NDArray[Any], legal: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The legal move with the greatest logit, int64 [B], from logits [B, A]; the lowest action among
+    equals, -1 if there is no legal move."""
     return np.array(
         [
             actions[np.argmax(row[actions])] if len(actions) else -1

@@ -140,9 +140,8 @@ def agreement(
     reference: Evaluator,
     other: Evaluator,
     samples: Sequence[Sample],
-    advance: Callable[[int], None] = lambda n: None,
 ) -> Agreement:
-    """Compare two evaluators on the same positions; `advance` is called with the number done."""
+    """Compare two evaluators on the same positions."""
     hits = hits_reference = same = decided = same_decided = total = 0
     value_sum = value_most = policy_sum = 0.0
     for sample in samples:
@@ -166,7 +165,6 @@ def agreement(
                 if best - second > DECIDED:
                     decided += 1
                     same_decided += agree
-        advance(len(sample.action))
     return Agreement(
         total,
         hits / total,
