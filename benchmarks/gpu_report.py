@@ -14,7 +14,7 @@ import torch
 
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.run.environment import describe_environment
+from variant_ai.core.train.run.training_run import describe_environment
 
 Row = dict[str, Any]
 

@@ -33,11 +33,9 @@ from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.nets.convolution import BoardConv
 from variant_ai.core.nets.description import describe
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.loop.device import choose_device, has_fast_bf16
-from variant_ai.core.train.loop.optimisers import make_optimiser
-from variant_ai.core.train.loop.placement import place_net
+from variant_ai.core.train.loop.device import autocast, choose_device, has_fast_bf16, place_net
+from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.measure.prediction import autocast
 from variant_ai.core.train.run.plan import TrainRequest, prepare
 from variant_ai.core.train.run.training_settings import TrainConfig
 from variant_ai.plugins import registry
@@ -141,7 +139,7 @@ class Bare:
         self.net = config.net.build()
         place_net(self.net, self.device)
         self.net.train()
-        self.optimiser = make_optimiser(self.net, config)
+        self.optimiser = find_optimiser(config.optimiser).make(self.net, config)
         self.batches = []
         for step in range(kept):
             batch = train.batch(step)

@@ -44,7 +44,11 @@ _MOVED = (
         "core.encoding",
         "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_tables views=mirrored_views",
     ),
-    ("core.nets", "core.nets", "blocks=layers describe=description export=onnx_export"),
+    (
+        "core.nets",
+        "core.nets",
+        "blocks=layers describe=description export=onnx_export scaling=network",
+    ),
     (
         "core.inference",
         "core.inference",
@@ -98,23 +102,24 @@ _MOVED = (
     (
         "core.train",
         "core.train.loop",
-        "trainer learner schedule assembly=optimisers muon averages workers=distributed guard=divergence window=score_window device source=position_source placement observer",
+        "trainer learner schedule=optimisers assembly=optimisers muon averages workers=distributed guard=learner window=learner device source=position_source placement=position_source",
     ),
     (
         "core.train",
         "core.train.run",
-        "config=training_settings plan session=training_run checkpoint record=run_log start=initial_weights stores=training_data environment publish",
+        "config=training_settings plan session=training_run checkpoint record=run_log observer=run_log start=initial_weights stores=training_data environment=training_run publish=training_run",
     ),
     (
         "core.train",
         "core.train.measure",
-        "metrics evaluation prediction calibration intervals baseline=frequency_baseline agreement=precision_agreement reduce=reduced_precision places=positions_by_rating mates=mate_set titles=metric_titles models=trained_nets",
+        "metrics evaluation prediction calibration intervals=metrics baseline=evaluation agreement=reduced_precision reduce=reduced_precision places=evaluation mates=mate_set titles=metric_tables models=prediction",
     ),
-    ("core.train", "core.train.report", "html=html_page gallery=run_report activations"),
+    ("core.train", "core.train.report", "html=run_report gallery=run_report"),
+    ("core.train", "core.nets", "activations=description"),
     (
         "core.train.figures",
         "core.train.pictures",
-        "board=board_picture canvas curves=training_curves maps=activation_maps planes=plane_pictures quality=quality_pictures datasets=data_set_pictures",
+        "board=canvas canvas curves=training_curves maps=position_pictures planes=position_pictures quality=quality_pictures datasets=data_set_pictures",
     ),
     (
         "core.arena",

@@ -1,4 +1,4 @@
-"""A source of batches that can be learnt: the action is written in the planes, and so is z."""
+"""A source of learnable batches: action and result are visible in the planes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class SyntheticBatch:
 
 
 class SyntheticSource:
-    """Batch k is a function of seed and k. `poisoned` batches hold a NaN. `soft`: shares of the
-    action and those behind it, as labels; empty for the action alone."""
+    """Batch k is a function of seed and k. `poisoned` batches contain a NaN. `soft`: shares of the
+    action and the following ones, as labels; empty for the action alone."""
 
     def __init__(
         self,

@@ -114,12 +114,12 @@ _OPTIONS = (
     ),
     click.option(
         "--optimiser",
-        type=click.Choice(["nesterov", "adam", "muon"]),
         default="nesterov",
         show_default=True,
-        help="SGD with Nesterov momentum on one cycle of the rate; Adam at a constant rate (0.001 "
-        "by default); or Muon on one cycle (up to 0.05 by default), which orthogonalises the steps "
-        "of convolutions.",
+        metavar="NAME",
+        help="nesterov: SGD with Nesterov momentum on one cycle of the rate; adam: Adam at a constant "
+        "rate (0.001 by default); muon: Muon on one cycle (up to 0.05 by default), which "
+        "orthogonalises the steps of convolutions.",
     ),
     click.option("--batch", type=click.IntRange(min=2), help="Positions a step."),
     click.option(

@@ -1,7 +1,8 @@
-"""`variant-ai evaluate`: how well nets predict the moves and results of stored games."""
+"""`variant-ai evaluate`: measure how well nets predict the moves and results of stored games."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from variant_ai.core.data.game_record import Labels
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
-    from variant_ai.core.train.measure.evaluation import Evaluation, NetEvaluation
+    from variant_ai.core.train.measure.evaluation import Counts, Evaluation, NetEvaluation
     from variant_ai.core.train.measure.metrics import Metrics
-    from variant_ai.core.train.measure.trained_nets import Model
+    from variant_ai.core.train.measure.prediction import Model
     from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -58,34 +61,36 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="MODEL",
-    help="Another net to measure on the same positions; may be given again.",
+    help="Another net to measure on the same positions; may be repeated.",
 )
-@variant_option(required=False, help="Refuse nets of another variant or spec.")
+@variant_option(required=False, help="Reject nets of another variant or spec.")
 @click.option(
     "--split",
     metavar="BY[:SHARE[:TEST]]",
-    help="Measure on one side of a split of the store, as `train` splits with --split-seed where "
-    "--seed is given here; on all games by default.",
+    help="Measure on one side of a split of the store, split as by `train` (--seed is its "
+    "--split-seed); on all games by default.",
 )
 @click.option(
     "--side",
     type=click.Choice(["train", "validation", "test"]),
-    help="Which side of the split.  [default: validation]",
+    help="Side of the split to measure on.  [default: validation]",
 )
 @click.option(
     "--trained-on",
     type=click.Path(path_type=Path),
     metavar="RUN|STORE",
-    help="Whose moves the baseline counts; by default those of the net's run directory.",
+    help="Training games whose moves the baseline counts; by default those of the net's run.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="At most so many positions, spread evenly."
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Measure on at most so many positions, spread evenly.",
 )
 @click.option(
     "--labels",
     type=click.Choice(["move", "visits"]),
-    help="Measure against the moves played, or against the visits of searches where there are some; "
-    "a run on its own positions as it was trained, else moves by default.",
+    help="Measure against the moves played, or against the visits of a search if there are any; by "
+    "default a run on its own positions as it was trained, otherwise against the moves.",
 )
 @mates_option
 @click.option(
@@ -106,88 +111,71 @@ if TYPE_CHECKING:
 @json_option
 def command(
     model: Path,
-    store: Path | None,
     more: tuple[Path, ...],
     variant: str | None,
-    split: str | None,
-    side: str | None,
-    trained_on: Path | None,
-    limit: int | None,
-    labels: Labels | None,
-    mates: str | None,
     figures: Path | None,
-    batch: int,
-    seed: int,
     device: str,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Measure nets on the games of a store: policy, value, by ply and rating, and the baseline.
 
     MODEL is an ONNX file, a run directory or a checkpoint. The baseline plays, among the legal
     moves, the one most frequent in training. Several nets are measured on the same positions, and
-    each is compared with the first: intervals are of 95 %, and take games, not positions, as
-    independent of each other.
+    each is compared with the first. Intervals are 95 % confidence intervals, in which games, not
+    positions, are independent.
     """
     let_threads_sleep()
     from variant_ai.core.train.loop.device import choose_device
-    from variant_ai.core.train.measure.trained_nets import open_model
+    from variant_ai.core.train.measure.prediction import open_model
     from variant_ai.plugins import registry
 
-    if side is not None and split is None:
-        raise click.UsageError("--side is a side of --split, which is not given")
+    request = _Request(**options)
+    if request.side is not None and request.split is None:
+        raise click.UsageError("--side needs --split")
     model, spec = named_net(model, variant)
     more = tuple(registry().net(spec, path) for path in more)
     where = choose_device(device)
     builders = registry().builders()
     paths = dict.fromkeys((model, *more))
-    models = [open_model(path, spec, where, builders=builders, say=note) for path in paths]
-    found = _evaluate(
-        models,
-        spec,
-        store,
-        split,
-        side or "validation",
-        trained_on,
-        limit,
-        labels,
-        batch,
-        seed,
-        mates,
-    )
+    models = [open_model(path, spec, where, builders=builders, report=note) for path in paths]
+    found = _evaluate(models, spec, request)
     drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:
-        said = _joined(models, found)
-        print_json(said | ({"pictures": drawn} if figures is not None else {}))
+        output = _with_titles(models, found)
+        print_json(output | ({"pictures": drawn} if figures is not None else {}))
         return
     _print(models, found)
     if figures is not None:
         click.echo(f"\n{len(drawn)} pictures in {figures}: {', '.join(p.stem for p in drawn)}")
 
 
-def _evaluate(
-    models: list[Model],
-    spec: VariantSpec,
-    store: Path | None,
-    split: str | None,
-    side: str,
-    trained_on: Path | None,
-    limit: int | None,
-    labels: Labels | None,
-    batch: int,
-    seed: int,
-    mates: str | None,
-) -> Evaluation:
-    """Every net on the same positions, each by the actions of its own policy head."""
+@dataclass(frozen=True)
+class _Request:
+    """The options that choose positions, labels and baseline."""
+
+    store: Path | None
+    split: str | None
+    side: str | None
+    trained_on: Path | None
+    limit: int | None
+    labels: Labels | None
+    mates: str | None
+    batch: int
+    seed: int
+
+
+def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Evaluation:
+    """Measure all nets on the same positions, each with the actions of its own policy head."""
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.spec.plane_layout import input_planes
-    from variant_ai.core.train.measure.evaluation import evaluate
+    from variant_ai.core.train.measure.evaluation import evaluate, position_origins
     from variant_ai.core.train.measure.mate_set import measure_mates
-    from variant_ai.core.train.measure.positions_by_rating import places_of
     from variant_ai.plugins import registry
 
     shown = _spec_of_all(models)
     rules = registry().rules(shown)
-    # Every action of the map that a move can have has a label, so the map can be translated.
+    # Every action of the map that a move can have has a flat label, so it can be translated.
     heads = {model.head for model in models}
     encoder = Encoder(shown, "map" if "map" in heads else "flat")
     encoders = {str(model.path): Encoder(model.spec, model.head) for model in models}
@@ -196,45 +184,44 @@ def _evaluate(
         for model in models
         if model.head != encoder.head
     }
-    sights = {
+    own_planes = {
         str(model.path): encoders[str(model.path)]
         for model in models
         if input_planes(model.spec) != input_planes(shown)
     }
-    source, seen, stores, games = _source(
-        models[0], spec, encoder, rules, store, split, side, labels, batch, seed
-    )
-    _tell_trained(models, stores, games)
+    source, seen, stores, games = _source(models[0], spec, encoder, rules, request)
+    _print_trained(models, stores, games)
     if source.labels == "visits" and not source.searched:
-        fail("none of these positions has visits of a search; --labels move measures on the moves")
+        fail("none of these positions has visits of a search; use --labels move")
+    limit = request.limit
     total = source.positions if limit is None else min(limit, source.positions)
-    counts = _counts(models, spec, encoder, rules, trained_on)
+    counts = _counts(models, spec, encoder, rules, request.trained_on)
     with progress() as bar:
         found = evaluate(
             {str(model.path): model.predictor for model in models},
             source,
             encoder,
             actions=tables,
-            sights=sights,
+            encoders=own_planes,
             rules=rules,
             counts=counts,
             seen=None if limit is not None else seen,
-            places=places_of(source, stores, limit=limit),
+            origins=position_origins(source, stores, limit=limit),
             limit=limit,
             value_weight=_value_weight(models, spec),
             advance=partial(bar.advance, bar.add_task("positions", total=total)),
         )
-    if mates is not None:
-        chosen = read_or_find_mates(mates, rules, source)
+    if request.mates is not None:
+        chosen = read_or_find_mates(request.mates, rules, source)
         for model in models:
             found.nets[str(model.path)].mates = measure_mates(
-                model.predictor, chosen, rules, encoders[str(model.path)], batch=batch
+                model.predictor, chosen, rules, encoders[str(model.path)], batch=request.batch
             )
     return found
 
 
 def _spec_of_all(models: list[Model]) -> VariantSpec:
-    """The spec of a net whose positions have all that the others are shown."""
+    """The spec of a net whose planes include those of all other nets."""
     from variant_ai.core.spec.plane_layout import input_planes, moves_seen, policy_planes
 
     def demands(spec: VariantSpec) -> tuple[int, int]:
@@ -244,78 +231,72 @@ def _spec_of_all(models: list[Model]) -> VariantSpec:
     specs = [model.spec for model in models]
     shown = max(specs, key=demands)
     for model in models:
-        if policy_planes(model.spec) != policy_planes(shown):  # in which the order counts
-            fail(f"{model.path} has another policy than the others; measure it by itself")
+        if policy_planes(model.spec) != policy_planes(shown):  # including the order
+            fail(f"{model.path} has another policy than the other nets; measure it separately")
         if any(own > there for own, there in zip(demands(model.spec), demands(shown), strict=True)):
-            fail(f"{model.path} sees what the others do not, and they what it does not; measure it "
-                 "by itself")  # fmt: skip
+            fail(
+                f"{model.path} has planes that the other nets lack, and lacks planes of theirs; "
+                "measure it separately"
+            )
     return shown
 
 
 def _source(
     first: Model,
     spec: VariantSpec,
-    encoder: Any,
-    rules: Any,
-    store: Path | None,
-    split: str | None,
-    side: str,
-    labels: Labels | None,
-    batch: int,
-    seed: int,
+    encoder: Encoder,
+    rules: Rules,
+    request: _Request,
 ) -> tuple[Sampler, NDArray[np.bool_] | None, list[Store], Sequence[NDArray[np.int64]]]:
-    """The positions to measure on, which of them were seen in the training, where known, and the
-    stores and games they come from."""
+    """The positions to measure on, which of them occurred in training (if known), and the stores and
+    games they come from."""
     import numpy as np
 
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.data.sample.split import split_games
     from variant_ai.core.data.store.game_store import Store
-    from variant_ai.core.train.run.plan import parse_split, seen_positions
+    from variant_ai.core.train.run.training_data import parse_split, seen_positions
     from variant_ai.core.train.run.training_run import open_run
 
-    if store is None:
+    options: dict[str, Any] = {"batch": request.batch, "seed": request.seed, "rules": rules}
+    if request.store is None:
         if first.run is None:
             raise click.UsageError("name a store of games to measure on")
-        if split is not None:
-            raise click.UsageError("--split needs a store; the run's own split is used without one")
+        if request.split is not None:
+            raise click.UsageError(
+                "--split needs a store; without one, the run's own split is used"
+            )
         prepared = open_run(first.run, first.spec, rules)
         if prepared.validation is None:
-            fail(f"{first.run} held no games back; name a store to measure on")
+            fail(f"{first.run} has no validation games; name a store to measure on")
         stores = prepared.validation_stores()
         held = prepared.validation_games
-        own = labels or prepared.config.data.labels
-        sampler = Sampler(
-            stores, encoder, batch=batch, games=held, seed=seed, rules=rules, labels=own
-        )
-        return sampler, prepared.seen, stores, held
-    labels = labels or "move"
-    opened = Store(store, spec)
-    plan = None if split is None else parse_split(split, seed)
+        options["labels"] = request.labels or prepared.config.data.labels
+        return Sampler(stores, encoder, games=held, **options), prepared.seen, stores, held
+    options["labels"] = request.labels or "move"
+    store = Store(request.store, spec)
+    plan = None if request.split is None else parse_split(request.split, request.seed)
     if plan is None:
-        sampler = Sampler(opened, encoder, batch=batch, seed=seed, rules=rules, labels=labels)
-        return sampler, None, [opened], [np.arange(len(opened))]
-    sides = split_games(opened, plan)
+        return Sampler(store, encoder, **options), None, [store], [np.arange(len(store))]
+    sides = split_games(store, plan)
+    side = request.side or "validation"
     games = getattr(sides, side)
     if not len(games):
-        fail(f"the split {split} of {store} puts no game on the side {side}")
-    seen = None if side == "train" else seen_positions(opened, sides.train, games)
-    sampler = Sampler(
-        opened, encoder, batch=batch, games=games, seed=seed, rules=rules, labels=labels
-    )
-    return sampler, seen, [opened], [games]
+        fail(f"the split {request.split} of {request.store} has no games on the side {side}")
+    seen = None if side == "train" else seen_positions(store, sides.train, games)
+    return Sampler(store, encoder, games=games, **options), seen, [store], [games]
 
 
 def _value_weight(models: list[Model], spec: VariantSpec) -> float:
-    """α of the combined loss: that of the first net whose training is known, or the spec's."""
+    """α of the combined loss: from the first net whose training is known, or else from the spec."""
     known = (config for model in models if (config := _training_of(model)) is not None)
     return next((config.value_weight for config in known), spec.training.value_weight)
 
 
 def _training_of(model: Model) -> TrainConfig | None:
-    """How a net was trained, where the folder it lies in says so."""
+    """The configuration of a net's training, if it lies in a run directory."""
     from variant_ai.core.errors import DataError
-    from variant_ai.core.train.run.training_run import run_config
+    from variant_ai.core.train.run.run_folder import run_config
 
     try:
         return None if model.run is None else run_config(model.run)
@@ -323,10 +304,10 @@ def _training_of(model: Model) -> TrainConfig | None:
         return None
 
 
-def _tell_trained(
+def _print_trained(
     models: list[Model], stores: list[Store], games: Sequence[NDArray[np.int64]]
 ) -> None:
-    """A note for each net that knows these games: its numbers are no measure of others."""
+    """Print a note for each net that was trained on these games: its results are too good."""
     from variant_ai.core.train.run.training_data import count_trained
 
     total = sum(map(len, games))
@@ -338,12 +319,17 @@ def _tell_trained(
 
 
 def _counts(
-    models: list[Model], spec: VariantSpec, encoder: Any, rules: Any, trained_on: Path | None
-) -> Any:
-    """How often each action was trained, or None where nobody knows."""
+    models: list[Model],
+    spec: VariantSpec,
+    encoder: Encoder,
+    rules: Rules,
+    trained_on: Path | None,
+) -> Counts | None:
+    """How often each action was trained, None if unknown."""
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.data.store.game_store import Store
-    from variant_ai.core.train.measure.frequency_baseline import action_counts, load_counts
+    from variant_ai.core.train.measure.evaluation import action_counts
+    from variant_ai.core.train.run.run_folder import load_counts
 
     if trained_on is not None and trained_on.is_file():
         return action_counts(
@@ -360,16 +346,16 @@ def _counts(
             if counts is not None:
                 return counts
     if trained_on is not None:
-        fail(f"{trained_on} is neither a store nor a run directory with counted moves")
-    note("No baseline: the training's moves are not known (--trained-on RUN|STORE).")
+        fail(f"{trained_on} is neither a store nor a run directory with baseline.npy")
+    note("No baseline: the moves of the training are not known (--trained-on RUN|STORE).")
     return None
 
 
-def _joined(models: list[Model], found: Evaluation) -> dict[str, Any]:
-    said = found.as_dict()
+def _with_titles(models: list[Model], found: Evaluation) -> dict[str, Any]:
+    output = found.as_dict()
     for model in models:
-        said["nets"][str(model.path)]["title"] = model.title
-    return said
+        output["nets"][str(model.path)]["title"] = model.title
+    return output
 
 
 def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
@@ -387,8 +373,14 @@ def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
 
 def _print(models: list[Model], found: Evaluation) -> None:
     from variant_ai.core.system.files import short_names
-    from variant_ai.core.train.measure.metric_titles import BASELINE, CALIBRATION, UNSEEN, WDL
-    from variant_ai.core.train.report.model_card import metric_rows, percent
+    from variant_ai.core.train.measure.metric_tables import (
+        BASELINE,
+        CALIBRATION,
+        UNSEEN,
+        WDL,
+        metric_rows,
+        percent,
+    )
 
     nets = [found.nets[str(model.path)] for model in models]
     games = "" if found.games is None else f" of {found.games:,} games"
@@ -429,7 +421,7 @@ def _print(models: list[Model], found: Evaluation) -> None:
 
 
 def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
-    from variant_ai.core.train.report.run_report import mate_rows
+    from variant_ai.core.train.measure.metric_tables import mate_rows
 
     columns = [mate_rows(net.mates.as_dict()) for net in nets if net.mates]
     if columns:
@@ -439,9 +431,8 @@ def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
 
 
 def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
-    """Each net less the first, with intervals; `*` marks those that leave out zero."""
-    from variant_ai.core.train.measure.metric_titles import TITLES
-    from variant_ai.core.train.report.model_card import difference
+    """Print each net minus the first, with intervals; `*` marks intervals without zero."""
+    from variant_ai.core.train.measure.metric_tables import TITLES, difference
 
     if len(nets) < 2:
         return
@@ -457,12 +448,12 @@ def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
         ]
         for name in nets[1].differences
     ]
-    print_table([f"less {heads[0]}", *heads[1:]], rows, right=heads[1:])
-    click.echo("95 % intervals over games; * where zero lies outside.")
+    print_table([f"minus {heads[0]}", *heads[1:]], rows, right=heads[1:])
+    click.echo("95 % intervals over games; * if zero is outside.")
 
 
 def _print_classes(title: str, classes: list[dict[str, Metrics]], heads: list[str]) -> None:
-    from variant_ai.core.train.report.model_card import percent
+    from variant_ai.core.train.measure.metric_tables import percent
 
     click.echo()
     print_table(

@@ -27,6 +27,8 @@ from variant_ai.cli.common.store_options import (
 )
 
 if TYPE_CHECKING:
+    from variant_ai.core.data.sample.mixture import MixedSampler
+    from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.train.measure.mate_set import MateSet
 
@@ -34,47 +36,45 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def mates_option(command: F) -> F:
-    """`--mates FILE|N`, given to the command as `mates: str | None`; see `read_or_find_mates`."""
+    """Add `--mates FILE|N` as the parameter `mates: str | None`; see `read_or_find_mates`."""
     return click.option(
         "--mates",
         metavar="FILE|N",
         help="Also measure on positions with a mate in one: those of a file (`variant-ai store "
-        "mates`), or so many found among the games measured on; 1000 is the published number.",
+        "mates`), or N positions found in the same games; the published number is 1000.",
     )(command)
 
 
-def read_or_find_mates(given: str, rules: Rules, source: Any) -> MateSet:
-    """The set of a file, or as many as the number says out of a sampler (None: there is none)."""
+def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler | None) -> MateSet:
+    """Read the set from a file, or find that number of positions in a sampler (None: no games)."""
     from variant_ai.core.train.measure.mate_set import find_mates, load_mates
 
     if not given.isdigit() or Path(given).is_file():
         return load_mates(given, rules)
     count = int(given)
     if count < 1:
-        raise click.UsageError("--mates: name a file, or how many positions to find")
+        raise click.UsageError("--mates: give a file, or the number of positions to find")
     if source is None:
-        fail(
-            "there are no games here to find mates in; name a file made by `variant-ai store mates`"
-        )
+        fail("there are no games to find mates in; give a file made by `variant-ai store mates`")
     with progress() as bar:
         found = find_mates(
-            _sampler(source, rules), rules, count,
+            _sampler(source), rules, count,
             advance=partial(bar.advance, bar.add_task("mates in one", total=count)),
         )  # fmt: skip
     if len(found) < count:
         note(
-            f"Only {len(found):,} of {found.scanned:,} positions have a mate in one; "
-            f"{count:,} were asked for."
+            f"Only {len(found):,} of {found.scanned:,} positions have a mate in one, instead of "
+            f"{count:,}."
         )
     return found
 
 
-def _sampler(source: Any, rules: Rules) -> Any:
-    """The source itself if it can be gone through position by position."""
+def _sampler(source: Sampler | MixedSampler) -> Sampler:
+    """Return the source if it is a sampler of single positions."""
     from variant_ai.core.data.sample.sampler import Sampler
 
     if not isinstance(source, Sampler):
-        fail("mates in one are not looked for in a mixture of stores; name a file")
+        fail("cannot find mates in one in a mixture of stores; give a file")
     return source
 
 
@@ -92,14 +92,14 @@ def _sampler(source: Any, rules: Rules) -> Any:
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
     metavar="FILE",
-    help="File to write: a line of JSON for each position.",
+    help="File to write, with a line of JSON for each position.",
 )
 @click.option(
     "--count",
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Positions wanted; all there are where the games have fewer.",
+    help="Number of positions to find; all of them if the games have fewer.",
 )
 @seed_option()
 @any_variant_option
@@ -114,10 +114,10 @@ def mates(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Write down positions of the games in which a move wins at once.
+    """Write positions of the games in which a move wins at once.
 
-    They are distinct, chosen by the seed among all positions, and have a move that mates (or wins
-    by a rule of the variant). Nets are measured on them by `evaluate --mates`.
+    They are distinct, sampled from all positions by the seed, and have a move that mates (or wins
+    by a rule of the variant). `evaluate --mates` measures nets on them.
     """
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.encoding import Encoder
@@ -125,7 +125,7 @@ def mates(
     from variant_ai.plugins import registry
 
     if output.exists() and not replace:
-        fail(f"{output} exists already; --replace takes its place")
+        fail(f"{output} already exists; use --replace to overwrite it")
     store = open_store(path, variant)
     rules = registry().rules(store.spec)
     source = Sampler(store, Encoder(store.spec), batch=1024, seed=seed, rules=rules)
@@ -142,7 +142,7 @@ def mates(
         return
     print_facts(
         [
-            ("positions", f"{len(found):,} of {found.scanned:,} looked at"),
+            ("positions", f"{len(found):,} of {found.scanned:,} searched"),
             ("legal moves", f"{found.legal_moves:.2f} a position"),
             ("mating moves", f"{found.mating_moves:.2f} a position"),
         ],

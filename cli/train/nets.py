@@ -1,4 +1,4 @@
-"""`variant-ai nets`: the networks that can be trained, and what they cost."""
+"""`variant-ai nets`: list the networks that can be trained, with their size and speed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "variants",
     multiple=True,
     metavar="NAME",
-    help="Count parameters and operations for this variant; may be given again.",
+    help="Count parameters and operations for this variant; may be repeated.",
 )
 @click.option("--head", metavar="map|flat", help="Only with this policy head.")
 @size_options
@@ -60,14 +60,14 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=30,
     show_default=True,
-    help="--time: evaluations that are not measured.",
+    help="--time: evaluations before the measurement.",
 )
 @click.option(
     "--measurements",
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="--time: evaluations that are.",
+    help="--time: evaluations to measure.",
 )
 @click.option(
     "--evaluator",
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     default=("onnx",),
     show_default=True,
     metavar="NAME[@PRECISION]",
-    help="--time: what runs the nets (onnx, openvino, torch, auto); may be given again.",
+    help="--time: evaluator of the nets (onnx, openvino, torch, auto); may be repeated.",
 )
 @click.option(
     "--device",
@@ -107,6 +107,7 @@ def command(
 
     With the name of a net: its options and, for the variants named, its layers.
     """
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.nets import HEADS, find_builder
     from variant_ai.plugins import registry
@@ -154,11 +155,11 @@ def command(
         if head in (None, offered)
     ]
     for spec in specs:
-        encoders = {h: _encoder(spec, h) for h in HEADS if head in (None, h)}
+        encoders = {h: Encoder(spec, h) for h in HEADS if head in (None, h)}
         for row in rows:
             builder = builders[row["net"]]
             fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-            report = _report(builder, encoders[row["head"]], row["head"], fitting)
+            report = _report(builder, encoders[row["head"]], fitting)
             row["variants"][spec.variant] = {
                 "parameters": report.parameters,
                 "flops": report.flops,
@@ -174,7 +175,7 @@ def _table(rows: list[dict[str, Any]], variants: list[str]) -> None:
     for name in variants:
         columns += [f"{name}: parameters", "MFLOP"]
     if not variants:
-        columns.append("is")
+        columns.append("summary")
     lines = []
     for row in rows:
         line = [row["net"], row["head"]]
@@ -194,7 +195,10 @@ def _one(
     size: dict[str, Any],
     as_json: bool,
 ) -> None:
-    said: dict[str, Any] = {
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.nets import choose_head
+
+    facts: dict[str, Any] = {
         "net": builder.name,
         "summary": builder.summary,
         "source": builder.source,
@@ -203,35 +207,35 @@ def _one(
         "variants": {},
     }
     for spec in specs:
-        chosen = head or builder.heads[0]
-        report = _report(builder, _encoder(spec, chosen), chosen, size)
-        said["variants"][spec.variant] = {
+        chosen = choose_head(builder, head)
+        report = _report(builder, Encoder(spec, chosen), size)
+        facts["variants"][spec.variant] = {
             "head": chosen,
             "parameters": report.parameters,
             "flops": report.flops,
             "layers": report.layers,
         }
     if as_json:
-        print_json(said)
+        print_json(facts)
         return
     print_facts(
         [
             ("net", builder.name),
-            ("is", builder.summary),
-            ("from", builder.source),
+            ("summary", builder.summary),
+            ("source", builder.source),
             ("heads", ", ".join(builder.heads)),
         ]
     )
     click.echo()
     fields = builder.size_type.model_fields
     print_table(
-        ["option", "value", "is"],
-        [(name, said["size"][name], fields[name].description or "") for name in fields],
+        ["option", "value", "meaning"],
+        [(name, facts["size"][name], fields[name].description or "") for name in fields],
     )
-    for name, counts in said["variants"].items():
+    for name, counts in facts["variants"].items():
         click.echo()
         print_table(
-            ["layer", "is", "output", "parameters", "operations"],
+            ["layer", "kind", "output", "parameters", "operations"],
             [
                 *(
                     (
@@ -252,33 +256,15 @@ def _one(
         click.echo("\nLayers, parameters and operations: variant-ai nets NET -V NAME")
 
 
-def _encoder(spec: VariantSpec, head: str) -> Encoder:
-    from variant_ai.core.encoding import Encoder
-
-    return Encoder(spec, "flat" if head == "flat" else "map")
-
-
-def _report(
-    builder: NetworkBuilder, encoder: Encoder, head: str, size: dict[str, Any]
-) -> NetReport:
-    """Counts of a net whose weights are never drawn: only its shapes matter."""
+def _report(builder: NetworkBuilder, encoder: Encoder, size: dict[str, Any]) -> NetReport:
+    """Parameters and operations of a net without weights, from its shapes alone."""
     import torch
 
-    from variant_ai.core.nets import configure_net
+    from variant_ai.core.nets import configure_for
     from variant_ai.core.nets.description import describe
 
-    torch.set_num_threads(1)  # waking a second one for a single position costs more than it gives
-    planes, height, width = encoder.shape
-    config = configure_net(
-        builder.name,
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
-        actions=encoder.actions,
-        head=head,
-        builders={builder.name: builder},
-        **size,
-    )
+    torch.set_num_threads(1)  # a second thread makes a single position slower
+    config = configure_for(builder.name, encoder, builders={builder.name: builder}, **size)
     with torch.device("meta"):
         net = config.build({builder.name: builder})
     return describe(net.to_empty(device="cpu"), config.shape)

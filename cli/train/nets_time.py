@@ -1,4 +1,4 @@
-"""`variant-ai nets --time`: how long networks take, as table 9 of paper 000 has it."""
+"""`variant-ai nets --time`: measure the speed of networks ([CrazyAra-preprint] table 9)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def time_nets(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Exports each net with random weights, and times all of them in turns, so that what else the
-    machine does falls on all alike."""
+    """Export each net with random weights, and time all of them in turns, so that other work of the
+    machine slows all of them equally."""
     if not specs:
         raise click.UsageError("--time needs a variant: -V NAME")
     from variant_ai.core.inference.choosing.evaluator_timing import interleaved
@@ -82,7 +82,7 @@ def time_nets(
     if as_json:
         print_json(rows)
         return
-    # Others may use the processor, and a GPU leaves it idle.
+    # Other programs may use the CPU, so CPU time is compared; on a GPU it would mean nothing.
     decides = "processor_milliseconds" if device == "cpu" else "median_milliseconds"
     slowest = max(row[decides] for row in rows)
     columns = ["variant", "net", "evaluator", "ms", "median", "best", "CPU ms", "positions/s", "×"]
@@ -103,37 +103,29 @@ def time_nets(
         title=f"{measurements} evaluations of {batch} positions after {warm_up} to warm up",
         right=columns[3:],
     )
-    by = "processor time" if device == "cpu" else "the median"
-    note(f"ms: mean time of a batch. ×: how often faster than the slowest, by {by}.")
+    by = "CPU time" if device == "cpu" else "the median"
+    note(f"ms: mean time of a batch. ×: speed relative to the slowest, by {by}.")
 
 
 def write_net(
     builder: NetworkBuilder, spec: VariantSpec, head: str, size: dict[str, Any], run: Path
 ) -> str:
-    """Writes the net with random weights as a run directory, which every evaluator takes; returns
-    its title."""
+    """Write the net with random weights as a run directory, which all evaluators accept; return its
+    title."""
     import torch
     from safetensors.torch import save_model
 
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.model_file import RUN_MODEL
-    from variant_ai.core.nets import configure_net
+    from variant_ai.core.nets import choose_head, configure_for
     from variant_ai.core.nets.onnx_export import export_onnx
     from variant_ai.core.spec import encoding_hash
+    from variant_ai.core.train.run.checkpoint import MODEL, checkpoint_name
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS, CONFIG
 
-    encoder = Encoder(spec, "flat" if head == "flat" else "map")
-    planes, height, width = encoder.shape
+    encoder = Encoder(spec, choose_head(builder, head))
     fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-    config = configure_net(
-        builder.name,
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
-        actions=encoder.actions,
-        head=head,
-        builders={builder.name: builder},
-        **fitting,
-    )
+    config = configure_for(builder.name, encoder, builders={builder.name: builder}, **fitting)
     torch.manual_seed(0)
     metadata = {
         "variant": spec.variant,
@@ -142,10 +134,10 @@ def write_net(
         "head": head,
     }
     net = config.build({builder.name: builder})
-    checkpoint = run / "checkpoints" / "step-00000000"
+    checkpoint = run / CHECKPOINTS / checkpoint_name(0)
     checkpoint.mkdir(parents=True)
     export_onnx(net, run / RUN_MODEL, metadata, shape=config.shape)
-    said = {**metadata, "net": config.model_dump(mode="json")}
-    (checkpoint / "config.json").write_text(json.dumps(said), encoding="utf-8")
-    save_model(net, str(checkpoint / "model.safetensors"))
+    values = {**metadata, "net": config.model_dump(mode="json")}
+    (checkpoint / CONFIG).write_text(json.dumps(values), encoding="utf-8")
+    save_model(net, str(checkpoint / MODEL))
     return config.title

@@ -1,8 +1,7 @@
-"""`variant-ai report`: the pictures and numbers of a run in one HTML file."""
+"""`variant-ai report`: write the pictures and numbers of a run into one HTML file."""
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ import click
 
 from variant_ai.cli.common.console import (
     examples,
-    fail,
     json_option,
     note,
     print_json,
@@ -23,6 +21,7 @@ from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 if TYPE_CHECKING:
     from torch import nn
 
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_settings import TrainConfig
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "variant-ai report runs/mine",
-        "# another run's learning curves beside it, and the mate-in-one set of its held-back games",
+        "# with another run's learning curves, and a mate-in-one set from the validation games",
         "variant-ai report runs/mine --beside runs/other --mates 1000",
         "variant-ai report runs/mine -o mine.html",
     )
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False),
     metavar="RUN",
-    help="Draw another run's learning curves beside this one's; may be given again.",
+    help="Also draw the learning curves of this run; may be repeated.",
 )
 @click.option(
     "-o",
@@ -54,14 +53,14 @@ if TYPE_CHECKING:
 @click.option(
     "--measure",
     is_flag=True,
-    help="Measure the newest checkpoint anew, even where the run was measured at its end.",
+    help="Measure the newest checkpoint again, even if the run was measured at its end.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=20_000,
     show_default=True,
-    help="Held-back positions measured, where any are.",
+    help="Maximum number of validation positions to measure.",
 )
 @mates_option
 @json_option
@@ -76,26 +75,26 @@ def command(
 ) -> None:
     """Draw a run's pictures and write its report, a file that opens without a network.
 
-    A run that goes on, or was stopped, is reported as far as it came. Where its stores are gone,
-    what needs them is left out. The pictures lie in `pictures/` of the run directory too.
+    The run may still be training, or be stopped. If its stores are missing, the parts that need
+    them are left out. The pictures are also written to `pictures/` in the run directory.
     """
     let_threads_sleep()
-    from variant_ai.core.train.report.run_report import PICTURES, write_report
-    from variant_ai.core.train.run.checkpoint import find_checkpoint, read_config
-    from variant_ai.core.train.run.training_run import CONFIG, run_spec
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.train.report.run_report import write_report
+    from variant_ai.core.train.run.checkpoint import find_checkpoint
+    from variant_ai.core.train.run.run_folder import PICTURES, run_config
+    from variant_ai.core.train.run.training_settings import run_spec
     from variant_ai.plugins import registry
 
-    for folder in (run, *beside):
-        if not (folder / CONFIG).is_file():
-            fail(f"{folder} is no run directory: it has no {CONFIG}")
-    config = read_config(run / CONFIG)
+    config, *_ = [run_config(folder) for folder in (run, *beside)]
     spec = run_spec(config)
     rules = registry().rules(spec)
     checkpoint = find_checkpoint(run)
     net = checkpoint.build(config, registry().builders())
     prepared = _open(run, rules)
     results = _results(run, config, net, checkpoint.state().step)
-    _measure(results, net, prepared, rules, limit, measure, mates)
+    encoder = Encoder(spec, config.net.head)
+    _measure(results, net, prepared, rules, encoder, limit, measure, mates)
     page = write_report(
         run,
         config,
@@ -105,7 +104,7 @@ def command(
         net=net,
         beside=_names(beside),
         out=output,
-        say=note,
+        report=note,
     )
     pictures = sorted((run / PICTURES).glob("*.png"))
     if as_json:
@@ -126,15 +125,13 @@ def _open(run: Path, rules: Rules) -> Prepared | None:
 
 
 def _results(run: Path, config: TrainConfig, net: nn.Module, step: int) -> dict[str, Any]:
-    """What the run wrote at its end; of one that did not end, what can be said."""
+    """The results that the run wrote at its end; a few facts if it did not end at this step."""
     from variant_ai.core.nets.description import describe
-    from variant_ai.core.train.run.training_run import RESULTS
+    from variant_ai.core.train.run.run_folder import read_results
 
-    path = run / RESULTS
-    if path.is_file():
-        found: dict[str, Any] = json.loads(path.read_text())
-        if found.get("steps") == step:  # not of a run that was stopped there and went on
-            return found
+    found = read_results(run, step)
+    if found is not None:
+        return found
     known = describe(net, config.net.shape)
     return {"parameters": known.parameters, "flops": known.flops, "steps": step}
 
@@ -144,16 +141,17 @@ def _measure(
     net: nn.Module,
     prepared: Prepared | None,
     rules: Rules,
+    encoder: Encoder,
     limit: int,
     again: bool,
     mates: str | None,
 ) -> None:
-    """Adds to `results` what was not measured at the end of the run."""
+    """Add to `results` the measurements that were not made at the end of the run."""
     import torch
 
-    from variant_ai.core.train.measure.evaluation import TorchPredictor, evaluate
+    from variant_ai.core.train.measure.evaluation import evaluate, position_origins
     from variant_ai.core.train.measure.mate_set import measure_mates
-    from variant_ai.core.train.measure.positions_by_rating import places_of
+    from variant_ai.core.train.measure.prediction import TorchPredictor
 
     predictor = TorchPredictor(net, torch.device("cpu"))
     measured = dict(results.get("validation") or {})
@@ -168,7 +166,7 @@ def _measure(
                     source,
                     prepared.encoder,
                     seen=prepared.seen if whole else None,
-                    places=places_of(source, prepared.validation_stores(), limit=limit),
+                    origins=position_origins(source, prepared.validation_stores(), limit=limit),
                     limit=None if whole else limit,
                     value_weight=prepared.config.value_weight,
                     advance=partial(bar.advance, bar.add_task("positions", total=total)),
@@ -177,26 +175,19 @@ def _measure(
             kept = {} if again else {k: v for k, v in measured.items() if v is not None}
             measured = {**found, **kept}
     if mates is not None:
-        encoder = _encoder(prepared, rules, net)
         games = None if prepared is None else prepared.validation or prepared.train
         chosen = read_or_find_mates(mates, rules, games)
         measured["mates"] = measure_mates(predictor, chosen, rules, encoder).as_dict()
     results["validation"] = measured or None
 
 
-def _encoder(prepared: Prepared | None, rules: Rules, net: Any) -> Any:
-    from variant_ai.core.encoding import Encoder
-
-    return prepared.encoder if prepared else Encoder(rules.spec, net.shape.head)
-
-
 def _names(runs: tuple[Path, ...]) -> dict[str, Path]:
-    """Runs by their nets and as much of their folders' paths as tells them apart."""
+    """Runs by the name of the net and a part of the folder that is different for each."""
     from variant_ai.core.system.files import short_names
-    from variant_ai.core.train.run.checkpoint import read_config
+    from variant_ai.core.train.run.run_folder import run_config
 
     folders = list(dict.fromkeys(path.resolve() for path in runs))
     return {
-        f"{read_config(path / 'config.json').net.title} ({name})": path
+        f"{run_config(path).net.title} ({name})": path
         for path, name in zip(folders, short_names(folders), strict=True)
     }

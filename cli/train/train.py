@@ -1,4 +1,4 @@
-"""`variant-ai train`: from stored games to a network."""
+"""`variant-ai train`: train a network on stored games."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from variant_ai.core.train.loop.distributed import Workers
-    from variant_ai.core.train.run.plan import Prepared
+    from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_run import RunReport
     from variant_ai.core.train.run.training_settings import TrainConfig
 
@@ -47,26 +47,26 @@ KEPT_ON_RESUME = (
     *("resume", "variant", "report", "as_json"),
     *("stores", "validation_stores", "device", "threads"),
 )
-"""Options that go with --resume; the rest is the run's own."""
+"""Options that can be used with --resume; all others come from the run."""
 
 
 @click.command(
     epilog=examples(
-        "# a first net from the games that come with the variant, in a few minutes",
+        "# a first net from the variant's sample games, in a few minutes",
         "variant-ai train -V NAME",
         "variant-ai train -V NAME --data games.store --minutes 30 --blocks 5 --channels 64",
         "variant-ai train -V NAME --data games.store --split year:2008:2009- --net risev2-mobile",
         "# two stores, seven positions of one to three of the other",
         "variant-ai train -V NAME --data a.store:0.7 --data b.store:0.3",
-        "# go on with the net that comes with the variant, on other games; or with one of your own,",
-        "# its stem and first four blocks as they are",
+        "# continue the net that comes with the variant, on other games; or your own net, with its",
+        "# stem and first four blocks frozen",
         "variant-ai train -V NAME --data games.store --from packaged",
         "variant-ai train -V NAME --data games.store --from runs/mine --freeze 5",
-        "# learn from the visits of a net's self-play, beside the moves of other games",
+        "# learn from the visits of a net's self-play, and from the moves of other games",
         "variant-ai train -V NAME --data self.store --data games.store --labels visits",
         "# two processes (or GPUs) together",
         "torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME --data games.store",
-        "# go on with a training that was stopped or killed",
+        "# resume a training that was stopped or killed",
         "variant-ai train --resume runs/mine",
     )
 )
@@ -77,53 +77,52 @@ KEPT_ON_RESUME = (
     "--minutes",
     type=FiniteRange(0, min_open=True),
     help="Plan as many steps as this time allows for the whole command, by measuring this machine. "
-    "Together with --epochs or --steps, the least counts.",
+    "With --epochs or --steps, the smallest number of steps is used.",
 )
 @click.option(
     "--lr",
     "lr_max",
     type=FiniteRange(0, min_open=True),
-    help="Greatest learning rate; by default of SGD the spec's, scaled to the batch.",
+    help="Greatest learning rate; by default for SGD the spec's, scaled with the batch.",
 )
 @click.option("--lr-min", type=FiniteRange(0), help="Least learning rate.")
 @click.option(
     "--warmup",
     type=FiniteRange(0, 1, min_open=True, max_open=True),
-    help="Share of the steps in which the learning rate climbs.",
+    help="Share of the steps in which the learning rate rises.",
 )
 @click.option(
     "--spike",
     type=FiniteRange(0),
-    help="A loss above this multiple of the usual one (plus 1) sends the training back to its last "
-    "checkpoint; 2 by default, 0 never.",
+    help="Return to the last checkpoint if the loss is above this multiple of the usual one (plus 1); "
+    "2 by default, 0 never.",
 )
 @click.option(
     "--ema",
     type=FiniteRange(0, 1, max_open=True),
     default=0.0,
     metavar="DECAY",
-    help="Validate and keep the running mean of the weights, e.g. 0.999.",
+    help="Validate and keep a moving average of the weights, e.g. 0.999.",
 )
 @click.option(
     "--run",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Run directory to make; runs/VARIANT-NET-TIME by default.",
+    help="Run directory to create; runs/VARIANT-NET-TIME by default.",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Go on with the training of this run directory, as it was configured; with --data and "
-    "--validation where its stores lie now, if they were moved, with --device and --threads where "
-    "it is to run now.",
+    help="Resume the training of this run directory, as it was configured. If its stores were moved, "
+    "give their new paths with --data and --validation; --device and --threads may be changed.",
 )
 @click.option(
     "--report/--no-report",
     default=True,
     show_default=True,
-    help="End with an HTML report and its pictures (`variant-ai report` makes them later).",
+    help="Write an HTML report with pictures at the end (`variant-ai report` writes it later).",
 )
 @json_option
 @click.pass_context
@@ -136,28 +135,24 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a network on stored games, and end with an ONNX file, metrics and a picture.
+    """Train a network on stored games, and write an ONNX file, metrics and learning curves.
 
     Everything is kept in the run directory. Ctrl-C saves a checkpoint; a run that was stopped or
-    killed goes on with --resume and ends with the same net.
+    killed continues with --resume and ends with the same net.
     """
     started = time.perf_counter()
     let_threads_sleep()
     from variant_ai.core.train.loop.distributed import open_workers
     from variant_ai.core.train.run.plan import prepare
-    from variant_ai.core.train.run.training_run import (
-        open_run,
-        require_empty,
-        run_config,
-        run_spec,
-        run_training,
-    )
+    from variant_ai.core.train.run.run_folder import require_empty, run_config
+    from variant_ai.core.train.run.training_run import open_run, run_training
+    from variant_ai.core.train.run.training_settings import run_spec
     from variant_ai.plugins import registry
 
     builders = registry().builders()
     with open_workers() as workers:
         if resume is not None:
-            _refuse_options(context)
+            _reject_options(context)
             variant = options["variant"]
             spec = load_variant(variant) if variant else None
             target = resume
@@ -169,7 +164,9 @@ def command(
                 device=options["device"] if device else None, threads=options["threads"],
             )  # fmt: skip
             if weights and weights != prepared.config.data.weights:
-                raise click.UsageError("a training that goes on keeps the weights of its stores")
+                raise click.UsageError(
+                    "--resume keeps the weights of the stores; remove them from --data"
+                )
         else:
             if folder is not None:
                 require_empty(folder)
@@ -179,10 +176,12 @@ def command(
             ):
                 sample = {}
             request, rules = make_request({**options, "started": started}, sample=sample)
-            prepared = prepare(request, rules=rules, builders=builders, workers=workers, say=note)
+            prepared = prepare(
+                request, rules=rules, builders=builders, workers=workers, report=note
+            )
             if workers.first:
                 tell_sample(options, prepared.config.variant)
-            target = workers.share(folder or _default_folder(prepared.config))
+            target = workers.broadcast_object(folder or _default_folder(prepared.config))
         if workers.first:
             _announce(prepared, target, workers)
         with _Progress(prepared.config, quiet=not workers.first).shown() as watching:
@@ -193,9 +192,9 @@ def command(
                 resume=resume is not None,
                 observer=watching,
                 builders=builders,
-                say=watching.say,
+                report=watching.report,
                 workers=workers,
-                report=report,
+                html=report,
             )
     if workers.first and as_json:
         print_json({"run": str(done.folder), **done.results})
@@ -206,18 +205,18 @@ def command(
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
-            note(f"Stopped after {steps:,} steps. Go on with: variant-ai train --resume {target}")
+            note(f"Stopped after {steps:,} steps. Resume with: variant-ai train --resume {target}")
         context.exit(EXIT_INTERRUPTED)
 
 
-def _refuse_options(context: click.Context) -> None:
-    """With --resume nothing else is to be decided."""
+def _reject_options(context: click.Context) -> None:
+    """Raise UsageError if an option cannot be used with --resume."""
     for name in context.params:
         given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
         if given and name not in KEPT_ON_RESUME:
             option = next(p.opts[0] for p in context.command.params if p.name == name)
             raise click.UsageError(
-                f"{option} cannot be given with --resume: a training goes on as it was configured"
+                f"{option} cannot be used with --resume: a training continues as it was configured"
             )
 
 
@@ -230,7 +229,9 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     config = prepared.config
     data = config.data
     epochs = config.steps * config.batch / prepared.train.samples_per_epoch
-    held = f"{data.validation_games:,} games held back" if data.validation_games else "all of them"
+    held = (
+        f"{data.validation_games:,} games held back" if data.validation_games else "none held back"
+    )
     note(
         f"{config.variant}: {data.train_games:,} games, {data.train_positions:,} positions; {held}"
     )
@@ -247,13 +248,13 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
             f"positions, by {workers.world} process{'es' if workers.world > 1 else ''}"
         )
     if config.start_from:
-        frozen = f", its first {config.freeze} layers as they are" if config.freeze else ""
+        frozen = f", its first {config.freeze} layers frozen" if config.freeze else ""
         note(f"Starting from {config.start_from}{frozen}")
     note(f"Run directory: {folder}")
 
 
 class _Progress:
-    """Shows a training: a bar on a terminal, a line per validation anywhere."""
+    """Progress of a training: a bar on a terminal, and a line per validation."""
 
     def __init__(self, config: TrainConfig, *, quiet: bool = False) -> None:
         self.config = config
@@ -285,7 +286,7 @@ class _Progress:
             return
         if kind == "recovery":
             text = (
-                f"step {numbers['failed_step']:,}: the loss cannot be right; back to step "
+                f"step {numbers['failed_step']:,}: the loss cannot be right; returning to step "
                 f"{step:,} with {numbers['lr_scale']:g} of the learning rate"
             )
         else:
@@ -296,9 +297,9 @@ class _Progress:
             text += f"; validation: {_shown(numbers, *names)}"
             if self._train:
                 text += f"; {self._train['rate']:,.0f} positions/s"
-        self.say(text)
+        self.report(text)
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         if sys.stderr.isatty():
             self._bar.console.print(text, markup=False)
         else:
@@ -306,23 +307,23 @@ class _Progress:
 
 
 def _shown(numbers: dict[str, Any], *names: str) -> str:
-    """The metrics named with their titles, in a row."""
-    from variant_ai.core.train.measure.metric_titles import SHARES, TITLES
+    """Titles and values of these metrics, in one line."""
+    from variant_ai.core.train.measure.metric_tables import SHARES, TITLES
 
-    said = []
+    parts = []
     for name in names:
         value = numbers.get(name)
         if value is None:
             text = "-"
         else:
             text = f"{100 * value:.1f} %" if name in SHARES else f"{value:.3f}"
-        said.append(f"{TITLES[name]} {text}")
-    return ", ".join(said)
+        parts.append(f"{TITLES[name]} {text}")
+    return ", ".join(parts)
 
 
 def _print(report: RunReport) -> None:
-    from variant_ai.core.train.report.model_card import result_rows
-    from variant_ai.core.train.run.training_run import CARD, CURVES, MODEL, REPORT
+    from variant_ai.core.train.measure.metric_tables import result_rows
+    from variant_ai.core.train.run.run_folder import CARD, CURVES, MODEL, REPORT
 
     rows = result_rows(report.results)
     if rows:
@@ -339,10 +340,10 @@ def _print(report: RunReport) -> None:
 
 
 def _print_next(variant: str, folder: Path) -> None:
-    """Commands to try with the net of a finished run."""
+    """Print commands to try with the net of a finished run."""
     from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.errors import VariantAIError
-    from variant_ai.core.train.run.training_run import MODEL
+    from variant_ai.core.train.run.run_folder import MODEL
     from variant_ai.plugins import registry
 
     if not (folder / MODEL).is_file():

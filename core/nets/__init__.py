@@ -1,8 +1,6 @@
-"""Networks: builder interface, blocks, towers, heads, the named zoo, ONNX export.
+"""Networks: builder interface, blocks, heads, the named nets, ONNX files. `README.md` lists the modules.
 
-From lowest to highest: `interface` (no torch), `blocks`, `heads`, `network`, `zoo` (the named
-builders), `describe`, `checksums`, `export`, `restore`. This file imports the interface alone, so that naming
-nets costs no torch import.
+This file imports `interface` alone, so that listing the nets does not import torch.
 """
 
 from variant_ai.core.nets.interface import (
@@ -13,6 +11,8 @@ from variant_ai.core.nets.interface import (
     NetSize,
     NetworkBuilder,
     build_net,
+    choose_head,
+    configure_for,
     configure_net,
     core_networks,
     find_builder,
@@ -27,6 +27,8 @@ __all__ = [
     "NetSize",
     "NetworkBuilder",
     "build_net",
+    "choose_head",
+    "configure_for",
     "configure_net",
     "core_networks",
     "find_builder",

@@ -1,9 +1,9 @@
-"""Checksums of nets, by which a single flipped bit is found before it plays or trains on.
+"""Checksums of nets, from which a single flipped bit is detected before the net is used.
 
 The folder of a checkpoint has `checksums.json`, the sha256 of each of its other files. An ONNX file
-of ours carries its own: a last metadata entry `variant_ai.checksum`, the sha256 of all bytes of the
-file but those of that entry. Files without a checksum, from before there were any or from other
-programs, are accepted as they are.
+written by variant-ai contains its own checksum: the last metadata entry `variant_ai.checksum` is the
+sha256 of all bytes of the file except those of this entry. Files without a checksum (older ones, or
+files of other programs) are accepted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import onnx
 
 METADATA_PREFIX = "variant_ai."
-"""Of the project's own metadata in an ONNX file."""
+"""Prefix of the project's own metadata in an ONNX file."""
 CHECKSUMS = "checksums.json"
 CHECKSUM = "checksum"
 """Name of the metadata entry, without the project's prefix."""
@@ -28,13 +28,13 @@ _PIECE = 1 << 20
 
 
 def checksums_json(contents: Mapping[str, bytes]) -> bytes:
-    """`checksums.json` of files by name."""
+    """Contents of `checksums.json` for files by name."""
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     return json.dumps(digests, indent=2).encode()
 
 
 def read_checksums(folder: Path) -> dict[str, str]:
-    """sha256 (hex) of each file of a checkpoint; empty if it has none. Raises DataError."""
+    """Read the sha256 (hex) of each file of a checkpoint; empty if there are none. Raises DataError."""
     path = folder / CHECKSUMS
     try:
         found = json.loads(path.read_bytes())
@@ -43,13 +43,13 @@ def read_checksums(folder: Path) -> dict[str, str]:
     except ValueError as error:
         raise DataError(f"{path} is damaged: {error}") from None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise DataError(f"{path} is damaged: names of files with their sha256 are expected")
+        raise DataError(f"{path} is damaged: expected file names with their sha256")
     return found
 
 
 def check_file(path: Path) -> None:
-    """Compares a file of a checkpoint with its checksum, if it has one; a file that is missing is
-    left to its reader. Raises DataError."""
+    """Compare a file of a checkpoint with its checksum, if it has one; missing files are ignored here.
+    Raises DataError."""
     expected = read_checksums(path.parent).get(path.name)
     if expected is None or not path.is_file():
         return
@@ -57,13 +57,13 @@ def check_file(path: Path) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
         raise DataError(
-            f"{path} is damaged: its sha256 is not the one in {CHECKSUMS} beside it; use an older "
+            f"{path} is damaged: its sha256 differs from the one in {CHECKSUMS}; use an older "
             f"checkpoint of the run (or, if you changed the file yourself, delete {CHECKSUMS})"
         )
 
 
 def serialised(model: onnx.ModelProto) -> bytes:
-    """The bytes of a model's file, with their checksum."""
+    """Serialise a model, with a checksum."""
     kept = [p for p in model.metadata_props if p.key != METADATA_PREFIX + CHECKSUM]
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
@@ -71,14 +71,14 @@ def serialised(model: onnx.ModelProto) -> bytes:
 
 
 def sealed(content: bytes) -> bytes:
-    """An ONNX file that has no checksum, with one."""
+    """Add a checksum to an ONNX file that has none."""
     digest = hashlib.sha256(content).hexdigest()
     key = _entry_field(1, (METADATA_PREFIX + CHECKSUM).encode())
     return content + _entry_field(14, key + _entry_field(2, digest.encode()))
 
 
 def digest_without(file: BinaryIO, start: int, end: int) -> str:
-    """sha256 (hex) of all bytes of a file but those from `start` to before `end`."""
+    """Return the sha256 (hex) of all bytes of a file except those from `start` to `end - 1`."""
     found = hashlib.sha256()
     file.seek(0)
     while start > 0 and (piece := file.read(min(_PIECE, start))):
@@ -91,7 +91,7 @@ def digest_without(file: BinaryIO, start: int, end: int) -> str:
 
 
 def _entry_field(number: int, content: bytes) -> bytes:
-    """A field of protobuf that holds bytes: its number, their length (below 16,384), the bytes."""
+    """Encode a protobuf field of bytes: its number, the length (below 16,384), the bytes."""
     size = len(content)
     length = bytes([size]) if size < 0x80 else bytes([size & 0x7F | 0x80, size >> 7])
     return bytes([number << 3 | 2]) + length + content

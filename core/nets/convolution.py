@@ -1,10 +1,10 @@
-"""A convolution that learns faster on processors with AMX.
+"""A convolution that trains faster on processors with AMX.
 
-The gradient of a convolution's weights multiplies matrices whose inner side is a row of the board,
-which AMX takes 32 bf16 numbers at a time: rows of 8 or 9 squares leave three quarters of them
-idle, and that gradient costs a third of a training step. Here boards are laid side by side, a
-column of zeros between them: rows are long, no sum changes, and the gradient takes about half the
-time. Forward and the gradient of the input, whose rows are channels, stay as they are.
+The gradient of a convolution's weights multiplies matrices whose inner dimension is a row of the
+board. AMX processes 32 bf16 numbers of it at a time, so rows of 8 or 9 squares use a quarter of it,
+and that gradient takes a third of a training step. Here boards are placed side by side, with a column
+of zeros between them: rows are long, no sum changes, and the gradient takes about half the time. The
+forward pass and the gradient of the input, whose inner dimension is channels, are unchanged.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 ABREAST = 16
-"""Boards side by side: more gains nothing, fewer less."""
+"""Number of boards side by side: more is no faster, fewer is slower."""
 
 
 class BoardConv(nn.Conv2d):
-    """`nn.Conv2d` in parameters and in what it computes, for squares of boards.
+    """`nn.Conv2d` with the same parameters and results.
 
-    Where it learns in bf16 (under autocast) on a processor with AMX, the gradient of its weights
+    When it is trained in bf16 (under autocast) on a processor with AMX, the gradient of its weights
     is computed on boards side by side.
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        if self._is_quicker_abreast(x):
+        if self._is_faster_abreast(x):
             apply: Any = _Abreast.apply  # torch gives it no types
             result: Tensor = apply(x, self.weight)
             return result
         return super().forward(x)
 
-    def _is_quicker_abreast(self, x: Tensor) -> bool:
+    def _is_faster_abreast(self, x: Tensor) -> bool:
         return (
             x.device.type == "cpu"
             and torch.is_grad_enabled()
@@ -53,12 +53,12 @@ class BoardConv(nn.Conv2d):
 
 @functools.cache
 def has_amx() -> bool:
-    """Whether the processor multiplies bf16 matrices in tiles."""
+    """Return True if the processor multiplies bf16 matrices in tiles."""
     return bool(torch.cpu.get_capabilities().get("amx_bf16"))
 
 
 class _Abreast(torch.autograd.Function):
-    """A 3 x 3 convolution in bf16 that keeps height and width, without bias."""
+    """A 3 x 3 convolution in bf16 without bias that keeps height and width."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
@@ -78,25 +78,25 @@ class _Abreast(torch.autograd.Function):
 
 
 def gradient_of_weights(gradient: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    """That of a 3 x 3 convolution of B boards, B a multiple of `ABREAST`.
+    """Gradient of the weights of a 3 x 3 convolution of B boards, B a multiple of `ABREAST`.
 
-    gradient [B, O, H, W] is that of the output, x [B, C, H, W] the input, weight [O, C, 3, 3].
+    gradient [B, O, H, W] is the gradient of the output, x [B, C, H, W] the input, weight [O, C, 3, 3].
     """
     return _gradient(_abreast(gradient), _abreast(x), weight, 1)
 
 
 def _gradient(gradient: Tensor, x: Tensor, weight: Tensor, which: int) -> Tensor:
-    """Of the input (0) or the weights (1)."""
-    wanted = [number == which for number in range(3)]
+    """Gradient of the input (0) or of the weights (1)."""
+    mask = [number == which for number in range(3)]
     found: Tensor = torch.ops.aten.convolution_backward(
-        gradient, x, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, wanted
+        gradient, x, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask
     )[which]
     return found
 
 
 def _abreast(x: Tensor) -> Tensor:
-    """[B, C, H, W] -> [B / n, C, H, n (W + 1)], n = `ABREAST`, zeros in the column after each board,
-    in channels-last layout."""
+    """[B, C, H, W] -> [B / n, C, H, n (W + 1)], n = `ABREAST`, with zeros in the column after each
+    board, in channels-last layout."""
     boards, channels, height, width = x.shape
     rows = boards // ABREAST
     wide = x.new_empty(rows, height, ABREAST, width + 1, channels)

@@ -1,17 +1,20 @@
-"""What a network consists of: parameters, floating point operations, a table of its layers."""
+"""The parts of a network: parameters, floating point operations, a table of layers, activations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.layers import Gating
+from variant_ai.core.nets.network import outputs_of
 
 
 @dataclass(frozen=True)
@@ -21,18 +24,18 @@ class Layer:
     name: str
     """Path of the module: `tower.0.branch.1`."""
     kind: str
-    """As the papers write it: `conv 3 x 3, 256`, `dconv 3 x 3, 512`, `fc, 256`, `batchnorm`."""
+    """The notation of the papers: `conv 3 x 3, 256`, `dconv 3 x 3, 512`, `fc, 256`, `batchnorm`."""
     output: tuple[int, ...]
     """Shape of the output for one position."""
     parameters: int
     flops: int
-    """Operations for one position, a multiplication and an addition counting two."""
+    """Operations for one position; a multiplication with an addition counts two."""
 
 
 @dataclass(frozen=True)
 class NetReport:
     parameters: int
-    """Trainable numbers (the running statistics of batch norms are not among them)."""
+    """Number of trainable numbers (without the running statistics of batch norms)."""
     flops: int
     """Operations of one evaluation of one position."""
     layers: tuple[Layer, ...] = field(repr=False)
@@ -43,54 +46,57 @@ def parameters(net: nn.Module) -> int:
 
 
 def describe(net: nn.Module, shape: NetShape | None = None) -> NetReport:
-    """Runs one position through the net and reads what each layer did.
+    """Run one position through the net and describe each layer.
 
-    `shape` may be left out for the project's own nets, which carry it. The net is left as it was.
-    Operations of norms and activations are counted as two and one per number; fused inference
-    does them for nothing.
+    `shape` may be left out for the project's own nets, which know it. The net is unchanged. Norms
+    and activations count two operations and one per number, although fused inference does them for
+    nothing; torch's FlopCounterMode would leave them out.
     """
     if shape is None:
         carried = getattr(net, "shape", None)
         if not isinstance(carried, NetShape):
-            raise TypeError("describe needs the shape of a net that does not carry it")
+            raise TypeError("describe needs the shape of a net that does not know it")
         shape = carried
+    names = {
+        module: name
+        for name, module in net.named_modules()
+        if next(module.children(), None) is None
+    }
     rows: list[Layer] = []
-    with _hooks(net, rows), _evaluating(net), torch.no_grad():
-        device = next(net.parameters()).device
-        net(torch.zeros(1, shape.planes, shape.height, shape.width, device=device))
+
+    def record(module: nn.Module, _: Any, output: Tensor) -> None:
+        count = sum(weight.numel() for weight in module.parameters(recurse=False))
+        size = tuple(output.shape[1:])
+        rows.append(Layer(names[module], _kind(module), size, count, _flops(module, output)))
+
+    device = next(net.parameters()).device
+    planes = torch.zeros(1, shape.planes, shape.height, shape.width, device=device)
+    run_watched(net, lambda: net(planes), names, after=record)
     return NetReport(parameters(net), sum(row.flops for row in rows), tuple(rows))
 
 
-@contextmanager
-def _evaluating(net: nn.Module) -> Iterator[None]:
+def run_watched(
+    net: nn.Module,
+    run: Callable[[], object],
+    modules: Iterable[nn.Module],
+    *,
+    before: Callable[[nn.Module, tuple[Tensor, ...]], None] | None = None,
+    after: Callable[[nn.Module, tuple[Tensor, ...], Any], None] | None = None,
+) -> None:
+    """Call `run` with the net in evaluation mode and without gradients; for each of the modules that
+    runs, call `before(module, inputs)` and `after(module, inputs, output)`."""
+    watched = list(modules)
+    hooks = [module.register_forward_pre_hook(before) for module in watched if before]
+    hooks += [module.register_forward_hook(after) for module in watched if after]
     training = net.training
-    net.eval()
     try:
-        yield
+        net.eval()
+        with torch.no_grad():
+            run()
     finally:
+        for hook in hooks:
+            hook.remove()
         net.train(training)
-
-
-@contextmanager
-def _hooks(net: nn.Module, rows: list[Layer]) -> Iterator[None]:
-    handles = []
-    for name, module in net.named_modules():
-        if next(module.children(), None) is None:
-
-            def record(module: nn.Module, _: Any, output: Tensor, name: str = name) -> None:
-                count = sum(weight.numel() for weight in module.parameters(recurse=False))
-                rows.append(
-                    Layer(
-                        name, _kind(module), tuple(output.shape[1:]), count, _flops(module, output)
-                    )
-                )
-
-            handles.append(module.register_forward_hook(record))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _kind(module: nn.Module) -> str:
@@ -125,3 +131,58 @@ def _flops(module: nn.Module, output: Tensor) -> int:
             return 0
         case _:
             return numbers
+
+
+# --- activations ---------------------------------------------------------------------------------
+
+Maps = NDArray[np.float32]
+PARTS = ("stem", "tower", "value.stem", "policy.stem")
+
+
+@dataclass(frozen=True)
+class Activations:
+    """Activation maps of a net for one position, in the mover's view."""
+
+    stem: Maps
+    """[K, H, W] after the first convolution."""
+    tower: Maps
+    """[K, H, W] after the last block."""
+    value_map: Maps
+    """[k, H, W] last spatial maps of the value head."""
+    policy_map: Maps
+    """[k, H, W] last spatial maps of the policy head before its output layer."""
+    value: float
+
+
+def activations(net: nn.Module, planes: NDArray[np.float32]) -> Activations:
+    """Run the net on planes [1, C, H, W] and return the outputs of its parts ([CrazyAra-preprint]
+    figure 4).
+
+    Raises VariantAIError unless the net consists of a stem, a tower and two heads whose stems keep
+    the board.
+    """
+    names: dict[nn.Module, str] = {}
+    for name in PARTS:
+        try:
+            names[net.get_submodule(name)] = name
+        except AttributeError:
+            raise VariantAIError(
+                f"this net ({type(net).__name__}) has no part {name!r}; activations can be shown for "
+                "nets of a stem, a tower and two heads"
+            ) from None
+    kept: dict[str, Maps] = {}
+    values: list[float] = []
+
+    def keep(module: nn.Module, _: Any, output: Tensor) -> None:
+        # A following ReLU may overwrite the output in place.
+        kept[names[module]] = output.detach().float().cpu().numpy().copy()
+
+    def run() -> None:
+        values.append(float(outputs_of(net, torch.from_numpy(planes)).value[0]))
+
+    run_watched(net, run, names, after=keep)
+    for name, maps in kept.items():
+        if maps.ndim != 4:
+            raise VariantAIError(f"part {name!r} of this net gives {maps.shape} instead of maps")
+    stem, tower, value_map, policy_map = (kept[name][0] for name in PARTS)
+    return Activations(stem, tower, value_map, policy_map, values[0])

@@ -1,8 +1,8 @@
-"""Value and policy heads (paper 000, tables 6 to 8; thesis tables 4.8 to 4.10).
+"""Value and policy heads ([CrazyAra-preprint] tables 6 to 8, [Xiangqi-thesis] tables 4.8 to 4.10).
 
 Each head is a `stem`, whose convolutions may run in reduced precision, and an `output`, which the
-network always runs in fp32: bf16 has eight bits, so tanh would round to ±1 and close logits to
-each other.
+network always runs in fp32: bf16 has eight significant bits, so tanh would be rounded to ±1 and
+similar logits would become equal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from variant_ai.core.nets.layers import conv, conv_norm
 
 PLIES_UNIT = 20.0
-"""Plies that the output layer of `plies left` calls one, so that its weights stay near one."""
+"""Unit of the output layer of `plies left` in plies, so that its weights stay near one."""
 
 
 class HeadModule(nn.Module):
@@ -43,11 +43,11 @@ class ValueHead(HeadModule):
 
 
 class OutcomeHead(nn.Module):
-    """A value head with more to say: win, draw and loss, or the plies left, or both.
+    """A value head with auxiliary outputs: win, draw and loss, or the plies left, or both.
 
-    The value head's layers up to the hidden one, then an output layer for each answer. With `wdl`
-    the value is P(win) - P(loss), so that the two never disagree (as in lc0's nets and CrazyAra's
-    later ones); without, it is the papers' tanh.
+    The layers of the value head up to the hidden one, then an output layer for each output. With
+    `wdl` the value is P(win) - P(loss), so that the two are consistent (as in the nets of lc0 and later
+    ones of CrazyAra); without it, the value is the papers' tanh.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class FlatHead(HeadModule):
 
 
 class OneHotHead(HeadModule):
-    """Flat labels of the RISE nets (thesis table 4.10): the map head's convolutions, then a fully
+    """Flat labels of the RISE nets ([Xiangqi-thesis] table 4.10): the map head's convolutions, then a fully
     connected layer: conv 3 x 3, hidden -> conv 3 x 3, n -> flatten -> fc A; logits [B, A]."""
 
     def __init__(self, channels: int, hidden: int, squares: int, n: int, actions: int) -> None:

@@ -1,10 +1,10 @@
-"""The NetworkBuilder interface: a name, its sizes, and a function from shape to network.
+"""The interface of network builders: a name, sizes, and a function from a shape to a network.
 
-Nothing here imports torch: a plugin that registers builders costs no start-up time, and commands
-list nets without it. A builder imports torch when it builds.
+Nothing here imports torch, so a plugin that registers builders starts fast, and commands can list
+nets without it. A builder imports torch when it builds.
 
-Symbols used throughout the room: B batch, C input planes, H ranks, W files, P policy planes,
-A actions (P·H·W for the policy map, the number of labels for the flat head).
+Symbols in this room: B batch, C input planes, H ranks, W files, P policy planes, A actions (P·H·W for
+the policy map, the number of labels for the flat head).
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from variant_ai.core.errors import UnknownNameError, VariantAIError
 if TYPE_CHECKING:
     from torch import nn
 
+    from variant_ai.core.encoding import Encoder
+
 Head = Literal["map", "flat"]
 HEADS: tuple[Head, ...] = ("map", "flat")
 
 
 class NetSize(BaseModel):
-    """Options of a builder with their defaults; each builder derives its own.
+    """Options of a builder with their defaults; each builder has its own subclass.
 
-    Every option is a number or a word, so that a size can be given on a command line, stored in a
-    checkpoint and written into a file's metadata.
+    Every option is a number or a word, so that it can be given on the command line, and stored in
+    checkpoints and in the metadata of files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,7 +39,7 @@ class NetSize(BaseModel):
 
 @dataclass(frozen=True)
 class NetShape:
-    """What a network takes and gives; all of it follows from the variant's spec."""
+    """Input and output sizes of a network, which follow from the variant's spec."""
 
     planes: int
     """C, input planes."""
@@ -49,7 +51,7 @@ class NetShape:
     """A, length of the policy output."""
     head: Head
     policy_planes: int | None = None
-    """P; None where only a flat head is asked for and the spec's planes do not matter."""
+    """P; None if the head is flat and the spec's policy planes do not matter."""
 
     @property
     def squares(self) -> int:
@@ -62,23 +64,23 @@ class NetworkBuilder(ABC):
     name: str
     summary: str
     source: str
-    """Paper and tables the family comes from."""
+    """Paper and tables of the family."""
     heads: tuple[Head, ...]
-    """Policy heads it offers; the first is the default."""
+    """Supported policy heads; the first is the default."""
     size_type: type[NetSize]
 
     @abstractmethod
     def build(self, shape: NetShape, size: NetSize) -> nn.Module:
-        """A network with random weights: planes float [B, C, H, W] -> (value float [B] in
+        """Build a network with random weights: planes float [B, C, H, W] -> (value float [B] in
         [-1, 1] from the mover's side, policy logits float [B, A]).
 
-        `size` is an instance of `size_type`. The weights depend on torch's seed alone.
+        `size` is an instance of `size_type`. The weights must depend on torch's seed alone.
         """
 
     def size(self, **options: Any) -> NetSize:
-        """Options checked and completed with the builder's defaults.
+        """Check options and fill in the builder's defaults.
 
-        Raises UnknownNameError for an option the builder has not, VariantAIError for a bad value.
+        Raises UnknownNameError for an unknown option, VariantAIError for a bad value.
         """
         known = self.size_type.model_fields
         for name in options:
@@ -95,7 +97,7 @@ class NetworkBuilder(ABC):
 
 
 class NetConfig(BaseModel):
-    """Everything needed to build a network again: kept in checkpoints and exported files."""
+    """Everything needed to build a network again, as stored in checkpoints and exported files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -107,7 +109,7 @@ class NetConfig(BaseModel):
     head: Head
     policy_planes: int | None = None
     size: dict[str, Any]
-    """Options of the builder, completed."""
+    """Options of the builder, including defaults."""
     input_scale: tuple[float, ...] = ()
     """Factor of each input plane, [C], before the first layer; empty: none."""
 
@@ -119,25 +121,25 @@ class NetConfig(BaseModel):
 
     @property
     def title(self) -> str:
-        """`risev2-mobile 5x64 map`: name, the size where it has blocks and channels, head."""
+        """Short title, e.g. `risev2-mobile 5x64 map`: name, blocks and channels (if any), head."""
         size = [str(self.size[key]) for key in ("blocks", "channels") if key in self.size]
         return " ".join([self.name, "x".join(size), self.head] if size else [self.name, self.head])
 
     def build(self, builders: Mapping[str, NetworkBuilder] | None = None) -> nn.Module:
-        """A network of this configuration with random weights."""
+        """Build a network of this configuration with random weights."""
         builder = find_builder(self.name, builders)
         net = builder.build(self.shape, builder.size(**self.size))
         if not self.input_scale:
             return net
-        from variant_ai.core.nets.scaling import scale_input
+        from variant_ai.core.nets.network import scale_input
 
         return scale_input(net, self.input_scale)
 
 
 def find_builder(name: str, builders: Mapping[str, NetworkBuilder] | None = None) -> NetworkBuilder:
-    """The builder of that name among `builders` (None: the built-in ones), or UnknownNameError.
+    """Return the builder of that name among `builders` (None: the built-in ones).
 
-    A mapping may have a reason of its own why it lacks one, and raise that.
+    Raises UnknownNameError, unless the mapping itself raises an error with a reason.
     """
     known = core_networks() if builders is None else builders
     try:
@@ -147,14 +149,14 @@ def find_builder(name: str, builders: Mapping[str, NetworkBuilder] | None = None
 
 
 def core_networks() -> dict[str, NetworkBuilder]:
-    """The built-in zoo by name."""
+    """The built-in builders by name."""
     from variant_ai.core.nets.zoo import BUILDERS
 
     return index_builders(BUILDERS)
 
 
 def index_builders(builders: Iterable[NetworkBuilder]) -> dict[str, NetworkBuilder]:
-    """Builders by name. Raises VariantAIError where two share one."""
+    """Index builders by name. Raises VariantAIError if two have the same name."""
     by_name: dict[str, NetworkBuilder] = {}
     for builder in builders:
         if builder.name in by_name:
@@ -174,24 +176,19 @@ def configure_net(
     builders: Mapping[str, NetworkBuilder] | None = None,
     **size: Any,
 ) -> NetConfig:
-    """The configuration of a named net for a variant, checked and completed.
+    """Configure a named net for a variant: check the options and fill in defaults.
 
     Args:
         board: (H, W), ranks and files.
         policy_planes: P; needed by the map head.
-        actions: A; needed by the flat head, follows from P for the map.
-        head: `map` or `flat`; None takes the builder's first.
+        actions: A; needed by the flat head, computed from P for the map.
+        head: `map` or `flat`; None: the builder's first.
         size: options of the builder.
 
     Raises UnknownNameError (net, head, option) or VariantAIError (a value that does not fit).
     """
     builder = find_builder(name, builders)
-    if head is None:
-        chosen: Head = builder.heads[0]
-    elif head not in builder.heads:
-        raise UnknownNameError(f"head of net {name}", head, builder.heads)
-    else:
-        chosen = "map" if head == "map" else "flat"
+    chosen = choose_head(builder, head)
     height, width = board
     if chosen == "map":
         if policy_planes is None:
@@ -216,6 +213,37 @@ def configure_net(
     )
 
 
+def choose_head(builder: NetworkBuilder, head: str | None) -> Head:
+    """Return the policy head of that name; None: the builder's first. Raises UnknownNameError."""
+    if head is None:
+        return builder.heads[0]
+    for offered in builder.heads:
+        if offered == head:
+            return offered
+    raise UnknownNameError(f"head of net {builder.name}", head, builder.heads)
+
+
+def configure_for(
+    name: str,
+    encoder: Encoder,
+    *,
+    builders: Mapping[str, NetworkBuilder] | None = None,
+    **size: Any,
+) -> NetConfig:
+    """Configure a named net for the planes, head and actions of an encoder; see `configure_net`."""
+    planes, height, width = encoder.shape
+    return configure_net(
+        name,
+        planes=planes,
+        board=(height, width),
+        policy_planes=encoder.policy_shape[0],
+        actions=encoder.actions,
+        head=encoder.head,
+        builders=builders,
+        **size,
+    )
+
+
 def build_net(
     name: str,
     *,
@@ -227,7 +255,7 @@ def build_net(
     builders: Mapping[str, NetworkBuilder] | None = None,
     **size: Any,
 ) -> nn.Module:
-    """A named net with random weights; arguments and errors as `configure_net`."""
+    """Build a named net with random weights; arguments and errors as in `configure_net`."""
     config = configure_net(
         name,
         planes=planes,

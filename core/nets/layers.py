@@ -1,7 +1,7 @@
-"""Building blocks: what the papers' tables write between square brackets.
+"""Building blocks of the papers' tables.
 
-A convolution that a batch norm follows has no bias: the norm's own shift makes it redundant, and
-the thesis's parameter counts (table 4.13) confirm it. All maps keep the board's size.
+A convolution followed by a batch norm has no bias: the norm's own shift makes it redundant, which the
+parameter counts in [Xiangqi-thesis] table 4.13 confirm. All maps have the size of the board.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from variant_ai.core.nets.convolution import BoardConv
 Gate = Literal["sigmoid", "hard sigmoid"]
 Pool = Literal["global", "window"]
 POOL_WINDOW = 8
-"""Side of the thesis's pooling window (table 4.11), the size of the board the block came from."""
+"""Side of the pooling window ([Xiangqi-thesis] table 4.11), the size of a chess board."""
 
 
 def conv(
@@ -31,7 +31,7 @@ def conv(
 def conv_norm(
     inputs: int, outputs: int, kernel: int, *, groups: int = 1, relu: bool = True
 ) -> list[nn.Module]:
-    """conv, batch norm and, unless told otherwise, ReLU."""
+    """conv, batch norm and, if `relu`, ReLU."""
     layers: list[nn.Module] = [
         conv(inputs, outputs, kernel, groups=groups),
         nn.BatchNorm2d(outputs),
@@ -45,7 +45,7 @@ def depthwise(width: int, kernel: int) -> nn.Conv2d:
 
 
 class Gating(nn.Module):
-    """The squashing of an attention block: sigmoid (RISEv2) or its linearised form (RISEv3)."""
+    """The gate of an attention block: sigmoid (RISEv2) or hard sigmoid (RISEv3)."""
 
     def __init__(self, kind: Gate) -> None:
         super().__init__()
@@ -59,12 +59,13 @@ class Gating(nn.Module):
 
 
 class SqueezeExcite(nn.Module):
-    """Scales channels by what the whole board shows (Hu et al. 2018; thesis table 4.11).
+    """Scale channels by weights computed from the whole board (Hu et al. 2018; [Xiangqi-thesis] table
+    4.11).
 
     x [B, C, H, W] -> pool -> fc C/r, ReLU -> fc C, gate -> x scaled channel by channel.
 
     `pool="global"` averages each channel. `pool="window"` is the thesis's: 8 x 8 windows at
-    stride 1, flattened, which on 8 x 8 is the same and on 10 x 9 gives 3 x 2 means per channel.
+    stride 1, flattened. On an 8 x 8 board it is the same; on 10 x 9 it gives 3 x 2 means per channel.
     """
 
     def __init__(
@@ -76,8 +77,8 @@ class SqueezeExcite(nn.Module):
             height, width = board
             if min(board) < POOL_WINDOW:
                 raise VariantAIError(
-                    f"pool = 'window' averages {POOL_WINDOW} x {POOL_WINDOW} squares and the "
-                    f"board has {height} x {width}; use 'global'"
+                    f"pool = 'window' averages {POOL_WINDOW} x {POOL_WINDOW} squares, but the board has "
+                    f"{height} x {width}; use pool = 'global'"
                 )
             windows = (height - POOL_WINDOW + 1) * (width - POOL_WINDOW + 1)
         self.pool = pool
@@ -96,7 +97,8 @@ class SqueezeExcite(nn.Module):
 
 
 class SpatialAttention(nn.Module):
-    """Scales squares by what all channels show there (Woo et al. 2018; thesis table 4.12).
+    """Scale squares by weights computed from all channels (Woo et al. 2018; [Xiangqi-thesis] table
+    4.12).
 
     x [B, C, H, W] -> mean over C -> conv 7 x 7 with bias, gate -> x scaled square by square.
     """
@@ -112,7 +114,7 @@ class SpatialAttention(nn.Module):
 
 
 class Residual(nn.Module):
-    """x + branch(x), with an activation after the sum where the block has one."""
+    """x + branch(x), with a ReLU after the sum if `relu`."""
 
     def __init__(self, branch: list[nn.Module], *, relu: bool = False) -> None:
         super().__init__()
@@ -125,7 +127,7 @@ class Residual(nn.Module):
 
 
 class ResidualBlock(Residual):
-    """AlphaZero's block (paper 000, table 3): two 3 x 3 convolutions, ReLU after the shortcut."""
+    """AlphaZero's block ([CrazyAra-preprint] table 3): two 3 x 3 convolutions, ReLU after the shortcut."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(
@@ -135,7 +137,7 @@ class ResidualBlock(Residual):
 
 
 class PreActivationBlock(Residual):
-    """Pre-activation block with a norm more and a ReLU less (paper 000, table 4; Han et al. 2017):
+    """Pre-activation block with one more norm and one less ReLU ([CrazyAra-preprint] table 4; Han et al. 2017):
     norm, conv, norm, ReLU, conv, norm; nothing after the shortcut."""
 
     def __init__(self, channels: int) -> None:
@@ -149,11 +151,11 @@ class PreActivationBlock(Residual):
 
 
 class RiseV2Block(Residual):
-    """Operating bottleneck (paper 000, table 5; thesis tables 4.4, 4.5).
+    """Operating bottleneck ([CrazyAra-preprint] table 5, [Xiangqi-thesis] tables 4.4, 4.5).
 
     (SE, r) -> conv 1 x 1, width -> dconv k x k, width -> conv 1 x 1, channels; each convolution
-    with a norm, ReLU after the first two, none after the shortcut. SE stands first and acts on
-    the branch alone.
+    with a norm, ReLU after the first two, none after the shortcut. SE comes first and acts only
+    on the branch.
     """
 
     def __init__(self, channels: int, width: int, kernel: int, attention: nn.Module | None) -> None:
@@ -168,8 +170,8 @@ class RiseV2Block(Residual):
 
 
 class RiseV3Block(Residual):
-    """RISEv3's bottleneck (thesis tables 4.6, 4.7): the last norm moved to the front, attention
-    last before the shortcut: norm -> conv 1 x 1 -> dconv k x k -> conv 1 x 1 -> (SE or SA)."""
+    """RISEv3's bottleneck ([Xiangqi-thesis] tables 4.6, 4.7), with the last norm moved to the front
+    and attention just before the shortcut: norm -> conv 1 x 1 -> dconv k x k -> conv 1 x 1 -> (SE or SA)."""
 
     def __init__(self, channels: int, width: int, kernel: int, attention: nn.Module | None) -> None:
         super().__init__(

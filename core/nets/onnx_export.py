@@ -1,10 +1,9 @@
-"""ONNX export: one file, any batch size, and the metadata an evaluator checks.
+"""ONNX export: one file for any batch size, with the metadata that evaluators check.
 
-The file has one input, `planes` float32 [batch, C, H, W], and two outputs, `value` float32
-[batch, 1] in [-1, 1] from the mover's side and `policy` float32 [batch, A], logits: the softmax is
-taken over the legal moves, which the network does not know. A net with the heads for them has
-`wdl` float32 [batch, 3], probabilities of win, draw and loss, and `plies_left` float32 [batch, 1]
-as well.
+The file has one input, `planes` float32 [batch, C, H, W], and two outputs: `value` float32
+[batch, 1] in [-1, 1] from the mover's side, and `policy` float32 [batch, A], logits; the caller takes
+the softmax over the legal moves, which the network does not know. A net with auxiliary heads also has
+`wdl` float32 [batch, 3], probabilities of win, draw and loss, and `plies_left` float32 [batch, 1].
 """
 
 from __future__ import annotations
@@ -26,32 +25,33 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.network import Network, outputs_of
+from variant_ai.core.system.files import write_whole
 
 OPSET = 17
 INPUT = "planes"
 OUTPUTS = ("value", "policy")
 TOLERANCE = 1e-4
-"""Largest difference allowed between onnxruntime's output and torch's, of outputs up to 1; of greater
-ones in proportion, as fp32 rounds."""
+"""Largest allowed difference between the outputs of onnxruntime and torch, for outputs up to 1; relative
+for greater ones, because of fp32 rounding."""
 FORMAT_VERSION = "1"
 
 
 class _Outputs(nn.Module):
-    """The network with every output a matrix: value and plies left as columns, and win, draw and
-    loss as probabilities."""
+    """The network with matrices as outputs: value and plies left as columns, and win, draw and loss
+    as probabilities."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
-        self.names = [*OUTPUTS, *(net.further if isinstance(net, Network) else ())]
+        self.names = [*OUTPUTS, *(net.auxiliary if isinstance(net, Network) else ())]
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
-        said = outputs_of(self.net, planes)
-        outputs = [said.value.float().unsqueeze(1), said.policy.float()]
-        if said.wdl is not None:
-            outputs.append(said.wdl.float().softmax(1))
-        if said.plies_left is not None:
-            outputs.append(said.plies_left.float().unsqueeze(1))
+        found = outputs_of(self.net, planes)
+        outputs = [found.value.float().unsqueeze(1), found.policy.float()]
+        if found.wdl is not None:
+            outputs.append(found.wdl.float().softmax(1))
+        if found.plies_left is not None:
+            outputs.append(found.plies_left.float().unsqueeze(1))
         return tuple(outputs)
 
 
@@ -62,15 +62,15 @@ def export_onnx(
     *,
     shape: NetShape | None = None,
 ) -> float:
-    """Writes the net to `path` (whole or not at all) and compares the file with the net.
+    """Write the net to `path` (completely or not at all) and compare the file with the net.
 
     Args:
-        metadata: stored under the prefix `variant_ai.`; strings as they are, anything else as
-            JSON. Expected by evaluators: variant, spec_hash, encoding_hash, net, head.
-        shape: of a net that does not carry one itself.
+        metadata: stored under the prefix `variant_ai.`; strings unchanged, anything else as JSON.
+            Evaluators expect: variant, spec_hash, encoding_hash, net, head.
+        shape: for a net that does not know its own.
 
     Returns the largest difference of any output between onnxruntime and torch (`difference_from`).
-    Raises DataError where it exceeds 1e-4 or is no number: such a file is not written.
+    Raises DataError if it exceeds 1e-4 or is not a number; then no file is written.
 
     torch's newer exporter writes opset 20 and splits the weights into a second file; the
     TorchScript one writes opset 17 and a single file, and folds batch norms into convolutions.
@@ -78,7 +78,7 @@ def export_onnx(
     if shape is None:
         carried = getattr(module, "shape", None)
         if not isinstance(carried, NetShape):
-            raise TypeError("export_onnx needs the shape of a net that does not carry it")
+            raise TypeError("export_onnx needs the shape of a net that does not know it")
         shape = carried
     training = module.training
     net = _Outputs(module).eval()
@@ -98,21 +98,14 @@ def export_onnx(
         )
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(target)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(target)) from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(target, content)
     return difference
 
 
 def _trace(net: _Outputs, samples: Tensor) -> bytes:
-    buffer: Any = io.BytesIO()  # accepted, though its signature speaks of paths only
+    buffer: Any = io.BytesIO()  # accepted, although the signature has only paths
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch announces that it prefers its other exporter
+        warnings.simplefilter("ignore")  # torch recommends its other exporter
         torch.onnx.export(
             net,
             (samples,),
@@ -128,27 +121,26 @@ def _trace(net: _Outputs, samples: Tensor) -> bytes:
 
 
 def write_metadata(model: onnx.ModelProto, metadata: Mapping[str, Any]) -> None:
-    """Replaces the model's own metadata by `metadata` under the project's prefix."""
+    """Replace the model's metadata under the project's prefix by `metadata`."""
     kept = [p for p in model.metadata_props if not p.key.startswith(METADATA_PREFIX)]
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
     for key, value in {"format": FORMAT_VERSION, **metadata}.items():
-        text = (
-            value if isinstance(value, str) else json.dumps(value)
-        )  # in its order, which in a spec is meaning
+        # Keys are not sorted: in a spec, their order has a meaning.
+        text = value if isinstance(value, str) else json.dumps(value)
         model.metadata_props.add(key=METADATA_PREFIX + key, value=text)
 
 
 def sample_planes(shape: NetShape) -> Tensor:
-    """Random planes [3, C, H, W], the same every time, to compare nets by."""
+    """Random planes [3, C, H, W] for comparing nets, always the same."""
     generator = torch.Generator().manual_seed(0)
     return torch.rand(3, shape.planes, shape.height, shape.width, generator=generator)
 
 
 def difference_from(module: nn.Module, content: bytes, planes: Tensor) -> float:
-    """The largest difference of any output between an ONNX file run by onnxruntime and the net in
-    evaluation, which are the same net, over planes [B, C, H, W]; of an output that goes beyond ±1 as a
-    share of its greatest number. NaN where an output is no number."""
+    """Largest difference of any output between an ONNX file in onnxruntime and the same net in
+    evaluation mode, over planes [B, C, H, W]; relative to the greatest number of an output that exceeds
+    ±1. NaN if an output is not a number."""
     import onnxruntime
 
     with torch.no_grad():
@@ -156,9 +148,9 @@ def difference_from(module: nn.Module, content: bytes, planes: Tensor) -> float:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    actual = session.run(None, {INPUT: planes.cpu().numpy()})  # all outputs, as the file has them
-    apart = [
+    actual = session.run(None, {INPUT: planes.cpu().numpy()})  # all outputs of the file
+    differences = [
         np.abs(a - e).max() / max(1.0, np.abs(e).max())
         for a, e in zip(actual, expected, strict=True)
     ]
-    return float(np.max(apart))
+    return float(np.max(differences))

@@ -1,14 +1,17 @@
-"""int8 and fp16 files from fp32 ones, on the level of ONNX: no torch.
+"""int8 and fp16 files from fp32 ones, by rewriting the ONNX graph; no torch.
 
-int8 is static and symmetric in form: weights become int8 with a scale for each output channel,
-activations uint8 with a scale and a zero point for each tensor, found on positions of real games.
-The file is written with pairs of QuantizeLinear and DequantizeLinear around what is to run in int8
-(onnxruntime and OpenVINO fuse them), so that it can be turned back into a float net
-(`float_model`) where a processor computes int8 wrongly.
+int8 is static: weights become int8 with a scale for each output channel, activations uint8 with a
+scale and a zero point for each tensor, measured on positions of real games. The file has pairs of
+QuantizeLinear and DequantizeLinear around what is to run in int8 (onnxruntime and OpenVINO fuse
+them), so that it can be turned back into a float net (`float_model`) on a processor that computes
+int8 wrongly.
 
-What runs in int8: the convolutions, and the sums and products between them. What stays in fp32:
-the small matrix products of attention and value head, and every node named by the caller, e.g.
-those of `SPARING`, for nets that lose too much otherwise.
+The convolutions, and the sums and products between them, run in int8. The small matrix products of
+attention and value head stay in fp32, and so do all nodes that the caller names, e.g. those of
+`SPARING` for nets that would lose too much accuracy.
+
+onnxruntime's own quantiser removes ReLUs, which `float_model` needs, and its fp16 converter writes
+nodes with equal names for nets with a win-draw-loss head.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.system.files import write_whole
 
 QUANTISED = ("Conv", "Add", "Mul")
 """Operations that run in int8."""
@@ -45,7 +49,7 @@ SUFFIX_Q, SUFFIX_DQ, SUFFIX_W = "_quantised", "_rounded", "_int8"
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers an activation takes; 0 lies within."""
+    """Range of an activation; it contains 0."""
 
     low: float
     high: float
@@ -56,25 +60,25 @@ class Range:
 
     @property
     def zero(self) -> int:
-        """The uint8 that means 0."""
+        """The uint8 that stands for 0."""
         return int(np.clip(round(-self.low / self.scale), 0, 255))
 
 
 def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
-    """Raises DataError where the file is not an ONNX model."""
+    """Read a model. Raises DataError if the file is not an ONNX model."""
     try:
         return onnx.load(os.fspath(path), load_external_data=False)
     except FileNotFoundError:
         raise DataError(f"{path}: no such model file") from None
-    except Exception as error:  # protobuf's DecodeError has no public home
+    except Exception as error:  # protobuf's DecodeError is not public
         raise DataError(f"{path}: is not a usable ONNX model: {error}") from None
 
 
 def clean(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which every constant is an initialiser of its own, for one reader.
+    """Copy a model so that every constant is a separate initialiser with one reader.
 
-    torch shares equal biases between layers through Identity nodes, which quantising could not
-    take apart.
+    torch shares equal biases between layers through Identity nodes, which would make it impossible to
+    quantise them separately.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -114,28 +118,26 @@ def quantise(
     batches: Iterable[NDArray[np.float32]],
     *,
     exclude: Iterable[str] = (),
-    advance: Callable[[int], None] = lambda n: None,
 ) -> onnx.ModelProto:
-    """An int8 model that answers about as the fp32 one does.
+    """Make an int8 model whose outputs are about those of the fp32 model.
 
     Args:
         batches: planes float32 [B, C, H, W] of real positions, at least a few hundred in all.
         exclude: names of nodes that stay in fp32.
-        advance: told how many positions were run.
 
-    Raises DataError where the model has nothing to quantise.
+    Raises DataError if the model has nothing to quantise.
     """
     cleaned = clean(model)
     chosen = _chosen(cleaned, frozenset(exclude))
     if not chosen:
         raise DataError("the net has no convolution that could run in int8")
     edges = _edges(cleaned, chosen)
-    ranges = calibrate(cleaned, edges, batches, advance)
+    ranges = calibrate(cleaned, edges, batches)
     return _insert(cleaned, chosen, ranges)
 
 
 def last_layers(model: onnx.ModelProto) -> list[str]:
-    """Names of the convolutions between which and an output nothing but reshaping lies."""
+    """Names of the convolutions that are separated from an output only by reshaping."""
     makers = {name: node for node in model.graph.node for name in node.output}
     last = []
     for output in model.graph.output:
@@ -148,7 +150,7 @@ def last_layers(model: onnx.ModelProto) -> list[str]:
 
 
 def sums(model: onnx.ModelProto) -> list[str]:
-    """Names of the sums: without them the shortcuts of the tower are never rounded."""
+    """Names of the sums; without them the shortcuts of the tower are never rounded."""
     return [node.name for node in model.graph.node if node.op_type == "Add"]
 
 
@@ -156,15 +158,15 @@ SPARING: tuple[tuple[str, Callable[[onnx.ModelProto], list[str]]], ...] = (
     ("the last layer of the policy", last_layers),
     ("the sums of the shortcuts", sums),
 )
-"""What to leave in fp32 first where int8 costs a net too much, and how it is said: the first costs
-a fifth of the speed, both together a third."""
+"""(description, function that finds the nodes) of the layers to keep in fp32 if int8 loses too much
+accuracy, in this order: the first makes the net a fifth slower, both a third."""
 
 
 def float_model(path: str | os.PathLike[str]) -> bytes:
-    """The float net that an int8 file stands for, as the bytes of a model.
+    """Turn an int8 file back into a float net, as the bytes of a model.
 
-    Weights keep their rounding to int8, activations lose theirs: it answers closer to the fp32 net
-    it was made from than the int8 file does. Raises DataError where the file is not a model.
+    Weights keep their rounding to int8, activations are no longer rounded: the outputs are closer to
+    the original fp32 net than those of the int8 file. Raises DataError if the file is not a model.
     """
     model = load(path)
     graph = model.graph
@@ -196,9 +198,9 @@ def float_model(path: str | os.PathLike[str]) -> bytes:
 
 
 def halve(model: onnx.ModelProto) -> onnx.ModelProto:
-    """An fp16 model with fp32 input and outputs, for GPUs.
+    """Make an fp16 model with fp32 input and outputs, for GPUs.
 
-    The matrix products stay in fp32 (those of the value head end in tanh), the convolutions and
+    The matrix products stay in fp32 (those of the value head end in tanh); the convolutions and
     everything between them become fp16.
     """
     copy = clean(model)
@@ -245,7 +247,7 @@ def halve(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-# --- what is quantised ---------------------------------------------------------------------------
+# --- choice of nodes ------------------------------------------------------------------------------
 
 
 def _chosen(model: onnx.ModelProto, exclude: frozenset[str]) -> list[onnx.NodeProto]:
@@ -267,7 +269,7 @@ def _chosen(model: onnx.ModelProto, exclude: frozenset[str]) -> list[onnx.NodePr
 def _edges(model: onnx.ModelProto, chosen: Sequence[onnx.NodeProto]) -> list[str]:
     """Activations that are rounded: everything that a chosen node reads or writes.
 
-    A ReLU behind a node belongs to it: what is rounded is what comes out of the ReLU.
+    A ReLU after a node belongs to it: the output of the ReLU is rounded.
     """
     relu = _relus(model)
     edges: dict[str, None] = {}
@@ -279,7 +281,7 @@ def _edges(model: onnx.ModelProto, chosen: Sequence[onnx.NodeProto]) -> list[str
 
 
 def _relus(model: onnx.ModelProto) -> dict[str, str]:
-    """Activation -> output of the ReLU that is its only reader."""
+    """Activation -> output of the ReLU, if that is its only reader."""
     readers: dict[str, list[onnx.NodeProto]] = {}
     for node in model.graph.node:
         for name in node.input:
@@ -298,13 +300,12 @@ def calibrate(
     model: onnx.ModelProto,
     edges: Sequence[str],
     batches: Iterable[NDArray[np.float32]],
-    advance: Callable[[int], None] = lambda n: None,
 ) -> dict[str, Range]:
-    """The range of each activation over all positions.
+    """Range of each activation over all positions.
 
-    Nothing is cut: measured on a trained net, ranges that round with the least squared error keep
-    the net's first move less often (98.3 against 99.9 % of the positions where it is decided), for
-    the rare large numbers are the ones that decide.
+    Nothing is clipped. Measured on a trained net, ranges with the least squared rounding error keep
+    the net's first move less often (98.3 instead of 99.9 % of the decided positions), because the rare
+    large numbers decide it.
     """
     import onnxruntime
 
@@ -330,17 +331,16 @@ def calibrate(
             if name in low:
                 low[name] = min(low[name], float(numbers.min()))
                 high[name] = max(high[name], float(numbers.max()))
-        advance(len(planes))
     return {name: Range(low[name], high[name]) for name in edges}
 
 
-# --- writing it ----------------------------------------------------------------------------------
+# --- inserting nodes -----------------------------------------------------------------------------
 
 
 def _insert(
     model: onnx.ModelProto, chosen: Sequence[onnx.NodeProto], ranges: Mapping[str, Range]
 ) -> onnx.ModelProto:
-    """Puts the pairs in: edge -> Q -> DQ -> its readers, and weight and bias -> DQ -> node."""
+    """Insert the pairs: edge -> Q -> DQ -> its readers, and weight and bias -> DQ -> node."""
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
     relu = _relus(model)
@@ -360,7 +360,7 @@ def _insert(
         if quantised and node.op_type == "Conv":
             nodes += _constants_of(node, ranges[node.input[0]], constants)
         for i, name in enumerate(node.input):
-            # What an int8 node makes exists rounded only; else a float node reads it unrounded.
+            # Outputs of int8 nodes exist only rounded; other edges are read unrounded by float nodes.
             if name in ranges and (quantised or name in rounded):
                 node.input[i] = name + SUFFIX_DQ
         nodes.append(node)
@@ -395,14 +395,14 @@ def _pair(name: str, found: Range) -> tuple[list[onnx.NodeProto], dict[str, Tens
 def _constants_of(
     node: onnx.NodeProto, source: Range, constants: dict[str, TensorProto]
 ) -> list[onnx.NodeProto]:
-    """Makes a convolution read int8 weights and an int32 bias; returns the nodes before it."""
+    """Make a convolution read int8 weights and an int32 bias; return the nodes before it."""
     weights = numpy_helper.to_array(constants[node.input[1]])
     largest = np.abs(weights).reshape(len(weights), -1).max(1)
     scale = np.maximum(largest / 127, 1e-8)
     bias = np.zeros(len(weights))
     if len(node.input) > 2:
         bias = numpy_helper.to_array(constants[node.input[2]]).astype(np.float64)
-        # Where weights are next to nothing, the bias would not fit an int32 of their units.
+        # If weights are very small, the bias would not fit into int32 in their unit.
         scale = np.maximum(scale, np.abs(bias) / (source.scale * 2.0**30))
     scale = scale.astype(np.float32)
     rounded = np.clip(np.rint(weights / scale.reshape(-1, 1, 1, 1)), -127, 127).astype(np.int8)
@@ -421,7 +421,7 @@ def _dequantise(
     scale: NDArray[np.float32],
     constants: dict[str, TensorProto],
 ) -> onnx.NodeProto:
-    """Stores integers in place of the node's constant input i, and gives the node that reads them."""
+    """Replace the node's constant input i by integers; return the node that dequantises them."""
     name = f"{node.input[i]}{SUFFIX_W}"
     zero = np.zeros(len(scale), numbers.dtype)
     for suffix, array in (("", numbers), ("_scale", scale), ("_zero", zero)):
@@ -437,20 +437,13 @@ def _dequantise(
 
 
 def _replace(field: Any, values: Iterable[Any]) -> None:
-    """Other values in a repeated field of protobuf."""
+    """Replace the values of a repeated protobuf field."""
     listed = list(values)
     del field[:]
     field.extend(listed)
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Writes a model whole or not at all. Raises OSError naming the file."""
+    """Write a model completely or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(serialised(model))
-        part.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, serialised(model))

@@ -1,15 +1,15 @@
-"""A net back from its ONNX file, so that training can go on from it.
+"""Restoring a net from its ONNX file, so that training can continue from it.
 
-A file holds what evaluating needs: each batch norm is folded into the convolution before it, and
-how its input was spread is gone. `restore` gives the norm the shift that was folded in and the
-convolution weights as great as those a training begins with (the norm takes the factor up), so that
-learning rates mean what they always do. `settle_norms` then measures the spread again.
+A file contains only what evaluation needs: each batch norm is folded into the convolution before it,
+and the statistics of its input are lost. `restore` gives the norm the shift that was folded in, and
+rescales the convolution's weights to the size of initial weights (the norm compensates the factor), so
+that learning rates have their usual effect. `settle_norms` then measures the statistics again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,55 +22,54 @@ from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX
+from variant_ai.core.nets.description import run_watched
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.nets.onnx_export import difference_from, sample_planes
 
 TOLERANCE = 1e-3
-"""Largest difference of any output allowed between the file and the net made of it."""
+"""Largest allowed difference of any output between the file and the restored net."""
 Weights = list[NDArray[np.float32]]
 
 
 def net_config(metadata: Mapping[str, str], path: Path) -> NetConfig:
-    """How to build the net of a file with this metadata. Raises DataError where it does not say."""
+    """Read the configuration of the net from a file's metadata. Raises DataError if it is missing."""
     try:
         return NetConfig.model_validate(json.loads(metadata["net_config"]))
     except (KeyError, ValueError, ValidationError):
         raise DataError(
-            f"{path}: does not say how its net is built, so training cannot go on from it; accepted "
-            "are files that `variant-ai train` or `variant-ai export` wrote"
+            f"{path}: its metadata does not describe the net, so training cannot continue from it; "
+            "use a file written by `variant-ai train` or `variant-ai export`"
         ) from None
 
 
 def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) -> nn.Module:
-    """The net of an fp32 file that `export_onnx` wrote, on the CPU, ready to evaluate.
+    """Restore the net of an fp32 file written by `export_onnx`, on the CPU, in evaluation mode.
 
-    Raises DataError where the file is damaged, of reduced precision, or its layers are not those
-    of the net it names (compared in number, shape and output).
+    Raises DataError if the file is damaged or of reduced precision, or if its layers are not those of
+    the net it names (compared by number, shape and output).
     """
     try:
         model = onnx.load(path)
-    except Exception as error:  # protobuf's DecodeError has no public home
+    except Exception as error:  # protobuf's DecodeError is not public
         raise DataError(f"{path}: cannot be read as an ONNX model: {error}") from error
-    said = {p.key.removeprefix(METADATA_PREFIX): p.value for p in model.metadata_props}
-    precision = said.get("precision", "fp32")
+    metadata = {p.key.removeprefix(METADATA_PREFIX): p.value for p in model.metadata_props}
+    precision = metadata.get("precision", "fp32")
     if precision != "fp32":
-        raise DataError(
-            f"{path}: is an {precision} file; training goes on from the fp32 file it was made of"
-        )
-    config = net_config(said, path)
+        raise DataError(f"{path}: is an {precision} file; use the fp32 file that it was made from")
+    config = net_config(metadata, path)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = config.build(builders).eval()
     layers, stored = _layers(net, config), _stored(model)
     if len(layers) != len(stored):
         raise DataError(
-            f"{path}: {len(stored)} layers with weights, and the net it names has {len(layers)}; "
-            "training can go on from its run directory"
+            f"{path}: has {len(stored)} layers with weights, but the net it names has {len(layers)}; "
+            "start from its run directory instead"
         )
     with torch.no_grad():
         for (layer, norm), (kind, weights) in zip(layers, stored, strict=True):
             try:
-                _give(layer, norm, kind, weights)
+                _set_weights(layer, norm, kind, weights)
             except ValueError as error:
                 raise DataError(
                     f"{path}: {error}; its weights do not fit the net it names"
@@ -79,18 +78,18 @@ def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) ->
         difference = difference_from(net, model.SerializeToString(), planes)
     if not difference <= TOLERANCE:
         raise DataError(
-            f"{path}: the net made of it differs from the file by {difference:.2g} (at most "
-            f"{TOLERANCE:g} is allowed); training can go on from its run directory"
+            f"{path}: the restored net differs from the file by {difference:.2g} (at most "
+            f"{TOLERANCE:g} is allowed); start from its run directory instead"
         )
     return net
 
 
 def settle_norms(net: nn.Module, batches: Iterable[Tensor]) -> None:
-    """Gives every batch norm the mean and variance that its input has over these planes
-    [B, C, H, W], and the scale and shift with which the net, evaluated, says what it said before.
+    """Set the mean and variance of every batch norm to those of its input over these planes
+    [B, C, H, W], and its scale and shift so that the outputs in evaluation mode are unchanged.
 
-    A net that `restore` made needs it before it trains: a norm in training divides by the variance
-    of the batch, so scale and shift must be those that belong to it.
+    A net made by `restore` needs this before it is trained: a norm in training mode divides by the
+    variance of the batch, so scale and shift must fit it.
     """
     norms = [module for module in net.modules() if isinstance(module, nn.BatchNorm2d)]
     sums = {norm: torch.zeros(3, norm.num_features, dtype=torch.float64) for norm in norms}
@@ -101,7 +100,7 @@ def settle_norms(net: nn.Module, batches: Iterable[Tensor]) -> None:
         count = x.new_full((x.shape[1],), x.numel() / x.shape[1])
         sums[norm] += torch.stack([count, x.sum((0, 2, 3)), x.square().sum((0, 2, 3))])
 
-    _run_watched(net, norms, lambda: [net(planes) for planes in batches], before=watch)
+    run_watched(net, lambda: [net(planes) for planes in batches], norms, before=watch)
     with torch.no_grad():
         for norm, (count, total, squares) in sums.items():
             assert norm.running_mean is not None and norm.running_var is not None
@@ -117,15 +116,15 @@ def settle_norms(net: nn.Module, batches: Iterable[Tensor]) -> None:
 
 
 def _layers(net: nn.Module, config: NetConfig) -> list[tuple[nn.Module, nn.BatchNorm2d | None]]:
-    """Layers with weights in the order they run, each with the norm that is folded into it; a norm
-    that follows no convolution stands for itself."""
+    """Layers with weights in the order of execution, each with the norm that is folded into it; a norm
+    that does not follow a convolution is a layer of its own."""
     order: list[tuple[nn.Module, nn.BatchNorm2d | None]] = []
-    made: dict[int, tuple[int, Tensor]] = {}  # the tensor is kept, so that its id stays its own
+    made: dict[int, tuple[int, Tensor]] = {}  # the tensor is kept so that its id is not reused
 
     def watch(module: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
         if isinstance(module, nn.BatchNorm2d) and id(given[0]) in made:
-            place, _ = made[id(given[0])]
-            order[place] = (order[place][0], module)
+            index, _ = made[id(given[0])]
+            order[index] = (order[index][0], module)
             return
         if isinstance(module, nn.Conv2d):
             made[id(output)] = (len(order), output)
@@ -133,33 +132,12 @@ def _layers(net: nn.Module, config: NetConfig) -> list[tuple[nn.Module, nn.Batch
 
     kinds = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
     watched = [module for module in net.modules() if isinstance(module, kinds)]
-    _run_watched(net, watched, lambda: net(sample_planes(config.shape)), after=watch)
+    run_watched(net, lambda: net(sample_planes(config.shape)), watched, after=watch)
     return order
 
 
-def _run_watched(
-    net: nn.Module,
-    modules: Iterable[nn.Module],
-    run: Callable[[], object],
-    *,
-    before: Callable[[nn.Module, tuple[Tensor, ...]], None] | None = None,
-    after: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None] | None = None,
-) -> None:
-    training = net.training
-    hooks = [module.register_forward_pre_hook(before) for module in modules if before]
-    hooks += [module.register_forward_hook(after) for module in modules if after]
-    try:
-        net.eval()
-        with torch.no_grad():
-            run()
-    finally:
-        for hook in hooks:
-            hook.remove()
-        net.train(training)
-
-
 def _stored(model: onnx.ModelProto) -> list[tuple[str, Weights]]:
-    """What kind each node with weights is of, and the weights, in the order of the file."""
+    """Kind and weights of each node with weights, in the order of the file."""
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     found = []
     for node in model.graph.node:
@@ -171,12 +149,14 @@ def _stored(model: onnx.ModelProto) -> list[tuple[str, Weights]]:
     return found
 
 
-def _give(layer: nn.Module, norm: nn.BatchNorm2d | None, kind: str, weights: Weights) -> None:
-    """Sets the weights of a layer and of the norm behind it. Raises ValueError where they are
-    another layer's."""
+def _set_weights(
+    layer: nn.Module, norm: nn.BatchNorm2d | None, kind: str, weights: Weights
+) -> None:
+    """Set the weights of a layer and of the norm after it. Raises ValueError if they belong to
+    another layer."""
     expected = {nn.Linear: "Gemm", nn.BatchNorm2d: "BatchNormalization"}
     if kind != next((w for t, w in expected.items() if isinstance(layer, t)), "Conv"):
-        raise ValueError(f"a {kind} stands where the net has a {type(layer).__name__}")
+        raise ValueError(f"the file has a {kind} in place of a {type(layer).__name__}")
     first, *rest = (torch.from_numpy(np.array(array, np.float32)) for array in weights)
     if isinstance(layer, nn.BatchNorm2d):
         names = ("weight", "bias", "running_mean", "running_var")
@@ -187,15 +167,15 @@ def _give(layer: nn.Module, norm: nn.BatchNorm2d | None, kind: str, weights: Wei
     if norm is None:
         _copy(layer.weight, first)
         if len(rest) != (layer.bias is not None):
-            raise ValueError("a layer has a bias in the file or in the net, not in both")
+            raise ValueError("a layer has a bias only in the file or only in the net")
         if layer.bias is not None:
             _copy(layer.bias, rest[0])
         return
     if len(rest) != 1:
-        raise ValueError("a convolution has no shift of a batch norm folded in")
+        raise ValueError("a convolution has no bias from a folded batch norm")
     assert norm.running_mean is not None and norm.running_var is not None
     size = first.square().mean().sqrt()
-    usual = layer.weight.square().mean().sqrt()  # as drawn when the net was built
+    usual = layer.weight.square().mean().sqrt()  # of the initial weights
     factor = float(usual / size) if size > 0 else 1.0
     _copy(layer.weight, first * factor)
     _copy(norm.bias, rest[0])
@@ -206,5 +186,7 @@ def _give(layer: nn.Module, norm: nn.BatchNorm2d | None, kind: str, weights: Wei
 
 def _copy(own: Tensor, given: Tensor) -> None:
     if own.shape != given.shape:
-        raise ValueError(f"weights of shape {tuple(given.shape)} for a layer of {tuple(own.shape)}")
+        raise ValueError(
+            f"weights of shape {tuple(given.shape)} for a layer of shape {tuple(own.shape)}"
+        )
     own.copy_(given)

@@ -1,11 +1,11 @@
-"""The named nets of the papers, each for every variant, and smaller ones by parameter.
+"""The named nets of the papers, each for every variant; smaller ones by options.
 
-Readings of the papers' tables that their parameter counts settle (thesis table 4.13): RISEv2's
-last policy convolution has no bias, RISEv3's has one, AlphaZero's map head is RISEv2's (both are
-table 8); RISEv2-13 has SE in its last five blocks
-only; RISEv3-13 has 3 x 3 depthwise convolutions throughout, its attention block included.
+Details that the papers' tables leave open are settled by their parameter counts ([Xiangqi-thesis]
+table 4.13): the last policy convolution has no bias in RISEv2 and one in RISEv3; AlphaZero's map head
+is that of RISEv2 (both are table 8); RISEv2-13 has SE only in its last five blocks; RISEv3-13 has
+3 x 3 depthwise convolutions in all blocks, including its attention block.
 
-Torch is imported when a net is built, not before.
+torch is imported when a net is built, not before.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class HeadSize(NetSize):
     value_channels: int = Field(default=8, ge=1, description="channels of the value head")
     value_hidden: int = Field(default=256, ge=1, description="width of its hidden layer")
     wdl: bool = Field(
-        default=False, description="whether it tells win, draw and loss; the value is then W - L"
+        default=False, description="also predict win, draw and loss; the value is then W - L"
     )
-    plies_left: bool = Field(default=False, description="whether it tells the plies left")
+    plies_left: bool = Field(default=False, description="also predict the plies left")
 
 
 class TowerSize(HeadSize):
@@ -45,7 +45,7 @@ class FlatTowerSize(TowerSize):
 
 
 class RiseSize(HeadSize):
-    """RISE towers. `None` follows `channels` in the papers' proportions."""
+    """RISE towers. `None`: computed from `channels` in the papers' proportions."""
 
     blocks: int = Field(default=13, ge=1, le=100)
     channels: int = Field(default=256, ge=4, le=2048, description="kept between blocks")
@@ -54,13 +54,13 @@ class RiseSize(HeadSize):
         "of a pyramid, else 2 x channels)"
     )  # fmt: skip
     growth: int | None = Field(
-        default=None, ge=0, description="operating channels a block has more than the one before "
-        "(None: channels / 4 of a pyramid, else 0)"
+        default=None, ge=0, description="operating channels that each block has more than the "
+        "previous one (None: channels / 4 of a pyramid, else 0)"
     )  # fmt: skip
-    pyramid: bool = Field(default=True, description="whether operating channels grow")
+    pyramid: bool = Field(default=True, description="let operating channels grow")
     kernel: int = Field(
         default=3, ge=1, le=19, description="side of the depthwise convolutions, an odd number (19 "
-        "reaches from end to end of ten ranks)"
+        "covers ten ranks from any square)"
     )  # fmt: skip
     ratio: int = Field(default=2, ge=1, description="SE reduction r")
     pool: Literal["global", "window"] = Field(default="global", description="pooling of SE")
@@ -68,12 +68,12 @@ class RiseSize(HeadSize):
     @field_validator("kernel")
     @classmethod
     def _odd(cls, kernel: int) -> int:
-        if kernel % 2 == 0:  # the board would grow by a file and a rank
-            raise ValueError("accepted is an odd number")
+        if kernel % 2 == 0:  # the output would be larger than the board
+            raise ValueError("must be odd")
         return kernel
 
     def widths(self) -> list[int]:
-        """Operating channels of each block: 128 + 64 i at 256 channels (paper 000, section 6)."""
+        """Operating channels of each block: 128 + 64 i at 256 channels ([CrazyAra-preprint] section 6)."""
         first, step = self.width, self.growth
         if first is None:
             first = max(1, self.channels // 2) if self.pyramid else 2 * self.channels
@@ -83,7 +83,7 @@ class RiseSize(HeadSize):
 
 
 class RiseV2Size(RiseSize):
-    se_blocks: int = Field(default=5, ge=0, description="how many of the last blocks have SE")
+    se_blocks: int = Field(default=5, ge=0, description="number of last blocks with SE")
 
 
 class RiseV2SmallSize(RiseV2Size):
@@ -93,17 +93,17 @@ class RiseV2SmallSize(RiseV2Size):
 
 class RiseV3Size(RiseSize):
     ratio: int = Field(default=4, ge=1, description="SE reduction r")
-    wide_blocks: int = Field(default=0, ge=0, description="how many of the last blocks have 5 x 5")
+    wide_blocks: int = Field(default=0, ge=0, description="number of last blocks with 5 x 5")
 
 
 class RiseV3SmallSize(RiseV3Size):
     blocks: int = Field(default=5, ge=1, le=100)
     pyramid: bool = False
-    wide_blocks: int = Field(default=2, ge=0, description="how many of the last blocks have 5 x 5")
+    wide_blocks: int = Field(default=2, ge=0, description="number of last blocks with 5 x 5")
 
 
 class AlphaZeroBuilder(NetworkBuilder):
-    """Residual tower (paper 000, tables 3, 4, 6 to 8)."""
+    """Residual towers ([CrazyAra-preprint] tables 3, 4, 6 to 8)."""
 
     def __init__(
         self,
@@ -274,8 +274,8 @@ BUILDERS: tuple[NetworkBuilder, ...] = (
     ),
     RiseBuilder(
         "risev3-mobile",
-        "norm-first bottlenecks, pyramid of 13 blocks, SE in all but the last, which attends "
-        "to squares",
+        "norm-first bottlenecks, pyramid of 13 blocks, SE in all but the last, which has "
+        "spatial attention",
         f"{_THESIS}, table 4.7",
         RiseV3Size,
     ),

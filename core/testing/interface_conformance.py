@@ -29,7 +29,7 @@ from variant_ai.core.spec.schema import VariantSpec
 
 if TYPE_CHECKING:
     from variant_ai.core.train.interface import BaseTrainer, TrainResult
-    from variant_ai.core.train.loop.observer import Observer
+    from variant_ai.core.train.run.run_log import Observer
 
 PLIES = 40
 """Length of the random game whose positions are looked at."""
@@ -170,16 +170,16 @@ def check_trainer(make: Callable[[Path, Observer], BaseTrainer], folder: Path) -
 
     make: called with a run directory and an observer, always with the same configuration.
     """
-    from variant_ai.core.train.loop.observer import Silent
+    from variant_ai.core.train.run.run_log import NoObserver
 
-    whole = make(folder / "whole", Silent())
+    whole = make(folder / "whole", NoObserver())
     done = whole.run()
     assert not done.stopped and done.state.step == whole.config.steps, f"ended at {done.state}"
     assert done.checkpoint.path.is_dir(), f"no checkpoint at {done.checkpoint.path}"
     done.checkpoint.check()
     assert not done.net.training, "the net is not in evaluation mode"
 
-    class Interrupting(Silent):
+    class Interrupting(NoObserver):
         def stepped(self, step: int) -> None:
             if step == whole.config.steps // 2:
                 signal.raise_signal(signal.SIGINT)
@@ -187,7 +187,7 @@ def check_trainer(make: Callable[[Path, Observer], BaseTrainer], folder: Path) -
     half = make(folder / "half", Interrupting()).run()
     assert half.stopped, "Ctrl-C in the middle does not stop the training"
     assert half.state.step < whole.config.steps
-    resumed = make(folder / "half", Silent()).run(resume=True)
+    resumed = make(folder / "half", NoObserver()).run(resume=True)
     assert resumed.state.step == whole.config.steps, "a resumed training does not reach its end"
     _same_weights(done, resumed)
 

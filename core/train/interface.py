@@ -16,10 +16,10 @@ from torch import nn
 
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.train.loop.distributed import ALONE, Workers
-from variant_ai.core.train.loop.observer import Observer
 from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.measure.metrics import Metrics, Scores
 from variant_ai.core.train.run.checkpoint import Checkpoint, TrainState
+from variant_ai.core.train.run.run_log import Observer
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -32,9 +32,10 @@ class TrainResult:
     state: TrainState
     checkpoint: Checkpoint
     train: Metrics | None
-    """Of the last log line."""
+    """Metrics of the last log line."""
     validation: Metrics | None
-    """On the validation positions after the last step; None without any, or if stopped."""
+    """Metrics on the validation positions after the last step; None if there are no such positions,
+    or if stopped."""
     scores: Scores | None
     """The same, position by position."""
     stopped: bool
@@ -67,10 +68,10 @@ class BaseTrainer(ABC):
 
     @abstractmethod
     def run(
-        self, *, resume: bool = False, say: Callable[[str], None] = lambda text: None
+        self, *, resume: bool = False, report: Callable[[str], None] = lambda text: None
     ) -> TrainResult:
         """Train to the last step, or until Ctrl-C (SIGINT, SIGTERM, SIGHUP), which saves first.
 
         With `resume`, go on from the newest undamaged checkpoint in `folder/checkpoints`, or begin if
-        there is none. `say` gets sentences for the user. Raises DataError, DivergedError, OSError.
+        there is none. `report` gets sentences for the user. Raises DataError, DivergedError, OSError.
         """

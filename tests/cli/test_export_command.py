@@ -75,8 +75,8 @@ def test_what_is_lost_is_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--precision", "int8"], "int8 is calibrated on real positions: name a game store"),
-        ([], "is an ONNX file already"),
+        (["--precision", "int8"], "int8 needs positions for calibration; name a game store"),
+        ([], "is already an ONNX file"),
         (["--precision", "fp16", "-V", "crazyhouse"], "a net for minixiangqi, not for crazyhouse"),
         (["--precision", "int8", "--store", "no.store"], "there is no game store no.store"),
     ],
@@ -124,7 +124,7 @@ def test_int8_is_calibrated_on_the_sample_where_no_games_are_named(tmp_path: Pat
     words = ["-V", "xiangqi", "--precision", "int8", "--calibrate", "64", "--positions", "64"]
     done = call("export", "packaged", *words, "-o", target)
     assert done.exit_code == 0, done.output
-    assert "the games that come with xiangqi" in done.output
+    assert "the sample games of xiangqi" in done.output
     assert target.stat().st_size < 1_500_000
 
 

@@ -21,7 +21,7 @@ from variant_ai.core.train.pictures import canvas
 
 PNG = b"\x89PNG"
 FETCHED = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
-"""What a page that opens without a network does not have."""
+"""References to the network, which a page must not have."""
 
 
 def call(*arguments: object) -> Result:
@@ -204,14 +204,14 @@ def test_mates_and_evaluate(run: Path, store: Path, folder: Path) -> None:
     said = json.loads(succeed("store", "mates", store, "-o", mates, "--json").stdout)
     assert 0 < said["positions"] < 1000 and said["scanned"] > said["positions"]
     assert said["mating_moves"] >= 1
-    assert "exists already" in complaint("store", "mates", store, "-o", mates)
+    assert "already exists" in complaint("store", "mates", store, "-o", mates)
     pictures = folder / "evaluate"
     result = succeed(
         "evaluate", run, store, "--model", run / "model.onnx", "--mates", mates, "--figures",
         pictures,
     )  # fmt: skip
     assert "mate-in-one top-5 accuracy" in result.stdout
-    assert "less run" in result.stdout and "policy accuracy by rating" in result.stdout
+    assert "minus run" in result.stdout and "policy accuracy by rating" in result.stdout
     assert {p.stem for p in pictures.iterdir()} == {"calibration", "by-ply", "by-rating"}
     said = json.loads(
         succeed("evaluate", run / "model.onnx", store, "--mates", mates, "--json").stdout

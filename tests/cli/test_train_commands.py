@@ -1,4 +1,4 @@
-"""train, evaluate, export and nets as a user meets them."""
+"""The commands train, evaluate, export and nets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.train.loop.optimisers import OPTIMISERS
 
 TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
@@ -36,7 +37,7 @@ def succeed(*arguments: object) -> Result:
 
 
 def complaint(*arguments: object) -> str:
-    """What a wrong call says: one line that begins with `Error:`."""
+    """Message of a wrong call: one line that begins with `Error:`."""
     result = call(*arguments)
     assert result.exit_code in (1, 2), result.output
     lines = [line for line in result.stderr.splitlines() if line.startswith("Error:")]
@@ -105,7 +106,7 @@ def test_resuming_a_finished_run(run: Path) -> None:
 
 
 def test_resume_takes_no_other_options(run: Path) -> None:
-    assert "--batch cannot be given with --resume" in complaint(
+    assert "--batch cannot be used with --resume" in complaint(
         "train", "--resume", run, "--batch", 32
     )
 
@@ -192,7 +193,7 @@ def test_a_net_with_planes_of_its_own_goes_on_with_them(folder: Path, store: Pat
     turned = folder / "turned"
     succeed("train", "-V", spec, *plain[2:], *TINY, "--steps", 1, "--run", turned)
     said = complaint("evaluate", other, store, "--model", turned, "-V", "xiangqi")
-    assert "has another policy than the others" in said
+    assert "has another policy than the other nets" in said
     succeed("show", "policy", first / "model.onnx", "-V", "xiangqi", "-o", folder / "seen.png")
     lines = succeed("analyse", "startpos", "-V", "xiangqi", "--model", first / "model.onnx",
                     "--simulations", 20, "--json").stdout  # fmt: skip
@@ -244,7 +245,7 @@ def test_the_seed_does_not_change_the_split(folder: Path, store: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--net", "risev2-mobile", "--size", "kernel=4"), "an odd number"),
+        (("--net", "risev2-mobile", "--size", "kernel=4"), "must be odd"),
         (("--lr-min", 5), "the least learning rate, 5, is above the greatest"),
     ],
 )
@@ -256,6 +257,13 @@ def test_what_cannot_be_trained_is_one_sentence(
         "train", "-V", "xiangqi", "--data", store, *TINY, "--steps", 1, *words, "--run", run
     )
     assert not run.exists()
+
+
+def test_the_help_lists_every_optimiser() -> None:
+    text = succeed("train", "--help").stdout
+    assert all(f"{name}:" in text for name in OPTIMISERS)
+    said = complaint("train", "-V", "xiangqi", "--data", "a.store", "--optimiser", "sgd")
+    assert "unknown optimiser 'sgd'" in said
 
 
 def test_plain_gradient_descent(folder: Path, store: Path) -> None:
@@ -429,7 +437,7 @@ class TestWrongInput:
 
     def test_the_side_of_no_split(self, store: Path) -> None:
         said = complaint("evaluate", "net.onnx", store, "--side", "train")
-        assert "--side is a side of --split, which is not given" in said
+        assert "--side needs --split" in said
 
     def test_some_weights(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", f"{store}:2", "--data", store)

@@ -137,7 +137,7 @@ def test_labels_visits_for_games_without_visits(store: Path, folder: Path) -> No
     bare = folder / "bare.store"
     assert generate("--engine", PLAYER, "--visits", 0, "--games", 2, "-o", bare).exit_code == 0
     assert Store(bare).info.games_with_visits == 0
-    assert "no game to train on has visits" in complaint(
+    assert "no training game has visits" in complaint(
         "train", "-V", VARIANT, "--data", bare, "--labels", "visits", *TINY, "--steps", 1,
         "--run", folder / "never",
     )  # fmt: skip

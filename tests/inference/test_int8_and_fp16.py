@@ -15,8 +15,7 @@ from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.spec import DataError
-from variant_ai.core.train.measure.precision_agreement import Sample
-from variant_ai.core.train.measure.reduced_precision import write_fp16, write_int8
+from variant_ai.core.train.measure.reduced_precision import Sample, write_fp16, write_int8
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +133,7 @@ def test_fp16(small, samples, tmp_path: Path) -> None:  # type: ignore[no-untype
 
 
 def test_only_fp32_is_reduced(small, int8: Path, samples, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(DataError, match="is an int8 file; give the fp32 one"):
+    with pytest.raises(DataError, match="is an int8 file; use the fp32 file"):
         write_int8(int8, tmp_path / "x.onnx", small.spec, samples, samples)
     with pytest.raises(DataError, match="is not a usable ONNX model"):
         quantise.load(__file__)

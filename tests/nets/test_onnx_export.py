@@ -1,4 +1,4 @@
-"""ONNX files: what they say, and that they answer as the net does."""
+"""ONNX files: their metadata, and outputs equal to those of the net."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Crazyhouse nets layer by layer: what tables 3 to 8 of paper 000 print, and the parameters of each
-layer counted by hand. 34 planes of 8 x 8, 81 policy planes, 2272 labels."""
+"""Crazyhouse nets layer by layer: [CrazyAra-preprint] tables 3 to 8, and the parameters of each layer
+counted by hand. 34 planes of 8 x 8, 81 policy planes, 2272 labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A net made of its own file: it says the same, and it can be trained on."""
+"""A net restored from its file has the same outputs and can be trained further."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_nets_with_options(size: dict[str, object], tmp_path: Path) -> None:
 
 
 def test_a_net_whose_layers_are_equal_still(tmp_path: Path) -> None:
-    """As before its first step: weights that several layers have are stored once."""
+    """A net before its first step: weights shared by several layers are stored once."""
     config = configure("alphazero-8v-map")
     torch.manual_seed(1)
     net = config.build()
@@ -100,7 +100,7 @@ def test_settled_norms_change_nothing_and_know_their_input(tmp_path: Path) -> No
 
 
 def test_unsettled_norms_would_train_another_net(tmp_path: Path) -> None:
-    """What `settle_norms` is for."""
+    """The purpose of `settle_norms`."""
     config = configure("risev3-mobile-small")
     net = restore(write(used(config), config, tmp_path / "net.onnx"))
     planes = 3 * torch.rand(128, PLANES, *BOARD)
@@ -133,12 +133,12 @@ class TestRefused:
 
     def test_a_file_that_does_not_say_its_net(self, config: NetConfig, tmp_path: Path) -> None:
         export_onnx(used(config), tmp_path / "bare.onnx", {}, shape=config.shape)
-        with pytest.raises(DataError, match="does not say how its net is built"):
+        with pytest.raises(DataError, match="does not describe the net"):
             restore(tmp_path / "bare.onnx")
 
     def test_reduced_precision(self, config: NetConfig, tmp_path: Path) -> None:
         path = write(used(config), config, tmp_path / "net.onnx", precision="int8")
-        with pytest.raises(DataError, match="an int8 file; training goes on from the fp32 file"):
+        with pytest.raises(DataError, match="an int8 file; use the fp32 file"):
             restore(path)
 
     def test_a_damaged_file(self, path: Path) -> None:
@@ -149,8 +149,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"blocks": 2}, "layers with weights, and the net it names has"),
-            ({"channels": 8}, r"weights of shape \(16, .*\) for a layer of \(8"),
+            ({"blocks": 2}, "layers with weights, but the net it names has"),
+            ({"channels": 8}, r"weights of shape \(16, .*\) for a layer of shape \(8"),
         ],
     )
     def test_another_net_than_it_names(

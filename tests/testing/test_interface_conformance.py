@@ -20,8 +20,8 @@ from variant_ai.core.testing.interface_conformance import (
     check_search,
     check_trainer,
 )
-from variant_ai.core.train.loop.observer import Observer
 from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.run.run_log import Observer
 
 MINI = load_spec(builtin_specs()["minixiangqi"])
 KERNEL = [n for n, p in builtin_specs().items() if load_spec(p).rules.engine == "kernel"]

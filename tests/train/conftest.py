@@ -1,4 +1,4 @@
-"""Stores of a few random games, made once."""
+"""Stores of a few random games, made once per session."""
 
 from __future__ import annotations
 

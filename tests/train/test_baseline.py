@@ -1,4 +1,4 @@
-"""The baseline: counts, choices, and what is kept of them."""
+"""The baseline: counts, choices, and the file of counts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.measure.frequency_baseline import (
+from variant_ai.core.train.measure.evaluation import (
     action_counts,
     best_legal,
     legal_actions,
-    load_counts,
     most_frequent,
-    save_counts,
 )
+from variant_ai.core.train.run.run_folder import load_counts, save_counts
 
 
 def test_choice_among_legal_moves() -> None:

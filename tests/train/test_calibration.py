@@ -1,4 +1,4 @@
-"""Calibration, confidence intervals and classes of positions against numbers made by hand."""
+"""Calibration, confidence intervals and classes of positions, compared with hand-made numbers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pytest
 
 from variant_ai.core.data.store.game_store import NO_RATING
 from variant_ai.core.train.measure.calibration import calibration, value_calibration, wdl_quality
-from variant_ai.core.train.measure.evaluation import break_down
-from variant_ai.core.train.measure.intervals import interval, intervals, paired_differences
-from variant_ai.core.train.measure.metrics import Scores
-from variant_ai.core.train.measure.positions_by_rating import Places, rating_classes
+from variant_ai.core.train.measure.evaluation import PositionOrigins, rating_classes, summarise
+from variant_ai.core.train.measure.metrics import Scores, interval, intervals, paired_differences
 from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 
 
@@ -122,25 +120,25 @@ def test_a_net_that_says_no_numbers_is_told_as_json(said: float) -> None:
         np.full((n, 3), np.nan, "f4"),
     )  # fmt: skip
     with np.errstate(invalid="ignore"):
-        found = break_down(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
+        found = summarise(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
     json.dumps(found, allow_nan=False)
     assert found["policy_loss"] is None and found["calibration"]["expected_error"] is None
     assert [picture.name for picture in quality_pictures({"net": found})] == ["by-ply"]
 
 
 def test_scores_carry_win_draw_loss() -> None:
-    room = Scores.room(4, wdl=True)
+    room = Scores.empty(4, wdl=True)
     part = Scores(*(np.ones(2, np.float32) for _ in range(4)), np.full((2, 3), 0.25, "f4"))
     assert room.put(1, part) == 3
     assert room.wdl is not None and room.wdl[:, 0].tolist() == [0, 0.25, 0.25, 0]
     assert room.part(1, 3).wdl.shape == (2, 3)
     assert room.select(np.array([False, True, False, False])).wdl.tolist() == [[0.25] * 3]
-    assert Scores.room(2).wdl is None
+    assert Scores.empty(2).wdl is None
 
 
 def test_rating_classes() -> None:
     ratings = np.array([[2150, NO_RATING], [2290, 2301]], np.int32)
-    places = Places(np.array([0, 0, 1, 1]), ratings)
+    places = PositionOrigins(np.array([0, 0, 1, 1]), ratings)
     movers = places.mover_ratings(np.array([0, 1, 0, 1]))
     assert movers.tolist() == [2150, NO_RATING, 2290, 2301]
     classes = rating_classes(movers)

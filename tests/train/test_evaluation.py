@@ -1,4 +1,4 @@
-"""Evaluation: several nets, one set of positions, and its parts."""
+"""Evaluation of several nets on one set of positions and its parts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.measure.evaluation import evaluate, over_plies, ply_classes
-from variant_ai.core.train.measure.frequency_baseline import action_counts
+from variant_ai.core.train.measure.evaluation import (
+    action_counts,
+    evaluate,
+    over_plies,
+    ply_classes,
+)
 from variant_ai.core.train.measure.metrics import Scores
-from variant_ai.core.train.run.plan import seen_positions
+from variant_ai.core.train.run.training_data import seen_positions
 
 
 class Constant:

@@ -1,4 +1,4 @@
-"""Going on from a net: its weights taken over, its first layers frozen; and what else it may tell."""
+"""Training from the weights of a net, frozen layers, and auxiliary outputs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from variant_ai.core.nets import build_net
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.nets.onnx_export import export_onnx
-from variant_ai.core.train.loop.divergence import Guard
-from variant_ai.core.train.loop.learner import Learner
+from variant_ai.core.train.loop.learner import Learner, LossGuard
 from variant_ai.core.train.loop.trainer import DivergedError, Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import read_metrics
 
 
 def train(folder: Path, source: SyntheticSource | None = None, **changes: object):
@@ -156,24 +155,24 @@ def test_loss_by_hand() -> None:
 
 class TestSpikes:
     def test_guard(self) -> None:
-        guard = Guard(2.0)
-        assert not any(guard.objects(9.0 - 0.1 * k) for k in range(20))
-        assert guard.objects(40.0)
-        assert not guard.objects(8.0)
-        assert guard.objects(float("nan"))
-        assert guard.objects(float("inf"))
+        guard = LossGuard(2.0)
+        assert not any(guard.rejects(9.0 - 0.1 * k) for k in range(20))
+        assert guard.rejects(40.0)
+        assert not guard.rejects(8.0)
+        assert guard.rejects(float("nan"))
+        assert guard.rejects(float("inf"))
         assert guard.usual < 10  # what was refused is not remembered
 
     def test_early_losses_prove_nothing(self) -> None:
-        guard = Guard(2.0)
-        assert not guard.objects(3.0)
-        assert not guard.objects(30.0)
-        assert guard.objects(1e4)  # whatever comes after it, this is no beginning
+        guard = LossGuard(2.0)
+        assert not guard.rejects(3.0)
+        assert not guard.rejects(30.0)
+        assert guard.rejects(1e4)  # no training starts like this
 
     def test_zero_lets_every_number_pass(self) -> None:
-        guard = Guard(0.0, usual=1.0, steps=50)
-        assert not guard.objects(1e9)
-        assert guard.objects(float("nan"))
+        guard = LossGuard(0.0, usual=1.0, steps=50)
+        assert not guard.rejects(1e9)
+        assert guard.rejects(float("nan"))
 
     def test_a_spike_is_stepped_past(self, tmp_path: Path) -> None:
         source = Mislabelled(34)

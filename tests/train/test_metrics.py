@@ -1,4 +1,4 @@
-"""The metrics against numbers worked out by hand and the papers' own tables."""
+"""The metrics, compared with numbers computed by hand and the papers' tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adam and Muon beside Nesterov, and nets that see counts as they are (paper 000, figure 2)."""
+"""Optimisers and schedules, and nets on raw counts ([CrazyAra-preprint] figure 2)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, tiny_net
 from torch import nn
@@ -17,10 +19,12 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.train.loop.muon import Muon, orthogonal
+from variant_ai.core.train.loop.optimisers import OPTIMISERS, OneCycle, Optimiser
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
 from variant_ai.core.train.run.plan import TrainRequest, prepare
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import read_metrics
+from variant_ai.core.train.run.training_settings import TrainConfig
 
 
 def trainer(folder: Path, optimiser: str, **changes: object) -> Trainer:
@@ -45,17 +49,37 @@ def test_muon_learns_on_one_cycle(tmp_path: Path) -> None:
     assert rates[-1] < 0.01 < max(rates) <= 0.05
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "muon"])
+@pytest.fixture
+def rmsprop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optimiser that is added by one record."""
+
+    def make(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+        return torch.optim.RMSprop(net.parameters(), lr=config.lr_max)
+
+    record = Optimiser(
+        "rmsprop",
+        "RMSprop",
+        make,
+        lambda training, batch, factor: 1e-3,
+        {"square_avg": ""},
+        constant_momentum=0.0,
+        counts_steps=True,
+    )
+    monkeypatch.setitem(OPTIMISERS, record.name, record)
+
+
+@pytest.mark.usefixtures("rmsprop")
+@pytest.mark.parametrize("optimiser", ["adam", "muon", "rmsprop"])
 def test_it_resumes_to_the_same_bits(tmp_path: Path, optimiser: str) -> None:
     whole = trainer(tmp_path / "whole", optimiser).run()
 
     stopping = trainer(tmp_path / "parts", optimiser)
     taken = stopping.step_at
 
-    def interrupted(*given: object) -> torch.Tensor:
+    def interrupted(*arguments: object) -> torch.Tensor:
         if stopping.state.step == 27:
             raise KeyboardInterrupt
-        return taken(*given)  # type: ignore[arg-type]
+        return taken(*arguments)  # type: ignore[arg-type]
 
     stopping.step_at = interrupted  # type: ignore[method-assign]
     with contextlib.suppress(KeyboardInterrupt):
@@ -174,3 +198,36 @@ def test_without_normalising_the_net_sees_what_the_encoder_calls_raw(
     assert (
         prepare(TrainRequest(**{**vars(request), "normalise": True})).config.net.input_scale == ()
     )
+
+
+# --- one cycle -----------------------------------------------------------------------------------
+
+
+def cycle(steps: int = 100, warmup: float = 0.25) -> OneCycle:
+    return OneCycle(steps, 0.35, 1e-5, (0.85, 0.95), warmup)
+
+
+def test_one_cycle_has_its_corners() -> None:
+    schedule = cycle()
+    assert schedule.lr_at(0) == pytest.approx(1e-5)
+    assert schedule.lr_at(25) == pytest.approx(0.35)
+    assert schedule.lr_at(100) == pytest.approx(1e-5)
+    assert schedule.momentum_at(0) == pytest.approx(0.95)
+    assert schedule.momentum_at(25) == pytest.approx(0.85)
+
+
+def test_one_cycle_is_linear_both_ways() -> None:
+    schedule = cycle()
+    up = [schedule.lr_at(s + 1) - schedule.lr_at(s) for s in range(25)]
+    down = [schedule.lr_at(s + 1) - schedule.lr_at(s) for s in range(25, 99)]
+    assert up == pytest.approx([up[0]] * len(up))
+    assert down == pytest.approx([down[0]] * len(down))
+
+
+@given(st.integers(1, 2000), st.floats(0.01, 0.99), st.data())
+def test_momentum_mirrors_the_rate(steps: int, warmup: float, data: st.DataObject) -> None:
+    schedule = cycle(steps, warmup)
+    step = data.draw(st.integers(0, steps - 1))
+    share = (schedule.lr_at(step) - 1e-5) / (0.35 - 1e-5)
+    assert -1e-12 <= share <= 1 + 1e-12
+    assert schedule.momentum_at(step) == pytest.approx(0.95 - 0.1 * share)

@@ -21,28 +21,31 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.nets import build_net
+from variant_ai.core.nets.description import activations
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.train.measure import metric_titles as titles
-from variant_ai.core.train.measure.evaluation import TorchPredictor
-from variant_ai.core.train.pictures import board_picture as board
+from variant_ai.core.train.measure import metric_tables as titles
+from variant_ai.core.train.measure.prediction import TorchPredictor
 from variant_ai.core.train.pictures import canvas
-from variant_ai.core.train.pictures.activation_maps import features_picture
 from variant_ai.core.train.pictures.data_set_pictures import DataSet, dataset_pictures
-from variant_ai.core.train.pictures.plane_pictures import planes_picture
+from variant_ai.core.train.pictures.position_pictures import features_picture, planes_picture
 from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 from variant_ai.core.train.pictures.training_curves import (
     compared_curves,
     last_steps,
     learning_curves,
 )
-from variant_ai.core.train.report.activations import activations
-from variant_ai.core.train.report.html_page import Chapter, Table, page
-from variant_ai.core.train.report.run_report import activation_pictures, policy_of
+from variant_ai.core.train.report.run_report import (
+    Chapter,
+    Table,
+    activation_pictures,
+    page,
+    policy_of,
+)
 
 OUTSIDE = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
-"""What a page may not have: anything that is fetched."""
+"""References to other files, which a page must not have."""
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +90,7 @@ def test_heat_lies_where_the_net_sees_it(name: str, monkeypatch: pytest.MonkeyPa
     for position in (start, rules.play(start, int(rules.legal_moves(start)[0]))):
         figure = canvas.new_figure(4, 4, arranged=False)
         axis = figure.add_axes((0, 0, 1, 1))
-        board.draw_board(axis, rules, position, heat=heat)
+        canvas.draw_board(axis, rules, position, heat=heat)
         image = pixels(canvas.picture(figure, "n", "t", "c")).astype(int)
         rows, columns = np.nonzero((image[..., 0] > 150) & (image[..., 2] < 40))
         assert rows.size, "no square is dark orange"
@@ -103,13 +106,13 @@ def test_boards_of_figures_have_the_variants_own_pieces(
     rules = make_rules(xiangqi)
     game = Game.from_uci(rules, None, ["h3e3"])
     figure = canvas.new_figure(6, 6)
-    board.draw_board(figure.subplots(), rules, game.position)
+    canvas.draw_board(figure.subplots(), rules, game.position)
     image = pixels(canvas.picture(figure, "n", "t", "c")).astype(int)
     assert xiangqi.drawing.inks is not None
     for colour in (DISC, xiangqi.drawing.inks[0]):
         wanted = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
         assert (np.abs(image - wanted).max(axis=2) < 12).sum() > 100, colour
-    assert board.mover(rules, game.position) == "Black to move"
+    assert canvas.mover(rules, game.position) == "Black to move"
 
 
 def test_data_sets_beside_each_other(tmp_path: Path) -> None:
@@ -147,7 +150,7 @@ def test_inside_of_a_net(xiangqi: VariantSpec) -> None:
         pixels(one)
     with torch.no_grad():
         next(net.parameters()).fill_(float("nan"))
-    with pytest.raises(VariantAIError, match="is no number"):
+    with pytest.raises(VariantAIError, match="is not a number"):
         policy_of(TorchPredictor(net, torch.device("cpu")), encoder, rules, rules.position())
     with pytest.raises(VariantAIError, match="no part 'stem'"):
         activations(torch.nn.Identity(), seen)
@@ -199,13 +202,13 @@ def test_a_page_needs_nothing_but_itself() -> None:
         [Chapter("One", "text", [Table("t", ("a", "b"), [("<x>", "1")])], [shown], [("f", "{}")])],
     )
     assert "<b>" not in text and "&lt;x&gt;" in text and "A &lt;title&gt;" in text
-    assert 'alt="says &quot;so&quot;"' in text
+    assert 'alt="says &#34;so&#34;"' in text
     assert f'src="data:image/png;base64,{b64encode(shown.png).decode()}"' in text
     assert not OUTSIDE.search(text)
 
 
 def test_json_of_an_evaluation_is_json() -> None:
-    from variant_ai.core.train.measure.evaluation import DETAILS, break_down
+    from variant_ai.core.train.measure.evaluation import DETAILS, summarise
     from variant_ai.core.train.measure.metrics import Scores
 
     n = 40
@@ -213,7 +216,7 @@ def test_json_of_an_evaluation_is_json() -> None:
         np.full(n, -1, "f4"), np.arange(n) % 7, np.linspace(-1, 1, n, dtype="f4"),
         np.zeros(n, "f4"),
     )  # fmt: skip
-    found = break_down(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
+    found = summarise(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
     said = json.loads(json.dumps(found, allow_nan=False))
     assert set(DETAILS) <= set(said)
     assert said["intervals"]["value_accuracy_sign"]["mean"] is None
@@ -229,7 +232,7 @@ def test_a_metric_has_one_title_everywhere() -> None:
     files = [*(root / "core").rglob("*.py"), *(root / "cli").rglob("*.py")]
     assert len(files) > 100
     for file in files:
-        if file.name == "metric_titles.py":
+        if file.name == "metric_tables.py":
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

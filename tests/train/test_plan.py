@@ -1,4 +1,4 @@
-"""From a request to a configuration: defaults, splits, budgets."""
+"""Requests become configurations: defaults, splits, budgets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.reduced_precision import write_fp16
-from variant_ai.core.train.run.plan import TrainRequest, parse_split, prepare, require_compiler
+from variant_ai.core.train.run.plan import TrainRequest, prepare, require_compiler
+from variant_ai.core.train.run.training_data import parse_split
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
 
@@ -186,7 +187,7 @@ class TestWrongInput:
 
 
 class TestBeforeTheData:
-    """What is impossible whatever the data is said before a store is opened."""
+    """Errors that do not depend on the data are reported before a store is opened."""
 
     @pytest.fixture(autouse=True)
     def closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,13 +211,13 @@ class TestBeforeTheData:
             ({"freeze": 2}, "a net to start from"),
             ({"lr_max": 0.01, "lr_min": 0.1}, "0.1, is above the greatest, 0.01"),
             ({"momentum": (0.95, 0.8)}, "0.95, is above the greatest, 0.8"),
-            ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant rate .* --warmup"),
+            ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant learning rate .* --warmup"),
             ({"start_from": Path("nowhere")}, "nowhere is not there"),
             ({"weights": (1.0, 2.0)}, "2 weights for 1 stores"),
             ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
         ],
     )
-    def test_refused(
+    def test_rejected(
         self, xiangqi: VariantSpec, store: Path, options: dict[str, object], said: str
     ) -> None:
         with pytest.raises(VariantAIError, match=said):
@@ -224,7 +225,7 @@ class TestBeforeTheData:
 
     def test_minutes_of_several_processes(self, xiangqi: VariantSpec, store: Path) -> None:
         request = TrainRequest(spec=xiangqi, stores=(store,), minutes=5)
-        with pytest.raises(VariantAIError, match="by measuring one process"):
+        with pytest.raises(VariantAIError, match="for one process only"):
             prepare(request, workers=Workers(0, 2))
 
     def test_mirroring_without_the_symmetry(self, store: Path) -> None:
@@ -273,7 +274,7 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
     assert config.net == first.config.net
     assert config.lr_max == pytest.approx(first.config.lr_max * 0.01 / 0.35)
     assert config.start_from.endswith("step-00000001")
-    with pytest.raises(VariantAIError, match="keeps it: name no net"):
+    with pytest.raises(VariantAIError, match="keeps it; remove the options of net"):
         prepare(
             TrainRequest(spec=xiangqi, stores=(store,), start_from=tmp_path, net="risev2-mobile")
         )
@@ -298,7 +299,7 @@ def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=packaged))
     half = tmp_path / "half.onnx"
     write_fp16(packaged, half, xiangqi)
-    with pytest.raises(DataError, match="is an fp16 file; training goes on from the fp32 file"):
+    with pytest.raises(DataError, match="is an fp16 file; use the fp32 file"):
         prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=half))
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(packaged.read_bytes()[:1000])

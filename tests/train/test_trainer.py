@@ -19,10 +19,10 @@ from safetensors.torch import load_file, save_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.train.loop.observer import Silent
 from variant_ai.core.train.loop.trainer import DivergedError, Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint, list_checkpoints
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import read_metrics
+from variant_ai.core.train.run.run_log import NoObserver
 
 
 def trained(folder: Path, source: SyntheticSource | None = None, resume: bool = False, **changes):
@@ -41,7 +41,7 @@ def recoveries(folder: Path) -> list[dict]:
 
 
 def numbers(folder: Path) -> list[dict]:
-    """The record without what depends on the clock."""
+    """Events of the log without numbers that depend on the clock."""
     timed = ("seconds", "rate", "took")
     return [{k: v for k, v in line.items() if k not in timed} for line in read_metrics(folder)]
 
@@ -141,10 +141,10 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
-from variant_ai.core.train.loop.observer import Silent
+from variant_ai.core.train.run.run_log import NoObserver
 from variant_ai.core.train.loop.trainer import Trainer
 
-class Slow(Silent):
+class Slow(NoObserver):
     def stepped(self, step):
         if step > 12:
             time.sleep(0.05)
@@ -287,7 +287,7 @@ def test_it_gives_up_after_three_recoveries(tmp_path: Path) -> None:
 
 
 def test_a_ruined_checkpoint_is_gone_behind(tmp_path: Path) -> None:
-    class Ruining(Silent):
+    class Ruining(NoObserver):
         def stepped(self, step: int) -> None:
             if step == 30 and not ruined:
                 path = find_checkpoint(tmp_path).path / "model.safetensors"
@@ -307,16 +307,16 @@ def test_a_ruined_checkpoint_is_gone_behind(tmp_path: Path) -> None:
     assert result.validation.policy_loss < 10
 
 
-@pytest.mark.parametrize("looks_every", (1, 10))
+@pytest.mark.parametrize("check_every", (1, 10))
 @pytest.mark.parametrize("at", (4, 24))
 def test_a_leap_of_the_loss_is_seen_however_rarely_one_looks(
-    tmp_path: Path, looks_every: int, at: int
+    tmp_path: Path, check_every: int, at: int
 ) -> None:
     """A GPU is asked for its losses a window at a time, and every one of them counts as a step."""
     trainer = Trainer(
         tiny_config(), SyntheticSource(), SyntheticSource(seed=9), tmp_path, tensorboard=False
     )
-    trainer.looks_every = looks_every
+    trainer.check_every = check_every
     step, taken = trainer.optimiser.step, []
 
     def leaping() -> None:
@@ -383,7 +383,7 @@ def test_weights_that_a_step_ruined_are_not_saved(tmp_path: Path, interrupted: b
 
 def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
     trained(tmp_path)
-    with pytest.raises(DataError, match="holds a training already"):
+    with pytest.raises(DataError, match="already holds a training"):
         trained(tmp_path)
 
 
@@ -438,7 +438,7 @@ def test_resuming_goes_back_to_the_newest_whole_checkpoint(tmp_path: Path, name:
     flip_a_bit(newest / name, -3)
     said: list[str] = []
     trainer = Trainer(tiny_config(), SyntheticSource(), SyntheticSource(seed=9), folder)
-    result = trainer.run(resume=True, say=said.append)
+    result = trainer.run(resume=True, report=said.append)
     assert len(said) == 1
     assert f"{newest / name} is damaged" in said[0]
     assert "Going back to step-00000030" in said[0]
@@ -453,13 +453,13 @@ def test_without_a_whole_checkpoint_nothing_is_touched(tmp_path: Path) -> None:
     found = list_checkpoints(tmp_path / "checkpoints")
     for checkpoint in found:
         (checkpoint.path / "model.safetensors").unlink()
-    with pytest.raises(DataError, match=r"none of the .* checkpoints .* is whole"):
+    with pytest.raises(DataError, match=r"all .* checkpoints .* are damaged"):
         trained(tmp_path, resume=True)
     assert list_checkpoints(tmp_path / "checkpoints") == found
 
 
 def test_a_checkpoint_without_checksums_is_taken(tmp_path: Path) -> None:
-    """As they were written before there were any."""
+    """Old checkpoints without checksums."""
     first = trained(tmp_path)
     for checkpoint in list_checkpoints(tmp_path / "checkpoints"):
         (checkpoint.path / "checksums.json").unlink()

@@ -1,4 +1,4 @@
-"""Labels that are a search's visits: their loss, and trainings with them."""
+"""Visits of a search as labels: their loss, and trainings with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.learner import Learner
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.measure.metrics import Soft, losses, score
+from variant_ai.core.train.measure.metrics import SoftLabels, losses, score
 from variant_ai.core.train.measure.prediction import predict
 from variant_ai.core.train.run.training_data import open_data
 from variant_ai.core.train.run.training_settings import DataConfig
@@ -30,7 +30,7 @@ def test_the_loss_is_the_sum_over_the_distribution() -> None:
     logits = rng.normal(size=(5, 7))
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     pi = rng.dirichlet(np.ones(7), 5)
-    soft = Soft(torch.arange(7).tile(5, 1), torch.tensor(pi))
+    soft = SoftLabels(torch.arange(7).tile(5, 1), torch.tensor(pi))
     nothing = torch.zeros(5)
     policy, value = losses(nothing, torch.tensor(logits), torch.zeros(5).long(), nothing, soft)
     assert policy.numpy() == pytest.approx(-(pi * np.log(p)).sum(1))
@@ -52,7 +52,7 @@ def test_all_of_the_share_on_one_move_is_that_move(width: int) -> None:
     net = tiny_net().build()
     learner = Learner(net, 0.01, 0.01)
     gradients = []
-    for soft in (None, Soft(choices, shares)):
+    for soft in (None, SoftLabels(choices, shares)):
         net.zero_grad()
         learnt = learner(planes, action, outcome, None, soft)
         learnt.loss.backward()
@@ -64,7 +64,7 @@ def test_all_of_the_share_on_one_move_is_that_move(width: int) -> None:
     logits = torch.randn(16, 24)
     one, two = (
         score(outcome, logits, action, outcome, None, soft)
-        for soft in (None, Soft(choices, shares))
+        for soft in (None, SoftLabels(choices, shares))
     )
     assert two.log_probability == pytest.approx(one.log_probability)
     assert np.array_equal(one.rank, two.rank)
@@ -160,8 +160,8 @@ def test_the_configuration_says_what_was_learnt(
     assert json.loads(DataConfig(stores=("a",)).model_dump_json())["labels"] == "move"
 
 
-def test_stores_without_visits_are_refused(xiangqi: VariantSpec, store: Path) -> None:
-    with pytest.raises(DataError, match=r"no game to train on has visits of a search \(.*a.store"):
+def test_stores_without_visits_are_rejected(xiangqi: VariantSpec, store: Path) -> None:
+    with pytest.raises(DataError, match=r"no training game has visits of a search \(.*a.store"):
         opened(xiangqi, "visits", store)
 
 

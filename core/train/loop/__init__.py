@@ -1,1 +1,3 @@
-"""The training loop: learner, schedule, optimisers, averages, distributed training."""
+"""The training loop: `device`, `optimisers`, `muon`, `distributed`, `position_source`, `learner`,
+`averages`, `trainer`.
+"""

@@ -1,21 +1,25 @@
-"""Where training runs and in which number format."""
+"""The device that training runs on, and the number format of its nets."""
 
 from __future__ import annotations
 
-from typing import Literal
+from contextlib import nullcontext
+from typing import Any, Literal
 
 import torch
+from torch import nn
 
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 
-Precision = Literal["fp32", "bf16"]
 DEVICES = ("auto", "cpu", "cuda")
+Precision = Literal["fp32", "bf16"]
+PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+"""Number formats of a net's tower; weights and the heads' output layers are always fp32."""
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device of that name; `auto`: CUDA where there is one, else the CPU.
+    """Return the device of that name; `auto` is CUDA if there is a GPU, else the CPU.
 
-    Raises UnknownNameError for a name that is none, VariantAIError for one this machine has not.
+    Raises UnknownNameError for an unknown name, VariantAIError if this machine has no such device.
     """
     base, _, index = name.partition(":")
     if base not in DEVICES or (index and (base != "cuda" or not index.isdigit())):
@@ -24,7 +28,7 @@ def choose_device(name: str = "auto") -> torch.device:
     if base == "auto":
         return torch.device("cuda" if available else "cpu")
     if base == "cuda" and not available:
-        reason = "this torch was built without CUDA" if not torch.version.cuda else "no GPU is seen"
+        reason = "this torch was built without CUDA" if not torch.version.cuda else "no GPU found"
         raise VariantAIError(f"device {name!r} is not available here: {reason}; use cpu or auto")
     if index and int(index) >= torch.cuda.device_count():
         raise VariantAIError(f"device {name!r}: there are {torch.cuda.device_count()} GPUs")
@@ -32,7 +36,7 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Whether the device multiplies bf16 matrices in hardware: elsewhere autocast is slower."""
+    """Return True if the device multiplies bf16 matrices in hardware; if not, bf16 is slower."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     capabilities = torch.cpu.get_capabilities()
@@ -40,12 +44,26 @@ def has_fast_bf16(device: torch.device) -> bool:
 
 
 def choose_precision(name: str, device: torch.device) -> Precision:
-    """`auto`: bf16 where the device has it in hardware. Raises UnknownNameError."""
-    match name:
-        case "auto":
-            return "bf16" if has_fast_bf16(device) else "fp32"
-        case "fp32":
-            return "fp32"
-        case "bf16":
-            return "bf16"
-    raise UnknownNameError("precision", name, ("auto", "fp32", "bf16"))
+    """Return the precision of that name; `auto` is bf16 if the hardware supports it, else fp32.
+
+    Raises UnknownNameError.
+    """
+    if name == "auto":
+        return "bf16" if has_fast_bf16(device) else "fp32"
+    for precision in PRECISIONS:
+        if precision == name:
+            return precision
+    raise UnknownNameError("precision", name, ("auto", *PRECISIONS))
+
+
+def autocast(device: torch.device, precision: Precision) -> torch.autocast | nullcontext[None]:
+    """Context in which a net computes in that precision."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, PRECISIONS[precision])
+
+
+def place_net(net: nn.Module, device: torch.device) -> None:
+    """Move a net to the device, in the channels-last layout of `place_batch`."""
+    untyped: Any = net.to(device)  # torch's stubs do not know the keyword
+    untyped.to(memory_format=torch.channels_last)

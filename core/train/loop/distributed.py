@@ -1,13 +1,14 @@
-"""The processes that train one net together: one alone, or as many as torchrun started.
+"""The processes that train one net together: a single one, or those started by torchrun.
 
     torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME ...
 
-Processes talk through gloo on the CPU and through nccl between GPUs. Numbers that decide what
-happens next (a stop, a NaN) go through gloo in any case, so that no GPU is waited for.
+Processes communicate through gloo on the CPU and through nccl between GPUs. Flags that decide what
+happens next (a stop, a NaN) always go through gloo, so that nothing waits for a GPU.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -20,19 +21,18 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.child_processes import SAVING, end_with_parent
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(hours=2)
-"""How long a process waits for the others: the first one measures and writes while they wait."""
-
-LETTING_GO = 0.2
-"""Seconds in which gloo's threads let go of the last tensors. They need the interpreter for it, and
-outlive their group: one that asks while the interpreter ends aborts the process."""
+TIMEOUT = timedelta(hours=2)
+"""Time that a process waits for the others, while the first one measures and writes."""
+RELEASE_SECONDS = 0.2
+"""Time in which gloo's threads release the last tensors. They need the interpreter for that and
+outlive their group: if one of them needs it while the interpreter exits, the process aborts."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,16 @@ class Workers:
     world: int = 1
     """W."""
     local_rank: int = 0
-    """Number among those of this machine: which of its GPUs is this one's."""
+    """Number among the processes of this machine: the number of its GPU."""
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that writes files and speaks to the user."""
+        """True in the process that writes files and prints."""
         return self.rank == 0
 
     def device(self, device: torch.device) -> torch.device:
-        """The device of this process, where `device` may name no certain GPU. Raises
-        VariantAIError where there are fewer GPUs than processes."""
+        """Return the device of this process. Raises VariantAIError if there are fewer GPUs than
+        processes."""
         if self.world == 1 or device.type != "cuda":
             return device
         number = _own_gpu(self.local_rank)
@@ -64,17 +64,29 @@ class Workers:
             )
         return torch.device("cuda", number)
 
-    def any(self, *facts: bool) -> tuple[bool, ...]:
-        """Each fact: whether it is true of any process. All must ask at the same point."""
+    def wrap(self, module: nn.Module, device: torch.device) -> Any:
+        """The module with its gradients averaged over all processes."""
         if self.world == 1:
-            return facts
-        told = torch.tensor(facts, dtype=torch.int32)
-        dist.all_reduce(told, dist.ReduceOp.MAX)
-        return tuple(bool(value) for value in told.tolist())
+            return module
+        parallel: Any = nn.parallel.DistributedDataParallel
+        # NormStatistics takes care of the buffers; torch 2.13 renamed the option.
+        names = inspect.signature(parallel).parameters
+        own = "forward_sync_buffers" if "forward_sync_buffers" in names else "broadcast_buffers"
+        devices = [device] if device.type == "cuda" else None
+        return parallel(module, device_ids=devices, **{own: False})
 
-    def add(self, tensors: Sequence[Tensor]) -> None:
-        """Replaces each tensor by the sum of all processes' own. They travel together: many small
-        messages take longer than one."""
+    def any(self, *flags: bool) -> tuple[bool, ...]:
+        """For each flag, True if it is set in any process. All processes must call this at the same
+        point."""
+        if self.world == 1:
+            return flags
+        tensor = torch.tensor(flags, dtype=torch.int32)
+        dist.all_reduce(tensor, dist.ReduceOp.MAX)
+        return tuple(bool(value) for value in tensor.tolist())
+
+    def all_reduce(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes. They are sent together, because many
+        small messages take longer than one."""
         if self.world == 1:
             return
         alike: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
@@ -87,12 +99,8 @@ class Workers:
             for tensor, total in zip(group, sums, strict=True):
                 tensor.copy_(total.view(tensor.shape))
 
-    def add_arrays(self, *arrays: NDArray[Any]) -> None:
-        """The same of arrays, in place."""
-        self.add([torch.from_numpy(array) for array in arrays])
-
-    def spread(self, tensors: Sequence[Tensor]) -> None:
-        """Gives every process the first one's numbers."""
+    def broadcast(self, tensors: Sequence[Tensor]) -> None:
+        """Copy the tensors of the first process to all."""
         if self.world == 1:
             return
         for tensor in tensors:
@@ -100,16 +108,16 @@ class Workers:
             dist.broadcast(plain, 0)
             tensor.copy_(plain)
 
-    def share(self, thing: T) -> T:
-        """The first process's thing (anything that can be pickled), for every process."""
+    def broadcast_object(self, value: T) -> T:
+        """Return the first process's object (anything that can be pickled) in every process."""
         if self.world == 1:
-            return thing
-        box = [thing]
+            return value
+        box = [value]
         dist.broadcast_object_list(box, 0)
         return box[0]
 
     def interleave(self, array: NDArray[Any], part: int) -> NDArray[Any]:
-        """Arrays of all processes, [n] each, as one [W * n]: `part` numbers of each in turn."""
+        """Merge the arrays of all processes, [n] each, into [W * n]: `part` numbers of each in turn."""
         if self.world == 1:
             return array
         own = torch.from_numpy(np.ascontiguousarray(array))
@@ -118,8 +126,8 @@ class Workers:
         stacked = np.stack([each.numpy().reshape(-1, part) for each in every], axis=1)
         return stacked.reshape(-1)
 
-    def wait(self) -> None:
-        """Until every process is here."""
+    def barrier(self) -> None:
+        """Wait until every process is here."""
         if self.world > 1:
             self.any(False)
 
@@ -129,29 +137,29 @@ ALONE = Workers()
 
 @contextmanager
 def open_workers() -> Iterator[Workers]:
-    """The processes torchrun started, as it told them through the environment; else one alone."""
+    """The processes that torchrun started, read from the environment; otherwise this one alone."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         yield ALONE
         return
     local = int(os.environ.get("LOCAL_RANK", "0"))
-    if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun, killed, leaves its processes behind
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun leaves its processes running if killed
         end_with_parent(grace=SAVING)
     backend = "gloo"
     if torch.cuda.is_available() and (own := _own_gpu(local)) is not None:
         torch.cuda.set_device(own)
         backend = "cpu:gloo,cuda:nccl"
-    dist.init_process_group(backend, timeout=PATIENCE)
+    dist.init_process_group(backend, timeout=TIMEOUT)
     try:
         yield Workers(dist.get_rank(), world, local)
     finally:
         dist.destroy_process_group()
-        time.sleep(LETTING_GO)
+        time.sleep(RELEASE_SECONDS)
 
 
 def _own_gpu(local_rank: int) -> int | None:
-    """Number of the GPU of a process, None where there is none for it. Launchers that show each
-    process one GPU of its own number the processes all the same."""
+    """Number of the GPU of a process, None if there is none for it. Launchers that show each process
+    only one GPU still number the processes."""
     count = torch.cuda.device_count()
     if local_rank < count:
         return local_rank

@@ -1,47 +1,52 @@
-"""What is learnt from a batch: the net with its loss, as one module.
+"""The loss of a batch: how it is computed, collected for the log, and checked.
 
 B positions of a (micro) batch. The loss is the mean over positions of
 
     policy + α · value + γ · plies left
 
-with policy -log p(move played), or -Σ π · log p where a search's visits are learnt, and value
-(z - v)² (paper 000, equation 1). A net that tells win,
-draw and loss learns them by cross entropy instead of the square, and its value follows from them.
-Plies left are learnt by Huber's loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that
-games that ended long before or after what could be foreseen pull no harder than others.
+where policy is -log p(move played), or -Σ π · log p for the visits of a search, and value is
+(z - v)² ([CrazyAra-preprint] eq. 1). A net that predicts win, draw and loss learns them by cross
+entropy instead of the square, and its value follows from them. Plies left are learnt by Huber's
+loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that games that ended much earlier or
+later than predicted have no greater gradient than others.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import Network, outputs_of
-from variant_ai.core.train.measure.metrics import Soft, losses, rank_of
+from variant_ai.core.train.loop.distributed import Workers
+from variant_ai.core.train.measure.metrics import Scores, SoftLabels, losses, rank_of
 
 
-class Learnt(NamedTuple):
-    """What a batch taught. Nothing but `loss` carries gradients."""
+class BatchResult(NamedTuple):
+    """Loss and scores of a batch. Only `loss` has gradients."""
 
     loss: Tensor
     """Mean over the batch."""
     policy_loss: Tensor
     """[B]."""
     rank: Tensor
-    """[B] int64, how many actions have a greater logit than the move played (or visited most)."""
+    """[B] int64, number of actions with a greater logit than the move played (or visited most)."""
     value: Tensor
     """[B] v."""
     wdl_loss: Tensor | None
-    """[B] cross entropy of the result, of a net that tells win, draw and loss."""
+    """[B] cross entropy of the result, of a net that predicts win, draw and loss."""
     plies_error: Tensor | None
-    """[B] |plies told - plies left|, of a net that tells them."""
+    """[B] |predicted plies left - plies left|, of a net that predicts them."""
 
 
 class Learner(nn.Module):
-    """The net, asked for its loss."""
+    """A net together with its loss, as one module."""
 
     def __init__(self, net: nn.Module, value_weight: float, plies_weight: float) -> None:
         super().__init__()
@@ -54,46 +59,49 @@ class Learner(nn.Module):
         action: Tensor,
         outcome: Tensor,
         plies_left: Tensor | None,
-        soft: Soft | None = None,
-    ) -> Learnt:
-        """planes [B, C, H, W], action int64 [B], outcome z [B], plies_left [B] or None; `soft`
-        instead of `action` for the policy to learn."""
-        said = outputs_of(self.net, planes)
-        policy, value = losses(said.value, said.policy, action, outcome, soft)
+        soft: SoftLabels | None = None,
+    ) -> BatchResult:
+        """planes [B, C, H, W], action int64 [B], outcome z [B], plies_left [B] or None; the policy
+        learns `soft` instead of `action` if it is given."""
+        outputs = outputs_of(self.net, planes)
+        policy, value = losses(outputs.value, outputs.policy, action, outcome, soft)
         wdl = error = None
-        if said.wdl is not None:
-            # Of 1, 0 and -1 the classes 0 (win), 1 (draw) and 2 (loss).
-            wdl = functional.cross_entropy(said.wdl.float(), (1 - outcome).long(), reduction="none")
+        if outputs.wdl is not None:
+            # Outcomes 1, 0 and -1 are the classes 0 (win), 1 (draw) and 2 (loss).
+            result = (1 - outcome).long()
+            wdl = functional.cross_entropy(outputs.wdl.float(), result, reduction="none")
             value = wdl
         loss = (policy + self.value_weight * value).mean()
-        if said.plies_left is not None and plies_left is not None:
-            told = said.plies_left.float()
-            huber = functional.huber_loss(told / PLIES_UNIT, plies_left / PLIES_UNIT, delta=0.5)
+        if outputs.plies_left is not None and plies_left is not None:
+            predicted = outputs.plies_left.float()
+            huber = functional.huber_loss(
+                predicted / PLIES_UNIT, plies_left / PLIES_UNIT, delta=0.5
+            )
             loss = loss + self.plies_weight * huber
-            error = (told - plies_left).abs().detach()
-        return Learnt(
+            error = (predicted - plies_left).abs().detach()
+        return BatchResult(
             loss,
             policy.detach(),
-            rank_of(said.policy, action),
-            said.value.detach(),
+            rank_of(outputs.policy, action),
+            outputs.value.detach(),
             None if wdl is None else wdl.detach(),
             error,
         )
 
 
-def further_outputs(net: nn.Module) -> tuple[str, ...]:
-    """Outputs beside value and policy, of `wdl` and `plies_left`."""
-    return net.further if isinstance(net, Network) else ()
+def auxiliary_outputs(net: nn.Module) -> tuple[str, ...]:
+    """Outputs of a net besides value and policy, out of `wdl` and `plies_left`."""
+    return net.auxiliary if isinstance(net, Network) else ()
 
 
-class FurtherSums:
-    """Running means of what is learnt beside policy and value; kept in checkpoints as they are."""
+class AuxiliaryMeans:
+    """Running means of the losses of the auxiliary outputs; their sums are kept in checkpoints."""
 
     def __init__(self, sums: dict[str, float] | None = None) -> None:
         self.sums = dict(sums or {})
 
     def add(self, name: str, values: Any) -> None:
-        """Adds per-position numbers, an array [n]."""
+        """Add numbers of n positions, an array [n]."""
         self.sums[name] = self.sums.get(name, 0.0) + float(values.sum(dtype="float64"))
         count = f"{name}:count"
         self.sums[count] = self.sums.get(count, 0.0) + len(values)
@@ -104,3 +112,93 @@ class FurtherSums:
             for name, total in self.sums.items()
             if not name.endswith(":count")
         }
+
+
+# --- scores since the last line of the log -------------------------------------------------------
+
+
+_COLUMNS = {"wdl": "wdl_loss", "plies_left": "plies_error"}
+"""Auxiliary output -> its column of `BatchResult`."""
+
+
+@dataclass(frozen=True)
+class WindowScores:
+    """Contents of a window, positions in the order of their steps."""
+
+    scores: Scores
+    auxiliary: dict[str, NDArray[Any]]
+    """[n] of each column of the auxiliary outputs."""
+
+
+class ScoreWindow:
+    """Scores of a fixed number of positions, kept on the device.
+
+    The memory is allocated once, for the reason given at `Scores.empty`, and so that training need
+    not wait for a GPU at every step.
+    """
+
+    def __init__(self, positions: int, device: torch.device, auxiliary: tuple[str, ...]) -> None:
+        """`auxiliary`: outputs of the net besides value and policy."""
+        names = ["policy_loss", "value", "outcome"]
+        names += [_COLUMNS[name] for name in auxiliary]
+        self._columns: dict[str, Tensor] = {
+            name: torch.zeros(positions, device=device) for name in names
+        }
+        self._columns["rank"] = torch.zeros(positions, dtype=torch.int64, device=device)
+        self._size = positions
+        self.filled = 0
+
+    def put(self, result: BatchResult, outcome: Tensor) -> None:
+        """Add a batch; outcome [B]."""
+        end = self.filled + len(outcome)
+        if end > self._size:
+            self.filled, end = 0, len(outcome)  # steps that are only timed are never logged
+        for name, column in self._columns.items():
+            values = outcome if name == "outcome" else getattr(result, name)
+            column[self.filled : end].copy_(values)
+        self.filled = end
+
+    def take(self, workers: Workers, part: int) -> WindowScores:
+        """Scores of all processes, `part` positions of each in turn; the window is empty afterwards.
+        The arrays are valid until the next `put`."""
+        n, self.filled = self.filled, 0
+        taken: dict[str, NDArray[Any]] = {
+            name: workers.interleave(column[:n].cpu().numpy(), part)
+            for name, column in self._columns.items()
+        }
+        scores = Scores(
+            log_probability=-taken.pop("policy_loss"),
+            rank=taken.pop("rank"),
+            value=taken.pop("value"),
+            outcome=taken.pop("outcome"),
+        )
+        return WindowScores(scores, taken)
+
+
+# --- a loss that cannot be right -----------------------------------------------------------------
+
+
+class LossGuard:
+    """Rejects a loss that is not a number or far above the usual one.
+
+    The usual loss is a running mean over about a hundred steps. The first twenty steps are not
+    representative: there, only a large multiple is rejected, from which no training recovers.
+    """
+
+    SPAN, WARM, STEEP = 100, 20, 10.0
+
+    def __init__(self, spike: float, usual: float = 0.0, steps: int = 0) -> None:
+        self.spike, self.usual, self.steps = spike, usual, steps
+
+    def rejects(self, loss: float) -> bool:
+        """Return True if the loss cannot be right; otherwise add it to the running mean."""
+        if not math.isfinite(loss):
+            return True
+        if self.spike and self.steps:
+            warm = self.steps >= self.WARM
+            factor = self.spike if warm else max(self.spike, self.STEEP)
+            if loss > factor * self.usual + 1:
+                return True
+        self.steps += 1
+        self.usual += (loss - self.usual) / min(self.steps, self.SPAN)
+        return False

@@ -1,10 +1,12 @@
-"""Muon: steps along the orthogonalised momentum of each matrix of weights (Jordan et al. 2024).
+"""Muon: steps along the orthogonalised momentum of each weight matrix ([Muon], Jordan et al. 2024).
 
-A gradient of a layer is a matrix with a few great singular values and many small ones: its steps
-turn a few directions and leave the rest as they were. Muon sets them all to about one, so that every
-direction of a layer learns as fast as the strongest. What is no such matrix (norms, biases, heads'
-fully connected layers, convolutions channel by channel) is trained by SGD with Nesterov momentum,
-at the same learning rate.
+The gradient of a layer is a matrix with a few large singular values and many small ones: its steps
+change a few directions and hardly affect the others. Muon sets all singular values to about one, so
+that all directions of a layer learn equally fast. Other weights (norms, biases, fully connected layers
+of heads, depthwise convolutions) are trained by SGD with Nesterov momentum at the same learning rate.
+
+`torch.optim.Muon` only takes matrices, averages the momentum differently and orthogonalises in bf16
+one matrix at a time; nets and checkpoints trained with this one would not continue the same way.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""a, b, c of x <- a x + b x³ + c x⁵, applied to the singular values: quick away from zero, and then
-between 0.7 and 1.2, which is near enough to one (Jordan et al. 2024)."""
+"""a, b, c of x <- a x + b x³ + c x⁵, applied to the singular values: they grow fast from zero and then
+stay between 0.7 and 1.2, which is close enough to one ([Muon])."""
 ITERATIONS = 5
 
 
@@ -27,8 +29,7 @@ class Muon(torch.optim.SGD):
     The step of a kernel [O, I, h, w], as a matrix of O rows and n = I h w columns, is
     U · √max(1, O / n) times the learning rate, where U [O, n] has singular values of about one.
 
-    net: of which the parameters with gradients are trained. dtype: of the products that
-    orthogonalise.
+    net: its parameters with gradients are trained. dtype: of the products in the orthogonalisation.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Muon(torch.optim.SGD):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step of all weights."""
+        """Do one step of all weights."""
         kernels = self.param_groups.pop()
         try:
             result = super().step(closure)
@@ -68,10 +69,10 @@ class Muon(torch.optim.SGD):
         return result
 
     def _step(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        """The step of kernels of one shape, orthogonalised together."""
+        """Do the step of kernels of one shape, orthogonalised together."""
         momentum, decay = group["momentum"], group["weight_decay"]
-        wanted: list[Tensor] = []
-        learns: list[Tensor] = []
+        directions: list[Tensor] = []
+        has_gradient: list[Tensor] = []
         for weight in weights:
             assert weight.grad is not None
             gradient = weight.grad.add(weight, alpha=decay)
@@ -79,12 +80,12 @@ class Muon(torch.optim.SGD):
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = torch.zeros_like(weight)
             mean = state["momentum_buffer"].mul_(momentum).add_(gradient)
-            wanted.append(gradient.add(mean, alpha=momentum).flatten(1))
-            learns.append(weight.grad.any())
-        steps = orthogonal(torch.stack(wanted).to(self._dtype))
-        # What learns nothing (a head whose loss has no weight) would go its whole way along the
-        # decay, to nothing within some hundred steps.
-        steps = steps * torch.stack(learns).view(-1, 1, 1)
+            directions.append(gradient.add(mean, alpha=momentum).flatten(1))
+            has_gradient.append(weight.grad.any())
+        steps = orthogonal(torch.stack(directions).to(self._dtype))
+        # Kernels without a gradient (in a head whose loss has no weight) would take full steps along
+        # the weight decay, and vanish within some hundred steps.
+        steps = steps * torch.stack(has_gradient).view(-1, 1, 1)
         outputs, inputs = steps.shape[1:]
         rate = group["lr"] * max(1.0, outputs / inputs) ** 0.5
         for weight, step in zip(weights, steps, strict=True):
@@ -92,8 +93,8 @@ class Muon(torch.optim.SGD):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices [K, O, n] with the same singular vectors and singular values of about one, by
-    Newton and Schulz's iteration; those of zeros stay zero."""
+    """Set the singular values of matrices [K, O, n] to about one by Newton-Schulz iteration; zero
+    matrices stay zero."""
     a, b, c = COEFFICIENTS
     is_tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if is_tall else matrices

@@ -1,84 +1,236 @@
-"""What a trainer is put together from: frozen layers, processes, optimiser, schedule."""
+"""The optimisers that a training can use, one record each, and their schedules.
+
+To add an optimiser, add a record to `OPTIMISERS`: configuration, plan, checkpoints and reports
+follow from it. torch is imported when an optimiser is made, not before.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
+from variant_ai.core.errors import UnknownNameError
 
-from variant_ai.core.errors import VariantAIError
-from variant_ai.core.train.loop.distributed import Workers
-from variant_ai.core.train.loop.learner import Learner
-from variant_ai.core.train.loop.muon import Muon
-from variant_ai.core.train.loop.schedule import Constant, OneCycle
-from variant_ai.core.train.run.training_settings import TrainConfig
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
 
-ADAM_BETA = 0.9
-"""β₁, which the record shows as Adam's momentum."""
+    from variant_ai.core.spec.schema import Training
+    from variant_ai.core.train.run.training_settings import TrainConfig
+
+FINE_TUNE_RATE = 0.01 / 0.35
+"""Greatest learning rate of fine-tuning, as a share of the usual one ([CrazyAra-preprint] section
+8)."""
+ADAM_RATE, ADAM_BETA = 1e-3, 0.9
+"""Learning rate and β₁ of Adam ([CrazyAra-preprint] section 4.1); β₁ is logged as its momentum."""
+MUON_RATE = 0.05
+"""Default rate of Muon for every batch size: the length of its steps does not depend on it."""
 
 
-def frozen_layers(net: nn.Module, count: int) -> Sequence[nn.Module]:
-    """The first `count` layers of a net: its stem, then block after block.
+@dataclass(frozen=True)
+class Constant:
+    """Constant learning rate and momentum."""
 
-    Raises VariantAIError where it has fewer, or does not say what its layers are.
+    rate: float
+    momentum: float
+
+    def lr_at(self, step: int) -> float:
+        return self.rate
+
+    def momentum_at(self, step: int) -> float:
+        return self.momentum
+
+
+@dataclass(frozen=True)
+class OneCycle:
+    """One cycle of learning rate and momentum ([CrazyAra-preprint] section 8, [Xiangqi-thesis]
+    figure 4.4).
+
+    The learning rate rises linearly during the warm-up from its least to its greatest value, and
+    then falls linearly to the least again. Momentum mirrors it: it is least where the rate is
+    greatest (Smith and Topin 2019). Both are functions of the step, so that training can resume at
+    any step.
     """
-    if count == 0:
-        return ()
-    layers = getattr(net, "layers", None)
-    if layers is None:
-        raise VariantAIError("this net does not name its layers, so none of them can be frozen")
-    if count > len(layers):
-        raise VariantAIError(
-            f"{count} layers cannot be frozen: the net has {len(layers)}, its stem and "
-            f"{len(layers) - 1} more, before the heads"
+
+    steps: int
+    """Steps of the whole training."""
+    lr_max: float
+    lr_min: float
+    momentum: tuple[float, float]
+    """(least, greatest)."""
+    warmup: float
+    """Share of the steps in which the rate rises, in (0, 1)."""
+
+    @property
+    def peak(self) -> int:
+        """The step at which the learning rate is greatest."""
+        return min(max(1, round(self.steps * self.warmup)), max(1, self.steps - 1))
+
+    def height(self, step: int) -> float:
+        """Height on the cycle: 0 at the first step and after the last, 1 at the peak."""
+        if step < self.peak:
+            return step / self.peak
+        return max(0.0, (self.steps - step) / max(1, self.steps - self.peak))
+
+    def lr_at(self, step: int) -> float:
+        return self.lr_min + (self.lr_max - self.lr_min) * self.height(step)
+
+    def momentum_at(self, step: int) -> float:
+        least, greatest = self.momentum
+        return greatest - (greatest - least) * self.height(step)
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """An optimiser, and everything that depends on the choice of it."""
+
+    name: str
+    """Name in `--optimiser` and in config.json."""
+    title: str
+    """Name in reports."""
+    make: Callable[[nn.Module, TrainConfig], torch.optim.Optimizer]
+    default_rate: Callable[[Training, int, float], float]
+    """(training settings of the spec, batch, factor of fine-tuning) -> greatest learning rate."""
+    state: Mapping[str, str]
+    """Tensors that torch keeps for each parameter: key in torch -> prefix of the parameter's name in
+    a checkpoint."""
+    constant_momentum: float | None = None
+    """Momentum that is logged for an optimiser at a constant rate; None: it follows one cycle."""
+    counts_steps: bool = False
+    """True if torch keeps the number of steps for each parameter."""
+
+    def schedule(self, config: TrainConfig) -> OneCycle | Constant:
+        if self.constant_momentum is not None:
+            return Constant(config.lr_max, self.constant_momentum)
+        return OneCycle(config.steps, config.lr_max, config.lr_min, config.momentum, config.warmup)
+
+    def describe(self, config: TrainConfig) -> str:
+        """Optimiser and schedule of a training, for its model card."""
+        if self.constant_momentum is not None:
+            return f"{self.title} with the learning rate {config.lr_max:g}"
+        least, greatest = config.momentum
+        return (
+            f"{self.title} with Nesterov momentum {least:g} to {greatest:g}, one cycle of the "
+            f"learning rate up to {config.lr_max:g} and down to {config.lr_min:g}"
         )
-    first: Sequence[nn.Module] = layers[:count]
-    return first
+
+    # --- saved state -----------------------------------------------------------------------------
+
+    def tensors(self, net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+        """State of each parameter by its name in a checkpoint; empty before the first step."""
+        found = {}
+        for name, weight in net.named_parameters():
+            state = optimiser.state.get(weight, {})
+            for key, prefix in self.state.items():
+                if state.get(key) is not None:
+                    found[prefix + name] = state[key]
+        return found
+
+    def empty_tensors(self, net: nn.Module, names: Iterable[str]) -> dict[str, Tensor]:
+        """Zeros in the shapes of the tensors of these names."""
+        import torch
+
+        shapes = {
+            prefix + name: weight
+            for name, weight in net.named_parameters()
+            for prefix in self.state.values()
+        }
+        return {name: torch.zeros_like(shapes[name]) for name in names}
+
+    def load_tensors(
+        self,
+        net: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        tensors: Mapping[str, Tensor],
+        step: int,
+    ) -> None:
+        """Set the state of each parameter, in the parameter's own memory layout, after `step`
+        steps."""
+        import torch
+
+        optimiser.state.clear()
+        for name, weight in net.named_parameters():
+            state: dict[str, Tensor] = {}
+            for key, prefix in self.state.items():
+                if prefix + name in tensors:
+                    state[key] = torch.empty_like(weight, requires_grad=False)
+                    state[key].copy_(tensors[prefix + name])
+            if state and self.counts_steps:
+                state["step"] = torch.tensor(float(step))
+            if state:
+                optimiser.state[weight] = state
 
 
-def wrap_learner(
-    learner: Learner, config: TrainConfig, workers: Workers, device: torch.device
-) -> Any:
-    """The learner compiled, and tied to those of other processes, where that is asked for."""
-    made: Any = torch.compile(learner) if config.compile else learner
-    if workers.world > 1:
-        parallel: Any = nn.parallel.DistributedDataParallel
-        # NormStatistics sees to the buffers; torch 2.13 gave the option another name.
-        names = inspect.signature(parallel).parameters
-        own = "forward_sync_buffers" if "forward_sync_buffers" in names else "broadcast_buffers"
-        made = parallel(
-            made, device_ids=[device] if device.type == "cuda" else None, **{own: False}
-        )
-    return made
+def _sgd(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    import torch
 
-
-def make_optimiser(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """SGD with Nesterov momentum or Muon, rate and momentum set before each step; or Adam, with
-    β₁ = 0.9, β₂ = 0.999 and ε = 1e-8 (paper 000, section 4.1)."""
-    if config.optimiser == "muon":
-        return Muon(
-            net,
-            lr=config.lr_max,
-            momentum=config.momentum[1],
-            weight_decay=config.weight_decay,
-            dtype=torch.bfloat16 if config.precision == "bf16" else torch.float32,
-        )
-    weights = [weight for weight in net.parameters() if weight.requires_grad]
-    if config.optimiser == "adam":
-        return torch.optim.Adam(weights, lr=config.lr_max, weight_decay=config.weight_decay)
     return torch.optim.SGD(
-        weights,
+        _trained(net),
         lr=config.lr_max,
         momentum=config.momentum[1],
-        nesterov=config.momentum[1] > 0,  # torch refuses what makes no difference
+        nesterov=config.momentum[1] > 0,  # torch rejects Nesterov without momentum
         weight_decay=config.weight_decay,
     )
 
 
-def make_schedule(config: TrainConfig) -> OneCycle | Constant:
-    if config.optimiser == "adam":
-        return Constant(config.lr_max, ADAM_BETA)
-    return OneCycle(config.steps, config.lr_max, config.lr_min, config.momentum, config.warmup)
+def _adam(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    import torch
+
+    return torch.optim.Adam(_trained(net), lr=config.lr_max, weight_decay=config.weight_decay)
+
+
+def _muon(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    from variant_ai.core.train.loop.device import PRECISIONS
+    from variant_ai.core.train.loop.muon import Muon
+
+    return Muon(
+        net,
+        lr=config.lr_max,
+        momentum=config.momentum[1],
+        weight_decay=config.weight_decay,
+        dtype=PRECISIONS[config.precision],
+    )
+
+
+def _trained(net: nn.Module) -> list[Any]:
+    return [weight for weight in net.parameters() if weight.requires_grad]
+
+
+OPTIMISERS: dict[str, Optimiser] = {
+    record.name: record
+    for record in (
+        Optimiser(
+            "nesterov",
+            "SGD",
+            _sgd,
+            # The published rate is for the published batch size.
+            lambda training, batch, factor: factor * training.lr_max * batch / training.batch,
+            {"momentum_buffer": ""},
+        ),
+        Optimiser(
+            "adam",
+            "Adam",
+            _adam,
+            lambda training, batch, factor: ADAM_RATE,
+            {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
+            constant_momentum=ADAM_BETA,
+            counts_steps=True,
+        ),
+        Optimiser(
+            "muon",
+            "Muon",
+            _muon,
+            lambda training, batch, factor: factor * MUON_RATE,
+            {"momentum_buffer": ""},
+        ),
+    )
+}
+
+
+def find_optimiser(name: str) -> Optimiser:
+    """Return the optimiser of that name. Raises UnknownNameError."""
+    try:
+        return OPTIMISERS[name]
+    except KeyError:
+        raise UnknownNameError("optimiser", name, OPTIMISERS) from None

@@ -1,21 +1,25 @@
-"""What the trainer asks of its data: batches by step, and a sweep over all positions.
+"""Batches of positions: what the trainer needs from its data, and batches as tensors on a device.
 
-`core.data.sample.sampler.Sampler` is one; tests use another. B batch, C planes, H ranks, W files.
+`core.data.sample.sampler.Sampler` is a source; tests use another one. B batch, C planes, H ranks,
+W files, K moves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from variant_ai.core.rules.position import Position
+from variant_ai.core.train.measure.metrics import SoftLabels
 
 
 class Samples(Protocol):
-    """A batch: arrays that the source may reuse once the next batch is asked for."""
+    """A batch of arrays, which the source may reuse when it makes the next batch."""
 
     @property
     def planes(self) -> NDArray[np.float32]:
@@ -31,7 +35,7 @@ class Samples(Protocol):
 
     @property
     def plies_left(self) -> NDArray[np.float32]:
-        """[B] plies to the end of the game; asked for by nets that tell them."""
+        """[B] plies to the end of the game; only read for nets that predict them."""
 
     @property
     def positions(self) -> Position:
@@ -39,11 +43,11 @@ class Samples(Protocol):
 
     @property
     def choices(self) -> NDArray[np.int64]:
-        """[B, K] moves that a search visited; K is 0 where the move played is all there is."""
+        """[B, K] moves that a search visited; K is 0 if only the move played is known."""
 
     @property
     def shares(self) -> NDArray[np.float32]:
-        """[B, K] of the visits, each row adding up to 1."""
+        """[B, K] shares of the visits, each row adding up to 1."""
 
 
 class Source(Protocol):
@@ -51,7 +55,7 @@ class Source(Protocol):
 
     @property
     def positions(self) -> int:
-        """Positions that `sweep` goes through."""
+        """Number of positions that `sweep` goes through."""
 
     @property
     def steps_per_epoch(self) -> int: ...
@@ -60,7 +64,47 @@ class Source(Protocol):
         """Batches of steps `first` to `last - 1`, endless without `last`."""
 
     def whole(self) -> Source:
-        """What one process alone would train on; itself, where this is one."""
+        """The source that a single process would train on; this one if there is one process."""
 
     def sweep(self, *, limit: int | None = None) -> Iterator[Samples]:
         """Every position once, always in the same order; or `limit` of them, spread evenly."""
+
+
+class PlacedBatch(NamedTuple):
+    """`Samples` as tensors on a device."""
+
+    planes: Tensor
+    """[B, C, H, W], channels last."""
+    action: Tensor
+    outcome: Tensor
+    plies_left: Tensor
+    soft: SoftLabels | None
+    """Visits of a search, None if the batch has none."""
+
+
+def place_batch(samples: Samples, device: torch.device) -> PlacedBatch:
+    """Move a batch to the device. On a GPU its arrays may be reused at once; on the CPU they are
+    shared."""
+    return PlacedBatch(
+        _move(samples.planes, device).contiguous(memory_format=torch.channels_last),
+        _move(samples.action, device),
+        _move(samples.value, device),
+        _move(samples.plies_left, device),
+        soft_labels(samples, device),
+    )
+
+
+def soft_labels(samples: Samples, device: torch.device) -> SoftLabels | None:
+    """Visits of a search in a batch, None if it has none."""
+    if samples.choices.shape[1] == 0:
+        return None
+    return SoftLabels(_move(samples.choices, device), _move(samples.shares, device))
+
+
+def _move(array: NDArray[Any], device: torch.device) -> Tensor:
+    """Copy to a GPU without waiting for earlier steps: from pinned memory, which torch keeps until
+    the copy is done."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor

@@ -1,1 +1,3 @@
-"""Measuring nets on stored positions: metrics, calibration, confidence intervals."""
+"""Measuring nets on stored positions: `metrics`, `metric_tables`, `prediction`, `calibration`,
+`mate_set`, `evaluation`, `reduced_precision`.
+"""

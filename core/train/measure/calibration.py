@@ -1,8 +1,8 @@
-"""Calibration: whether a net that says 0.4 scores 0.4 on average.
+"""Calibration: how close predictions are to mean results.
 
 Predictions are sorted into bins of equal width; in each, the mean prediction is compared with the
-mean of what happened. The expected calibration error is the mean distance, weighted by positions
-(Guo et al. 2017, equation 5). N positions, K bins.
+mean result. The expected calibration error is the mean distance, weighted by positions (Guo et al.
+2017, equation 5). N positions, K bins.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from variant_ai.core.train.measure.metrics import Scores
 VALUE_BINS = 20
 SHARE_BINS = 10
 CLASSES = ("win", "draw", "loss")
-"""Of a WDL output, in its order."""
+"""Classes of a WDL output, in its order."""
 TINY = 1e-7
-"""Least probability in a logarithm."""
+"""Smallest probability in a logarithm."""
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Predictions from `low` to `high`; a bin without any is left out."""
+    """Predictions from `low` to `high`; empty bins are left out."""
 
     low: float
     high: float
@@ -34,7 +34,7 @@ class Bin:
     predicted: float
     """Mean prediction."""
     happened: float
-    """Mean of what happened, in the same unit."""
+    """Mean result, in the same unit."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Calibration:
 
 @dataclass(frozen=True)
 class WdlQuality:
-    """A net's probabilities of win, draw and loss against N results."""
+    """Quality of a net's probabilities of win, draw and loss for N results."""
 
     log_loss: float
     """Mean of -log p(result)."""
     brier: float
     """Mean of the squared distance from the result, summed over the three classes: 0 to 2."""
     accuracy: float
-    """Share in which the likeliest class is the result."""
+    """Share of positions whose most likely class is the result."""
     classes: dict[str, Calibration]
     """`win`, `draw`, `loss`."""
 
@@ -73,7 +73,7 @@ class WdlQuality:
 
 
 def _known(value: float) -> float | None:
-    """For JSON, which has no NaN."""
+    """Return None for NaN and infinity, which JSON lacks."""
     return value if math.isfinite(value) else None
 
 
@@ -84,39 +84,38 @@ def calibration(
     high: float,
     bins: int,
 ) -> Calibration:
-    """Both [N], predictions within [low, high]; the last bin holds its upper end too. Predictions that
-    are no numbers (of a net whose training went wrong) are in no bin, and the error is none then."""
-    told = np.isfinite(predicted)
-    whole = bool(told.all())
-    predicted, happened = predicted[told], happened[told]
+    """Calibration of predictions [N] within [low, high] for results [N]; the last bin includes its upper
+    end. Predictions that are not finite (if the training diverged) are in no bin, and the error is then
+    NaN."""
+    finite = np.isfinite(predicted)
+    all_finite = bool(finite.all())
+    predicted, happened = predicted[finite], happened[finite]
     width = (high - low) / bins
     number = np.clip(((predicted - low) / width).astype(np.int64), 0, bins - 1)
     count = np.bincount(number, minlength=bins)
-    said = np.bincount(number, predicted.astype(np.float64), bins)
-    was = np.bincount(number, happened.astype(np.float64), bins)
+    predictions = np.bincount(number, predicted.astype(np.float64), bins)
+    results = np.bincount(number, happened.astype(np.float64), bins)
     made = tuple(
         Bin(
             low + k * width,
             low + (k + 1) * width,
             int(count[k]),
-            float(said[k] / count[k]),
-            float(was[k] / count[k]),
+            float(predictions[k] / count[k]),
+            float(results[k] / count[k]),
         )
         for k in np.flatnonzero(count)
     )
-    known = whole and len(predicted)
-    error = float(np.abs(said - was).sum() / count.sum()) if known else math.nan
+    known = all_finite and len(predicted)
+    error = float(np.abs(predictions - results).sum() / count.sum()) if known else math.nan
     return Calibration(made, error)
 
 
-def value_calibration(scores: Scores, bins: int = VALUE_BINS) -> Calibration:
-    """Value against result, both from -1 (lost) to 1 (won) from the mover's side."""
-    return calibration(scores.value, scores.outcome, -1.0, 1.0, bins)
+def value_calibration(scores: Scores) -> Calibration:
+    """Calibration of the value; value and result are from -1 (lost) to 1 (won) from the mover's side."""
+    return calibration(scores.value, scores.outcome, -1.0, 1.0, VALUE_BINS)
 
 
-def wdl_quality(
-    wdl: NDArray[np.float32], outcome: NDArray[np.float32], bins: int = SHARE_BINS
-) -> WdlQuality:
+def wdl_quality(wdl: NDArray[np.float32], outcome: NDArray[np.float32]) -> WdlQuality:
     """`wdl` [N, 3] probabilities of win, draw, loss; `outcome` [N] 1, 0, -1, mover's side."""
     result = (1 - outcome).astype(np.int64)
     happened = np.eye(3)[result]
@@ -127,7 +126,7 @@ def wdl_quality(
         float(((given - happened) ** 2).sum(1).mean()),
         float((given.argmax(1) == result).mean()),
         {
-            name: calibration(given[:, k], happened[:, k], 0.0, 1.0, bins)
+            name: calibration(given[:, k], happened[:, k], 0.0, 1.0, SHARE_BINS)
             for k, name in enumerate(CLASSES)
         },
     )

@@ -1,113 +1,87 @@
-"""Measuring nets on the positions of a source: several nets on the very same positions.
+"""Measuring nets on the positions of a source: several nets, and a baseline, on the same positions.
 
-N positions, B of them in a batch, A actions.
+The baseline plays, among the legal moves, the one most frequent in the training games; a net should
+do better. N positions, B of them in a batch, A actions, G games.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.inference.interface import Evaluation as Prediction
-from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.train.loop.placement import place_net, soft_of
-from variant_ai.core.train.loop.position_source import Source
+from variant_ai.core.rules.position import Position
+from variant_ai.core.train.loop.position_source import Source, soft_labels
 from variant_ai.core.train.measure.calibration import (
     Calibration,
     WdlQuality,
     value_calibration,
     wdl_quality,
 )
-from variant_ai.core.train.measure.frequency_baseline import (
-    Counts,
-    best_legal,
-    legal_actions,
-    most_frequent,
-)
-from variant_ai.core.train.measure.intervals import Interval, intervals, paired_differences
 from variant_ai.core.train.measure.mate_set import MateMetrics
-from variant_ai.core.train.measure.metrics import Metrics, Scores, Soft, score
-from variant_ai.core.train.measure.positions_by_rating import Places, rating_classes
-from variant_ai.core.train.measure.prediction import autocast
+from variant_ai.core.train.measure.metrics import (
+    Interval,
+    Metrics,
+    Scores,
+    SoftLabels,
+    intervals,
+    paired_differences,
+    score,
+)
+from variant_ai.core.train.measure.prediction import Predictor
 
 PLY_STEP = 20
-"""Accuracy is told for plies 0 to 19, 20 to 39, ..."""
+"""Accuracy is reported for plies 0 to 19, 20 to 39, ..."""
 LAST_PLIES = 100
 """Plies from here on are one class."""
 CURVE_STEP = 10
-"""Plies of one point of the curves over the game."""
+"""Number of plies in one point of the curves over the game."""
 CURVE_SHARE = 0.002
-"""Of all positions, the least that make a point."""
+"""Smallest share of all positions that makes a point."""
 TOPS = (1, 2, 3, 5, 10)
 """The k of top-k accuracy."""
+RATING_STEPS = (100, 200, 400)
+MOST_RATING_CLASSES = 10
+UNRATED = "no rating"
 
-
-class Predictor(Protocol):
-    """planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, where the net has them,
-    probabilities of win, draw and loss [B, 3] and plies left [B]."""
-
-    def __call__(self, planes: NDArray[np.float32]) -> Prediction: ...
-
-
-class TorchPredictor:
-    """A torch net as a predictor."""
-
-    def __init__(self, net: nn.Module, device: torch.device, precision: str = "fp32") -> None:
-        place_net(net, device)
-        self.net, self.device, self.precision = net.eval(), device, precision
-
-    def __call__(self, planes: NDArray[np.float32]) -> Prediction:
-        with torch.inference_mode(), autocast(self.device, self.precision):
-            batch = torch.from_numpy(planes).to(self.device)
-            said = outputs_of(self.net, batch.contiguous(memory_format=torch.channels_last))
-            wdl = None if said.wdl is None else torch.softmax(said.wdl.float(), 1)
-        return Prediction(
-            _array(said.value),
-            _array(said.policy),
-            None if wdl is None else _array(wdl),
-            None if said.plies_left is None else _array(said.plies_left),
-        )
-
-
-def _array(output: Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = output.float().cpu().numpy()
-    return array
+Counts = NDArray[np.int64]
+"""[A] number of times that each action was played in the training games."""
 
 
 @dataclass
 class NetEvaluation:
-    """What one net did on the positions."""
+    """Measurements of one net on the positions."""
 
     metrics: Metrics
     legal_accuracy: float | None
-    """Policy accuracy when the choice is among the legal moves; None where they were not asked."""
+    """Policy accuracy when the choice is among the legal moves; None if these were not computed."""
     by_ply: dict[str, Metrics] = field(default_factory=dict)
     by_rating: dict[str, Metrics] = field(default_factory=dict)
-    """By the rating of the player to move; empty where ratings were not given."""
+    """By the rating of the player to move; empty if there are no ratings."""
     unseen: Metrics | None = None
-    """On positions behind the moves shared with a training game."""
+    """On positions after the moves shared with a training game."""
     top: dict[str, float] = field(default_factory=dict)
     """Top-k accuracy by k."""
     intervals: dict[str, Interval] = field(default_factory=dict)
     """95 % confidence intervals of the metrics."""
     differences: dict[str, Interval] = field(default_factory=dict)
-    """Metrics less those of the first net, on the same positions; empty for the first."""
+    """Metrics minus those of the first net, on the same positions; empty for the first."""
     calibration: Calibration | None = None
-    """Of the value."""
+    """Calibration of the value."""
     wdl: WdlQuality | None = None
-    """Of nets that tell win, draw and loss."""
+    """For nets that predict win, draw and loss."""
     mates: MateMetrics | None = None
-    """On a mate-in-one set; added by who has one."""
+    """On a mate-in-one set; set by callers that have one."""
     over_plies: list[dict[str, float | int | None]] = field(default_factory=list)
-    """Metrics of every ten plies, with `first`, for curves over the game."""
+    """Metrics of every ten plies, with the first ply as `first`, for curves over the game."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -129,17 +103,17 @@ class NetEvaluation:
 DETAILS = (
     "by_ply", "by_rating", "unseen", "top", "intervals", "calibration", "wdl", "over_plies",
 )  # fmt: skip
-"""Entries of `NetEvaluation.as_dict` that are more than a number."""
+"""Entries of `NetEvaluation.as_dict` that are more than one number."""
 
 
 @dataclass
 class Evaluation:
-    """Nets, and the baseline, on the same N positions."""
+    """Measurements of nets and of the baseline on the same N positions."""
 
     positions: int
     nets: dict[str, NetEvaluation]
     baseline_accuracy: float | None
-    """Of the legal move most frequent in training; None where the training is not known."""
+    """Accuracy of the legal move most frequent in training; None if the training is not known."""
     legal_moves: float | None
     """Mean number of legal moves."""
     ply: NDArray[np.int32] = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
@@ -147,9 +121,9 @@ class Evaluation:
     side: NDArray[np.int8] = field(repr=False, default_factory=lambda: np.zeros(0, np.int8))
     """Colour to move in each position, [N]."""
     unseen_share: float | None = None
-    """Share of positions behind the moves shared with a training game."""
+    """Share of positions after the moves shared with a training game."""
     games: int | None = None
-    """Games the positions come from; None where that is not known."""
+    """Number of games that the positions come from; None if unknown."""
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -174,30 +148,30 @@ def evaluate(
     encoder: Encoder,
     *,
     actions: Mapping[str, NDArray[np.int32]] | None = None,
-    sights: Mapping[str, Encoder] | None = None,
+    encoders: Mapping[str, Encoder] | None = None,
     rules: Rules | None = None,
     counts: Counts | None = None,
     seen: NDArray[np.bool_] | None = None,
-    places: Places | None = None,
+    origins: PositionOrigins | None = None,
     limit: int | None = None,
     value_weight: float = 0.01,
     advance: Callable[[int], None] = lambda n: None,
 ) -> Evaluation:
-    """Runs every predictor over the source's positions.
+    """Run all predictors over the source's positions.
 
     Args:
-        actions: for nets whose policy head numbers actions otherwise than `encoder` (which is the
+        actions: for nets whose policy head numbers actions differently from `encoder` (which is the
             source's): their action for each of its actions, int32 [A].
-        sights: for nets that see other planes than `encoder` makes: what makes theirs.
-        rules: gives the legal moves, for the baseline and accuracy among legal moves; None does
-            without both.
-        counts: of the training's actions, int64 [A], for the baseline.
-        seen: True where the position and its move were met in training, bool [N] in the order of
-            the sweep; only without `limit`.
-        places: games and ratings of the positions in the order of the sweep (`places_of`, with the
-            same `limit`); without them, intervals take positions as independent.
+        encoders: for nets that see other planes than those of `encoder`: their own encoder.
+        rules: gives the legal moves, for the baseline and accuracy among legal moves; if None, both
+            are skipped.
+        counts: number of times each action was played in training, int64 [A], for the baseline.
+        seen: True for positions that occurred in training with the same move, bool [N] in the order
+            of the sweep; only without `limit`.
+        origins: games and ratings of the positions in the order of the sweep (`position_origins`,
+            with the same `limit`); without them, intervals take positions as independent.
         value_weight: α of the combined loss.
-        advance: told how many positions were done.
+        advance: called with the number of positions done.
     """
     if seen is not None and limit is not None:
         raise ValueError("`seen` follows the order of a whole sweep; leave `limit` out")
@@ -216,33 +190,34 @@ def evaluate(
             if counts is not None:
                 baseline_hits += int((most_frequent(counts, legal) == samples.action).sum())
         for name, predictor in predictors.items():
-            sight = (sights or {}).get(name)
-            said = predictor(samples.planes if sight is None else sight.planes(samples.positions))
+            own = (encoders or {}).get(name)
+            output = predictor(samples.planes if own is None else own.planes(samples.positions))
             if name not in rows:
-                rows[name] = _Row(Scores.room(n, wdl=said.wdl is not None))
-            value, logits = torch.from_numpy(said.value), torch.from_numpy(said.policy)
-            wdl = None if said.wdl is None else torch.from_numpy(said.wdl)
+                rows[name] = _Row(Scores.empty(n, wdl=output.wdl is not None))
+            value, logits = torch.from_numpy(output.value), torch.from_numpy(output.policy)
+            wdl = None if output.wdl is None else torch.from_numpy(output.wdl)
             table = (actions or {}).get(name)
             played = samples.action if table is None else table[samples.action].astype(np.int64)
-            own = torch.from_numpy(played)
-            soft = soft_of(samples, torch.device("cpu"))
+            soft = soft_labels(samples, torch.device("cpu"))
             if soft is not None and table is not None:
                 own_choices = torch.from_numpy(table[samples.choices].astype(np.int64))
-                soft = Soft(own_choices, soft.shares)
-            rows[name].scores.put(at, score(value, logits, own, outcome, wdl, soft))
+                soft = SoftLabels(own_choices, soft.shares)
+            rows[name].scores.put(
+                at, score(value, logits, torch.from_numpy(played), outcome, wdl, soft)
+            )
             if legal is not None:
                 choices = legal if table is None else [table[k].astype(np.int64) for k in legal]
-                rows[name].legal_hits += int((best_legal(said.policy, choices) == played).sum())
+                rows[name].legal_hits += int((best_legal(output.policy, choices) == played).sum())
         at += len(outcome)
         advance(len(outcome))
     nets = {
-        name: break_down(
+        name: summarise(
             row.scores,
             ply,
             value_weight,
             side=side,
             seen=seen,
-            places=places,
+            origins=origins,
             legal_accuracy=None if rules is None else row.legal_hits / n,
         )
         for name, row in rows.items()
@@ -250,7 +225,7 @@ def evaluate(
     first, *others = rows.values() if rows else [None]
     for net, row in zip(list(nets.values())[1:], others, strict=True):
         assert first is not None and row is not None
-        game = np.arange(n) if places is None else places.game
+        game = np.arange(n) if origins is None else origins.game
         net.differences = paired_differences(row.scores, first.scores, game, value_weight)
     return Evaluation(
         n,
@@ -260,29 +235,30 @@ def evaluate(
         ply,
         side,
         None if seen is None else float((~seen).mean()),
-        None if places is None else len(np.unique(places.game)),
+        None if origins is None else len(np.unique(origins.game)),
     )
 
 
-def break_down(
+def summarise(
     scores: Scores,
     ply: NDArray[np.int32],
     value_weight: float,
     *,
     side: NDArray[np.int8] | None = None,
     seen: NDArray[np.bool_] | None = None,
-    places: Places | None = None,
+    origins: PositionOrigins | None = None,
     legal_accuracy: float | None = None,
 ) -> NetEvaluation:
-    """Everything that N positions say of a net.
+    """All measurements of a net from its scores on N positions.
 
-    `ply` [N]; `side` [N] and `places` give the mover's rating; `seen` [N] what was met in training.
+    `ply` [N]; `side` [N] and `origins` give the mover's rating; `seen` [N] is True for positions that
+    occurred in training.
     """
     by_rating = {}
-    if places is not None and side is not None:
-        classes = rating_classes(places.mover_ratings(side))
+    if origins is not None and side is not None:
+        classes = rating_classes(origins.mover_ratings(side))
         by_rating = {name: scores.metrics(value_weight, where) for name, where in classes.items()}
-    game = np.arange(len(ply)) if places is None else places.game
+    game = np.arange(len(ply)) if origins is None else origins.game
     return NetEvaluation(
         scores.metrics(value_weight),
         legal_accuracy,
@@ -302,22 +278,107 @@ def break_down(
 def over_plies(
     scores: Scores, ply: NDArray[np.int32], value_weight: float
 ) -> list[dict[str, float | int | None]]:
-    """Metrics of every ten plies, as far as there are enough positions."""
+    """Metrics of every ten plies, as long as there are enough positions."""
     points: list[dict[str, float | int | None]] = []
     for first in range(0, int(ply.max(initial=0)) + 1, CURVE_STEP):
         where = (ply >= first) & (ply < first + CURVE_STEP)
         if where.sum() < max(1, CURVE_SHARE * len(ply)):
             if points:
                 break
-            continue  # games that begin behind an opening
+            continue  # games that begin after an opening
         points.append({"first": first, **scores.metrics(value_weight, where).as_dict()})
     return points
 
 
 def ply_classes(ply: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:
-    """`0-19`, `20-39`, ... `100+` -> which of N positions belong there; empty ones are left out."""
+    """`0-19`, `20-39`, ... `100+` -> mask of the N positions in the class; empty ones are left out."""
     classes = {}
     for first in range(0, LAST_PLIES, PLY_STEP):
         classes[f"{first}-{first + PLY_STEP - 1}"] = (ply >= first) & (ply < first + PLY_STEP)
     classes[f"{LAST_PLIES}+"] = ply >= LAST_PLIES
+    return {title: where for title, where in classes.items() if where.any()}
+
+
+# --- legal moves and the baseline ----------------------------------------------------------------
+
+
+def action_counts(source: Source, actions: int) -> Counts:
+    """Count how often each action was played in the positions of a source, int64 [A]."""
+    counts = np.zeros(actions, np.int64)
+    for samples in source.sweep():
+        counts += np.bincount(samples.action, minlength=actions)
+    return counts
+
+
+def legal_actions(rules: Rules, encoder: Encoder, positions: Position) -> list[NDArray[np.int64]]:
+    """Actions of the legal moves of each of B positions, in ascending order."""
+    return [
+        np.sort(encoder.action_indices(position, rules.legal_moves(position).tolist()))
+        for position in (positions[i : i + 1] for i in range(len(positions)))
+    ]
+
+
+def most_frequent(counts: Counts, legal: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The baseline's choice, int64 [B]: the legal move most frequent in training."""
+    rows = np.broadcast_to(counts, (len(legal), len(counts)))
+    return best_legal(rows, legal)
+
+
+def best_legal(logits: NDArray[Any], legal: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The legal move with the greatest logit, int64 [B], from logits [B, A]; the lowest action among
+    equals, -1 if there is no legal move."""
+    return np.array(
+        [
+            actions[np.argmax(row[actions])] if len(actions) else -1
+            for row, actions in zip(logits, legal, strict=True)
+        ],
+        np.int64,
+    )
+
+
+# --- games and ratings of positions --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PositionOrigins:
+    """Game and ratings of each of N positions."""
+
+    game: NDArray[np.int64]
+    """[N] number among the games sampled."""
+    ratings: NDArray[np.int32]
+    """[G, 2] of the first and the second player, NO_RATING if missing."""
+
+    def mover_ratings(self, side: NDArray[np.integer]) -> NDArray[np.int32]:
+        """[N] rating of the player to move, `side` [N] being the colour to move."""
+        return self.ratings[self.game, np.asarray(side, np.int64)]
+
+
+def position_origins(
+    source: Sampler, stores: Sequence[Store], *, limit: int | None = None
+) -> PositionOrigins:
+    """Origins of the positions of `source.sweep(limit=limit)`; `stores` are the source's, in order."""
+    ratings = np.full((len(source.origins), 2), NO_RATING, np.int32)
+    for number, store in enumerate(stores):
+        here = source.origins[:, 0] == number
+        ratings[here] = store.ratings[source.origins[here, 1]]
+    return PositionOrigins(source.swept_games(limit=limit), ratings)
+
+
+def rating_classes(rating: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:
+    """`2200-2299`, ... and `no rating` -> mask of the N positions in the class; empty ones are
+    left out.
+
+    Classes are 100, 200 or 400 points wide, the narrowest that gives at most ten.
+    """
+    known = rating != NO_RATING
+    classes: dict[str, NDArray[np.bool_]] = {}
+    if known.any():
+        low, high = int(rating[known].min()), int(rating[known].max())
+        step = next(
+            (s for s in RATING_STEPS if high // s - low // s < MOST_RATING_CLASSES),
+            RATING_STEPS[-1],
+        )
+        for first in range(low // step * step, high + 1, step):
+            classes[f"{first}-{first + step - 1}"] = known & (rating // step == first // step)
+    classes[UNRATED] = ~known
     return {title: where for title, where in classes.items() if where.any()}

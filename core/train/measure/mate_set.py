@@ -1,11 +1,11 @@
-"""The mate-in-one set: positions in which a move wins at once, taken from stored games.
+"""The mate-in-one set: positions from stored games in which a move wins at once.
 
-Paper 000, section 8 and table 10: 1,000 positions of the test set, on average 115.8 legal moves of
-which 1.62 mate. Here a move mates where the rules end the game for the mover by the position that
-it leads to: checkmate, a stalemate that loses, a variant's own win. So the set exists for every
+[CrazyAra-preprint] section 8 and table 10: 1,000 positions of the test set, with 115.8 legal moves on
+average, of which 1.62 mate. Here a move mates if the rules end the game in the position after it and
+the mover wins: checkmate, a stalemate that loses, a variant's own win. So the set exists for every
 variant.
 
-N positions, n legal moves of one, A actions.
+N positions, n legal moves of one position, A actions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.system.files import write_whole
 
 COUNT = 1000
-"""Positions of the published set."""
+"""Number of positions in the published set."""
 FORMAT = 1
 TOP = 5
 
@@ -62,7 +62,7 @@ class MateSet:
     """[N] number of legal moves."""
     seed: int = 0
     scanned: int = 0
-    """Positions looked at to find these."""
+    """Number of positions searched to find these."""
 
     def __len__(self) -> int:
         return len(self.mates)
@@ -80,17 +80,17 @@ class MateSet:
 
 @dataclass(frozen=True)
 class MateMetrics:
-    """How a net did on a mate-in-one set (paper 000, table 10)."""
+    """Results of a net on a mate-in-one set ([CrazyAra-preprint] table 10)."""
 
     positions: int
     legal_moves: float
     mating_moves: float
     accuracy: float
-    """Share in which the legal move with the greatest logit mates."""
+    """Share of positions where the legal move with the greatest logit mates."""
     top5_accuracy: float
-    """Share in which one of the five legal moves with the greatest logits mates."""
+    """Share of positions where one of the five legal moves with the greatest logits mates."""
     unmasked_accuracy: float
-    """Share in which the greatest logit of all actions is a mating move."""
+    """Share of positions where the action with the greatest logit is a mating move."""
     value_loss: float
     """Mean of (1 - v)²: the mover has won."""
 
@@ -108,11 +108,10 @@ def find_mates(
     *,
     advance: Callable[[int], None] = lambda n: None,
 ) -> MateSet:
-    """The first `count` distinct positions with a mate in one, in the source's shuffled order.
+    """Find the first `count` distinct positions with a mate in one, in the source's shuffled order.
 
-    Which they are follows from the games and the source's seed. `advance` is told how many were
-    found. There are fewer than `count` where the games have no more. Raises DataError where they
-    have none.
+    They depend on the games and the source's seed. `advance` is called with the number found. There
+    are fewer than `count` if the games have no more. Raises DataError if they have none.
     """
     found: list[Position] = []
     mates: list[tuple[int, ...]] = []
@@ -162,7 +161,7 @@ def _unmirrored(source: Sampler) -> Iterator[Batch]:
 
 
 class _Finder:
-    """Positions with a mate in one, and their mating moves."""
+    """Search for positions with a mate in one, and for their mating moves."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -175,8 +174,8 @@ class _Finder:
     def candidates(self, positions: Position) -> Iterator[int]:
         """Indices of positions, shape (n,), with a checkmate or a variant's win in one.
 
-        A position whose only winning move gives stalemate (rare, and dear to look for) is passed
-        over where there is a king to be mated. On `fairy` all positions are candidates.
+        In variants with a royal piece, positions whose only winning move gives stalemate (rare, and
+        slow to find) are skipped. On `fairy` all positions are candidates.
         """
         if not is_compiled(self.rules):
             yield from range(len(positions))
@@ -221,7 +220,8 @@ def wins_at_once(
     t: Tables, p: Position, i: Number, move: Number, only_checks: Number,
     after: Position, replies: MoveLists, work: MoveWork,
 ) -> Truth:  # fmt: skip
-    """Whether the legal move wins position `p[i]` at once; with `only_checks`, by a check alone."""
+    """Return True if the legal move wins position `p[i]` at once; with `only_checks`, only a check
+    counts."""
     only = np.int64(0)  # a literal would be another signature
     play_into(t, p, i, after, only, move)
     if only_checks and not is_in_check(t, after, only):
@@ -241,7 +241,7 @@ def keep_mates(
     replies: MoveLists,
     work: MoveWork,
 ) -> Number:
-    """Of the n legal `moves` of `p[0]` keep, in front, those that win at once; how many they are.
+    """Move the winning moves among the n legal `moves` of `p[0]` to the front; return their number.
 
     t TABLES shape (1,); p and after POSITION shape (1,), after is scratch; moves and replies
     `new_moves(2)`; work `new_work()`.
@@ -261,7 +261,8 @@ def next_mate(
     t: Tables, p: Position, first: Number, only_checks: Number,
     after: Position, moves: MoveLists, replies: MoveLists, work: MoveWork,
 ) -> Number:  # fmt: skip
-    """The first of the positions from `first` on with a move that wins at once, or their number."""
+    """Index of the first position from `first` on with a move that wins at once; the number of
+    positions if there is none."""
     for i in range(np.int64(first), p.shape[0]):
         n = np.int64(legal_moves_into(t, p, np.int64(i), moves, work))
         for k in range(n):
@@ -282,15 +283,15 @@ def measure_mates(
     *,
     batch: int = 256,
 ) -> MateMetrics:
-    """A net on the set. `predict` is a `Predictor`."""
+    """Measure a net on the set. `predict` is a `Predictor`."""
     hits = top = unmasked = 0
     error = 0.0
     for first in range(0, len(mates), batch):
         positions = mates.positions[first : first + batch]
-        said = predict(encoder.planes(positions))
-        values = np.asarray(said[0], np.float64).reshape(-1)
+        output = predict(encoder.planes(positions))
+        values = np.asarray(output[0], np.float64).reshape(-1)
         error += float(((1 - values) ** 2).sum())
-        for k, logits in enumerate(said[1]):
+        for k, logits in enumerate(output[1]):
             position = positions[k : k + 1]
             legal = encoder.action_indices(position, rules.legal_moves(position).tolist())
             winning = encoder.action_indices(position, list(mates.mates[first + k]))
@@ -308,7 +309,7 @@ def measure_mates(
 
 
 def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> None:
-    """JSON lines: what the set is of, then one position a line, moves in UCI."""
+    """Write JSON lines: a header, then one position a line, with moves in UCI."""
     files = rules.spec.board.files
     head = {
         "format": FORMAT,
@@ -329,19 +330,19 @@ def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> No
             "legal": legal,
         }
         repeated = int(position[0]["repetitions"])
-        if repeated:  # no FEN says so, and there may be a plane for it
+        if repeated:  # not in the FEN, but there may be a plane for it
             line["repetitions"] = repeated
         last = np.trim_zeros(position[0]["last_moves"], "b").tolist()
-        if last:  # nor of these
+        if last:  # also not in the FEN
             line["last_moves"] = last
         lines.append(line)
     write_whole(Path(path), "".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
 def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
-    """Reads what `save_mates` wrote; every move is looked up among the legal ones.
+    """Read a file of `save_mates`; each move must be legal.
 
-    Raises DataError: not such a file, of another variant or rules, or a position of it is wrong.
+    Raises DataError if it is not such a file, of another variant or rules, or has a wrong position.
     """
     path = Path(path)
     if not path.is_file():
@@ -350,12 +351,14 @@ def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
         head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
         version, variant, of_rules = (head[key] for key in ("format", "variant", "rules_hash"))
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):
-        raise DataError(f"{path} is no mate-in-one set (`variant-ai store mates`)") from None
+        raise DataError(
+            f"{path} is not a mate-in-one set; make one with `variant-ai store mates`"
+        ) from None
     spec = rules.spec
     if version != FORMAT:
         raise DataError(f"{path} has format {version}; this version reads format {FORMAT}")
     if variant != spec.variant:
-        raise DataError(f"{path} holds positions of {variant}, not of {spec.variant}")
+        raise DataError(f"{path} has positions of {variant}, not of {spec.variant}")
     if of_rules != rules_hash(spec):
         raise DataError(f"{path} was made under other rules of {variant}; make it again")
     positions = np.zeros(len(lines), POSITION)
@@ -376,6 +379,6 @@ def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
         positions[k] = position[0]
         legal[k] = len(by_name)
     if not mates or not all(mates):
-        raise DataError(f"{path} has no position, or one without a mating move")
+        raise DataError(f"{path} has no positions, or one without a mating move")
     seed, scanned = head.get("seed", 0), head.get("scanned", 0)
     return MateSet(variant, of_rules, positions, tuple(mates), legal, seed, scanned)

@@ -1,21 +1,28 @@
-"""The papers' metrics (paper 000, table 10; thesis table 4.14), from one row per position.
+"""The papers' metrics ([CrazyAra-preprint] table 10, [Xiangqi-thesis] table 4.14), from one row per
+position, and their confidence intervals.
 
-N positions. Definitions:
+N positions, G games. Definitions:
 - policy loss: mean of -log p(move played), p the softmax over all A actions; with the labels
   `visits` mean of -Σ π · log p, π the shares of a search's visits;
-- policy accuracy: share of positions whose greatest logit is the move played, with the labels
-  `visits` the move visited most; top-5 likewise;
-- value loss: mean of (z - v)^2, without the ½ some write;
+- policy accuracy: share of positions whose greatest logit is the move played (with the labels
+  `visits`, the move visited most); top-5 likewise;
+- value loss: mean of (z - v)^2, without the factor ½ of some papers;
 - value accuracy sign: share of decided games' positions whose v has the sign of z; draws are left
   out, and v = 0 counts as wrong;
 - combined loss: (1 - α) · policy loss + α · value loss: this is how the papers' tables add up.
+
+Positions of one game are similar (same players, same result), so an interval that took them as
+independent would be too narrow. Here games are the independent units: a mean is a ratio of sums over
+games, and its variance is that of the games' residuals (Cochran, Sampling Techniques, 3rd ed.,
+section 6.3; cluster-robust).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +31,10 @@ from torch import Tensor
 from torch.nn import functional
 
 TOP = 5
+Z95 = 1.959963984540054
+"""Half-width of a 95 % interval in standard errors."""
+
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,8 +51,13 @@ class Metrics:
     """Positions of games that were not drawn."""
     combined_loss: float
 
+    @staticmethod
+    def of(numbers: Mapping[str, Any]) -> Metrics:
+        """The metrics among numbers by name."""
+        return Metrics(**{name: numbers[name] for name in Metrics.__dataclass_fields__})
+
     def as_dict(self) -> dict[str, float | int | None]:
-        """For JSON: what is no number, or infinite, becomes None."""
+        """The metrics for JSON: NaN and infinity become None."""
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(self).items()
@@ -50,7 +66,7 @@ class Metrics:
 
 @dataclass
 class Sums:
-    """Running sums of the metrics of batches; kept in checkpoints as they are."""
+    """Running sums of the metrics of batches, as they are kept in checkpoints."""
 
     positions: int = 0
     policy_loss: float = 0.0
@@ -94,19 +110,19 @@ class Sums:
 
 @dataclass(frozen=True)
 class Scores:
-    """How a net did on each of N positions."""
+    """Scores of a net on each of N positions."""
 
     log_probability: NDArray[np.float32]
     """[N] of the move played, among all actions; with the labels `visits`, Σ π · log p."""
     rank: NDArray[np.int64]
-    """[N] how many actions come before the move played (or visited most) by their logits: 0 is a
+    """[N] number of actions before the move played (or visited most) in the order of logits: 0 is a
     hit."""
     value: NDArray[np.float32]
     """[N] v, the net's value."""
     outcome: NDArray[np.float32]
     """[N] z, the game's result; both from the mover's side."""
     wdl: NDArray[np.float32] | None = None
-    """[N, 3] probabilities of win, draw and loss, of a net that tells them."""
+    """[N, 3] probabilities of win, draw and loss, for a net that predicts them."""
 
     def metrics(self, value_weight: float, where: NDArray[np.bool_] | None = None) -> Metrics:
         """Metrics of all positions, or of those marked True in `where`."""
@@ -131,11 +147,11 @@ class Scores:
         )
 
     @staticmethod
-    def room(positions: int, *, wdl: bool = False) -> Scores:
-        """Room for N positions, to be filled by `put`.
+    def empty(positions: int, *, wdl: bool = False) -> Scores:
+        """Zeros for N positions, to be filled by `put`.
 
-        Kept part by part, the small arrays of each batch would lie between the large ones that
-        come and go, and the process would grow by megabytes a batch (measured).
+        If the small arrays of each batch were kept instead, they would lie between large temporary
+        ones, and the process would grow by megabytes a batch (measured).
         """
         return Scores(
             np.zeros(positions, np.float32),
@@ -146,7 +162,7 @@ class Scores:
         )
 
     def put(self, at: int, part: Scores) -> int:
-        """Copies the scores of a batch to position `at`; returns the position behind it."""
+        """Copy the scores of a batch to position `at`; return the position after it."""
         end = at + len(part.rank)
         self.log_probability[at:end] = part.log_probability
         self.rank[at:end] = part.rank
@@ -157,23 +173,23 @@ class Scores:
         return end
 
 
-class Soft(NamedTuple):
-    """Labels of a policy that are more than one move: π of a search (paper 000, equation 1)."""
+class SoftLabels(NamedTuple):
+    """Labels of a policy that are more than one move: π of a search ([CrazyAra-preprint] eq. 1)."""
 
     choices: Tensor
     """[B, K] int64 actions."""
     shares: Tensor
-    """[B, K], each row adding up to 1; a choice of share 0 only fills up its row."""
+    """[B, K], each row adding up to 1; a share of 0 is padding."""
 
 
 def losses(
-    value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor, soft: Soft | None = None
+    value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor, soft: SoftLabels | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Policy loss -log p(move played), or -Σ π · log p where `soft` gives π, and value loss
-    (z - v)^2 of each position, both [B].
+    """Policy loss and value loss (z - v)^2 of each position, both [B]. The policy loss is -log p(move
+    played), or -Σ π · log p if `soft` gives π.
 
     value [B], logits [B, A], action int64 [B], outcome [B]. The training loss is the mean of
-    policy + α · value (paper 000, equation 1); its term c ‖θ‖² is the optimiser's weight decay.
+    policy + α · value ([CrazyAra-preprint] eq. 1); its term c ‖θ‖² is the optimiser's weight decay.
     """
     if soft is None:
         policy = functional.cross_entropy(logits.float(), action, reduction="none")
@@ -184,16 +200,16 @@ def losses(
 
 
 def rank_of(logits: Tensor, action: Tensor) -> Tensor:
-    """How many actions come before `action`, int64 [B]; A where its logit is NaN.
+    """Number of actions before `action` in the order of logits, int64 [B]; A if its logit is NaN.
 
-    Before it are greater logits, and equal ones of lower index, as argmax has it: of a net that says
-    the same of every move, each would be a hit otherwise.
+    Equal logits are ordered by index, as in argmax: otherwise every move would be a hit for a net
+    that gives all moves the same logit.
     """
     with torch.no_grad():
         played = logits.gather(1, action[:, None])
         lower = torch.arange(logits.shape[1], device=logits.device) < action[:, None]
         before = torch.where(lower, logits >= played, logits > played)
-        # A NaN is greater than nothing and would count as a hit.
+        # No logit is greater than a NaN, so it would count as a hit.
         return torch.where(played[:, 0].isnan(), logits.shape[1], before.sum(1))
 
 
@@ -203,7 +219,7 @@ def score(
     action: Tensor,
     outcome: Tensor,
     wdl: Tensor | None = None,
-    soft: Soft | None = None,
+    soft: SoftLabels | None = None,
 ) -> Scores:
     """Scores of a batch; shapes as in `losses`. `wdl` [B, 3] are probabilities."""
     with torch.no_grad():
@@ -215,3 +231,105 @@ def score(
             outcome.float().cpu().numpy(),
             None if wdl is None else wdl.float().cpu().numpy(),
         )
+
+
+# --- confidence intervals ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its 95 % confidence interval; NaN if there is nothing to measure."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def certain(self) -> bool:
+        """True if zero is outside the interval."""
+        return self.low > 0 or self.high < 0
+
+    def as_dict(self) -> dict[str, float | None]:
+        """The numbers for JSON: NaN and infinity become None."""
+        return {k: v if math.isfinite(v) else None for k, v in asdict(self).items()}
+
+
+def interval(x: Values, w: Values, game: NDArray[np.int64]) -> Interval:
+    """Σx / Σw over N positions with its interval; `game` [N] is the number of each position's game.
+
+    With a single game the ends of the interval are NaN.
+    """
+    _, number = np.unique(game, return_inverse=True)
+    games = int(number.max()) + 1 if len(number) else 0
+    weight = np.bincount(number, w, games)
+    games = int((weight > 0).sum())
+    total = float(weight.sum())
+    if total == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    mean = float(x.sum()) / total
+    if games < 2:
+        return Interval(mean, math.nan, math.nan)
+    residual = np.bincount(number, x - mean * w, len(weight))
+    error = math.sqrt(games / (games - 1) * float((residual**2).sum())) / total
+    return Interval(mean, mean - Z95 * error, mean + Z95 * error)
+
+
+def _ones(scores: Scores) -> Values:
+    return np.ones(len(scores.rank))
+
+
+def _policy_loss(scores: Scores, _: float) -> tuple[Values, Values]:
+    return -scores.log_probability.astype(np.float64), _ones(scores)
+
+
+def _policy_accuracy(scores: Scores, _: float) -> tuple[Values, Values]:
+    return (scores.rank == 0).astype(np.float64), _ones(scores)
+
+
+def _top5_accuracy(scores: Scores, _: float) -> tuple[Values, Values]:
+    return (scores.rank < TOP).astype(np.float64), _ones(scores)
+
+
+def _value_loss(scores: Scores, _: float) -> tuple[Values, Values]:
+    return (scores.outcome - scores.value).astype(np.float64) ** 2, _ones(scores)
+
+
+def _value_accuracy_sign(scores: Scores, _: float) -> tuple[Values, Values]:
+    decided = scores.outcome != 0
+    right = decided & (np.sign(scores.value) == np.sign(scores.outcome))
+    return right.astype(np.float64), decided.astype(np.float64)
+
+
+def _combined_loss(scores: Scores, value_weight: float) -> tuple[Values, Values]:
+    policy, w = _policy_loss(scores, value_weight)
+    return (1 - value_weight) * policy + value_weight * _value_loss(scores, value_weight)[0], w
+
+
+_Measure = Callable[[Scores, float], tuple[Values, Values]]
+_MEASURES: dict[str, _Measure] = {
+    "policy_accuracy": _policy_accuracy,
+    "top5_accuracy": _top5_accuracy,
+    "policy_loss": _policy_loss,
+    "value_accuracy_sign": _value_accuracy_sign,
+    "value_loss": _value_loss,
+    "combined_loss": _combined_loss,
+}
+"""Field of `Metrics` -> function (scores, α) -> x [N], w [N]; the metric is Σx / Σw."""
+
+
+def intervals(scores: Scores, game: NDArray[np.int64], value_weight: float) -> dict[str, Interval]:
+    """All metrics of a net with their intervals. `game` [N], `value_weight` is α."""
+    return {
+        name: interval(*measure(scores, value_weight), game) for name, measure in _MEASURES.items()
+    }
+
+
+def paired_differences(
+    scores: Scores, reference: Scores, game: NDArray[np.int64], value_weight: float
+) -> dict[str, Interval]:
+    """All metrics of a net minus those of another on the same N positions, with intervals."""
+    differences = {}
+    for name, measure in _MEASURES.items():
+        x, w = measure(scores, value_weight)
+        differences[name] = interval(x - measure(reference, value_weight)[0], w, game)
+    return differences

@@ -1,43 +1,83 @@
-"""Running a net without teaching it: number format, scores over a source."""
+"""Nets that predict: torch nets and ONNX files, by path, and their scores over a source."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
+import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
+from variant_ai.core.encoding import Head
+from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+from variant_ai.core.inference.backends.onnx_backend import devices as onnx_devices
+from variant_ai.core.inference.interface import Evaluation as Prediction
+from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
+from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.nets.network import outputs_of
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.train.loop.device import Precision, autocast, choose_precision, place_net
 from variant_ai.core.train.loop.distributed import ALONE, Workers
-from variant_ai.core.train.loop.learner import further_outputs
-from variant_ai.core.train.loop.placement import place_batch
-from variant_ai.core.train.loop.position_source import Source
+from variant_ai.core.train.loop.learner import auxiliary_outputs
+from variant_ai.core.train.loop.position_source import Source, place_batch
 from variant_ai.core.train.measure.metrics import Scores, score
+from variant_ai.core.train.run.checkpoint import find_checkpoint
+from variant_ai.core.train.run.run_folder import first_run_folder
+from variant_ai.core.train.run.training_settings import own_spec, require_spec
 
 
-def autocast(device: torch.device, precision: str) -> torch.autocast | nullcontext[None]:
-    """bf16 inside, or nothing."""
-    if precision == "bf16":
-        return torch.autocast(device.type, torch.bfloat16)
-    return nullcontext()
+class Predictor(Protocol):
+    """planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, if the net has them,
+    probabilities of win, draw and loss [B, 3] and plies left [B]."""
+
+    def __call__(self, planes: NDArray[np.float32]) -> Prediction: ...
+
+
+class TorchPredictor:
+    """A torch net as a predictor."""
+
+    def __init__(self, net: nn.Module, device: torch.device, precision: Precision = "fp32") -> None:
+        place_net(net, device)
+        self.net, self.device, self.precision = net.eval(), device, precision
+
+    def __call__(self, planes: NDArray[np.float32]) -> Prediction:
+        with torch.inference_mode(), autocast(self.device, self.precision):
+            batch = torch.from_numpy(planes).to(self.device)
+            outputs = outputs_of(self.net, batch.contiguous(memory_format=torch.channels_last))
+            wdl = None if outputs.wdl is None else torch.softmax(outputs.wdl.float(), 1)
+        return Prediction(
+            _array(outputs.value),
+            _array(outputs.policy),
+            None if wdl is None else _array(wdl),
+            None if outputs.plies_left is None else _array(outputs.plies_left),
+        )
+
+
+def _array(output: Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = output.float().cpu().numpy()
+    return array
 
 
 def predict(
     net: nn.Module,
     source: Source,
     device: torch.device,
-    precision: str = "fp32",
+    precision: Precision = "fp32",
     *,
     limit: int | None = None,
     workers: Workers = ALONE,
 ) -> Scores:
-    """Scores of the net on the positions of a source, in the order of its sweep.
+    """Scores of a net on the positions of a source, in the order of its sweep.
 
-    Several processes take turns at its batches; each of them ends with all scores.
+    Several processes take turns at the batches; each of them returns all scores.
     """
     net.eval()
     n = source.positions if limit is None else min(limit, source.positions)
-    scores = Scores.room(n, wdl="wdl" in further_outputs(net))
+    scores = Scores.empty(n, wdl="wdl" in auxiliary_outputs(net))
     at = 0
     with torch.inference_mode(), autocast(device, precision):
         for number, samples in enumerate(source.sweep(limit=limit)):
@@ -45,12 +85,72 @@ def predict(
                 at += len(samples.action)
                 continue
             batch = place_batch(samples, device)
-            said = outputs_of(net, batch.planes)
-            wdl = None if said.wdl is None else torch.softmax(said.wdl.float(), 1)
-            of_batch = score(said.value, said.policy, batch.action, batch.outcome, wdl, batch.soft)
+            outputs = outputs_of(net, batch.planes)
+            wdl = None if outputs.wdl is None else torch.softmax(outputs.wdl.float(), 1)
+            of_batch = score(
+                outputs.value, outputs.policy, batch.action, batch.outcome, wdl, batch.soft
+            )
             at = scores.put(at, of_batch)
     if workers.world > 1:
-        workers.add_arrays(scores.log_probability, scores.rank, scores.value, scores.outcome)
-        if scores.wdl is not None:
-            workers.add_arrays(scores.wdl)
+        arrays: list[NDArray[Any]] = [
+            scores.log_probability,
+            scores.rank,
+            scores.value,
+            scores.outcome,
+        ]
+        arrays += [] if scores.wdl is None else [scores.wdl]
+        workers.all_reduce([torch.from_numpy(array) for array in arrays])
     return scores
+
+
+@dataclass(frozen=True)
+class Model:
+    """A net ready to predict, and its description."""
+
+    path: Path
+    title: str
+    head: Head
+    spec: VariantSpec
+    """The spec of its planes: the one the user named, or the net's own with other planes."""
+    predictor: Predictor
+    run: Path | None
+    """The run directory that it lies in, if any."""
+
+
+def open_model(
+    path: Path,
+    spec: VariantSpec,
+    device: torch.device,
+    *,
+    precision: str = "auto",
+    builders: Mapping[str, NetworkBuilder] | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Model:
+    """Load a net for a variant from an ONNX file, a checkpoint, or a run directory (its newest
+    checkpoint). `precision` is for torch nets; ONNX files have their own. A sentence is passed to
+    `report` if the net cannot run on the device.
+
+    Raises DataError (missing, damaged, or of another variant or spec), UnknownNameError (a
+    checkpoint of a net that no installed plugin builds).
+    """
+    if path.suffix == ONNX_SUFFIX:
+        where = str(device)
+        if device.type not in onnx_devices():  # torch may have a GPU that onnxruntime lacks
+            where = "cpu"
+            report(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
+        own = read_model_file(path).info.own_spec(spec)
+        evaluator = OnnxEvaluator(path, own, device=where)
+        head: Head = "flat" if evaluator.info.head == "flat" else "map"
+        title = evaluator.info.net or path.stem
+        run = first_run_folder(path.parent)
+        return Model(path, title, head, own, evaluator.evaluate, run)
+    checkpoint = find_checkpoint(path)
+    config = checkpoint.config()
+    own = own_spec(config, spec)
+    require_spec(config, own, str(path))
+    net = checkpoint.build(config, builders)
+    predictor = TorchPredictor(net, device, choose_precision(precision, device))
+    title = f"{config.net.title}, step {checkpoint.state().step}"
+    folder = checkpoint.path.parent
+    run = first_run_folder(folder.parent, folder)
+    return Model(path, title, config.net.head, own, predictor, run)

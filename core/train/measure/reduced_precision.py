@@ -1,46 +1,203 @@
-"""Files in fewer bits: an fp32 ONNX file as int8 or fp16, and what it costs in agreement.
+"""Files in reduced precision: int8 or fp16 from an fp32 ONNX file, and how well they agree with it.
 
-int8 is calibrated on positions of a store, tried with everything in int8 first and with more and
-more in fp32 (`quantise.SPARING`) until the net agrees with itself well enough. The file keeps the
-metadata of the fp32 one, and an int8 file carries known answers, by which an evaluator finds out
-that a processor saturates.
+int8 is calibrated on positions of a store, first with everything in int8, then with more and more
+in fp32 (`quantise.SPARING`) until the net agrees well enough with the fp32 one. The file keeps the
+metadata of the fp32 file. An int8 file also contains known answers, from which an evaluator detects
+a processor whose int8 products saturate.
+
+Agreement is measured on real positions. N positions, B in a batch, A actions; probabilities are over
+the legal moves.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
+from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.measure.precision_agreement import Agreement, Sample, agreement
+from variant_ai.core.train.loop.position_source import Samples
+from variant_ai.core.train.measure.evaluation import legal_actions
+from variant_ai.core.train.measure.metric_tables import TITLES
 
 KNOWN_POSITIONS = 4
 TOLERANCE = 0.1
-"""Of the known answers: rounding differs by 0.01 to 0.03 between libraries, saturation by far more."""
+"""Tolerance of the known answers: rounding differs by 0.01 to 0.03 between libraries, saturation by
+much more."""
+
+
+DECIDED = 0.05
+"""Smallest difference of the probabilities of a net's first two moves in a decided position."""
+MOST_LOST, LEAST_KEPT = 0.005, 0.98
+"""An agreement is good if policy accuracy falls by at most the first number, and the share of decided
+positions with the same first move is at least the second."""
+
+
+class Positions(Protocol):
+    """Source of random batches, e.g. `core.data.sample.sampler.Sampler`."""
+
+    def batch(self, step: int) -> Samples: ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Positions copied from a sampler, with their legal moves."""
+
+    planes: NDArray[np.float32]
+    """[B, C, H, W]."""
+    action: NDArray[np.int64]
+    """[B] the move played."""
+    legal: list[NDArray[np.int64]]
+    """B arrays with the actions of the legal moves."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Comparison of a net in reduced precision with the fp32 net."""
+
+    positions: int
+    accuracy: float
+    """Share of positions in which the highest logit is the move played."""
+    accuracy_fp32: float
+    same_first: float
+    """Share of positions with the same first legal move."""
+    decided: int
+    """Positions in which the fp32 net's first two moves differ by over 0.05."""
+    same_first_decided: float
+    """The same share among those; 1 if there are none."""
+    value_mean: float
+    """Mean difference of the value, 0 to 2."""
+    value_most: float
+    policy_mean: float
+    """Mean difference of the probabilities of a position: half the sum, 0 to 1."""
+
+    @property
+    def lost(self) -> float:
+        """Policy accuracy lost, of 1; below 0 where the other net is better by luck."""
+        return self.accuracy_fp32 - self.accuracy
+
+    @property
+    def good(self) -> bool:
+        return self.lost <= MOST_LOST and self.same_first_decided >= LEAST_KEPT
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "lost": self.lost, "good": self.good}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and values for a table."""
+        return [
+            ("positions", f"{self.positions:,}"),
+            (TITLES["policy_accuracy"], f"{self.accuracy:.2%} (fp32 {self.accuracy_fp32:.2%})"),
+            ("same first move", f"{self.same_first:.2%}"),
+            (
+                "same first move where decided",
+                f"{self.same_first_decided:.2%} of {self.decided:,} positions whose first two "
+                f"moves differ by over {DECIDED}",
+            ),
+            (
+                "value difference",
+                f"{self.value_mean:.4f} on average, at most {self.value_most:.3f}",
+            ),
+            ("policy difference", f"{self.policy_mean:.4f} on average"),
+        ]
+
+
+def take_samples(
+    source: Positions, encoder: Encoder, rules: Rules, positions: int, first: int = 0
+) -> list[Sample]:
+    """Take at least `positions` random positions from a source: its batches from step `first` on."""
+    taken: list[Sample] = []
+    count = 0
+    while count < positions:
+        batch = source.batch(first + len(taken))
+        taken.append(
+            Sample(
+                batch.planes.copy(),
+                batch.action.copy(),
+                legal_actions(rules, encoder, batch.positions),
+            )
+        )
+        count += len(batch.action)
+    return taken
+
+
+def agreement(
+    reference: Evaluator,
+    other: Evaluator,
+    samples: Sequence[Sample],
+) -> Agreement:
+    """Compare two evaluators on the same positions."""
+    hits = hits_reference = same = decided = same_decided = total = 0
+    value_sum = value_most = policy_sum = 0.0
+    for sample in samples:
+        expected, found = reference.evaluate(sample.planes), other.evaluate(sample.planes)
+        total += len(sample.action)
+        hits += int((found.policy.argmax(1) == sample.action).sum())
+        hits_reference += int((expected.policy.argmax(1) == sample.action).sum())
+        value = np.abs(found.value - expected.value)
+        value_sum += float(value.sum())
+        value_most = max(value_most, float(value.max()))
+        for i, legal in enumerate(sample.legal):
+            mine, theirs = (
+                probabilities(expected.policy[i, legal]),
+                probabilities(found.policy[i, legal]),
+            )
+            agree = int(mine.argmax() == theirs.argmax())
+            same += agree
+            policy_sum += float(np.abs(mine - theirs).sum()) / 2
+            if len(mine) > 1:
+                second, best = np.partition(mine, -2)[-2:]
+                if best - second > DECIDED:
+                    decided += 1
+                    same_decided += agree
+    return Agreement(
+        total,
+        hits / total,
+        hits_reference / total,
+        same / total,
+        decided,
+        same_decided / decided if decided else 1.0,
+        value_sum / total,
+        value_most,
+        policy_sum / total,
+    )
+
+
+def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Softmax over the legal moves of one position, [moves] -> [moves]."""
+    shares = np.exp(logits - logits.max())
+    result: NDArray[np.float32] = shares / shares.sum()
+    return result
+
+
+# --- writing files -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A file that was written."""
+    """A written file."""
 
     path: Path
     precision: str
     agreement: Agreement | None
-    """None where no positions were given (fp16 can do without)."""
+    """None if no positions were given (fp16 does not need any)."""
     spared: tuple[str, ...] = ()
-    """What stayed in fp32 because int8 cost too much, in words."""
+    """Descriptions of the layers that stayed in fp32 because int8 cost too much."""
 
 
 def write_int8(
@@ -51,14 +208,14 @@ def write_int8(
     check: Sequence[Sample],
     *,
     spare: int | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Reduced:
-    """Writes `target`, the int8 form of the fp32 file `source`.
+    """Write `target`, the int8 form of the fp32 file `source`.
 
     Args:
-        calibration: positions that the ranges of activations are found on.
-        check: other positions, that agreement is measured on.
-        spare: how many of `quantise.SPARING` stay in fp32; None: as many as it takes.
+        calibration: positions on which the ranges of activations are measured.
+        check: other positions, on which agreement is measured.
+        spare: number of entries of `quantise.SPARING` that stay in fp32; None: as many as needed.
 
     Raises DataError: not an fp32 file, another variant or spec, nothing to quantise.
     """
@@ -71,7 +228,7 @@ def write_int8(
         found: tuple[Agreement, int, Path] | None = None
         for level in levels:
             exclude = [name for _, names in quantise.SPARING[:level] for name in names(model)]
-            say("quantising" if not level else f"again, with {_spared(level)} in fp32")
+            report("quantising" if not level else f"again, with {_spared(level)} in fp32")
             reduced = quantise.quantise(model, planes, exclude=exclude)
             write_metadata(reduced, {**metadata, "precision": "int8"})
             plain = Path(folder) / f"{level}.onnx"
@@ -82,10 +239,10 @@ def write_int8(
                 {**metadata, "precision": "int8", METADATA_KEY: known.encode()},
             )
             quantise.save(reduced, plain)
-            say("comparing")
+            report("comparing")
             evaluator = OnnxEvaluator(plain, spec)
             for note in evaluator.notes:
-                say(note)
+                report(note)
             measured = agreement(reference, evaluator, check)
             if found is None or _better(measured, found[0]):
                 found = measured, level, plain
@@ -101,7 +258,7 @@ def write_int8(
 def write_fp16(
     source: Path, target: Path, spec: VariantSpec, check: Sequence[Sample] = ()
 ) -> Reduced:
-    """Writes `target`, the fp16 form of the fp32 file `source`. Errors as `write_int8`."""
+    """Write `target`, the fp16 form of the fp32 file `source`. Errors as in `write_int8`."""
     metadata = _metadata(source, target, spec)
     model = quantise.halve(quantise.load(source))
     write_metadata(model, {**metadata, "precision": "fp16"})
@@ -113,16 +270,18 @@ def write_fp16(
 
 
 def _metadata(source: Path, target: Path, spec: VariantSpec) -> dict[str, str]:
-    """What a file says that is to be kept. Raises DataError unless it is fp32, fits the spec and is
-    not to be written over."""
+    """The metadata of a file to copy. Raises DataError unless the file is fp32, fits the spec and is
+    not the target."""
     file = read_model_file(source)
     file.info.require(spec)
     if file.info.precision != "fp32":
         raise DataError(
-            f"{source} is an {file.info.precision} file; give the fp32 one it came from"
+            f"{source} is an {file.info.precision} file; use the fp32 file that it was made from"
         )
     if target.exists() and target.samefile(source):
-        raise DataError(f"{target} is the fp32 file itself, which would be lost; name another")
+        raise DataError(
+            f"{target} is the fp32 file itself, which would be lost; choose another name"
+        )
     return {name: text for name, text in file.metadata.items() if name != "format"}
 
 
@@ -139,7 +298,7 @@ def _better(one: Agreement, other: Agreement) -> bool:
 
 
 def _known_answers(path: Path, planes: NDArray[np.float32]) -> KnownAnswers:
-    """What the int8 file means, computed step by step in fp32: no processor saturates in that."""
+    """Answers of the int8 file, computed node by node in fp32, where no processor saturates."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

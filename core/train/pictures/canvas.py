@@ -1,15 +1,32 @@
-"""What all pictures share: figures without a display, colours, and text that can be shown."""
+"""The basis of all pictures: figures without a display, colours, printable text, and boards.
+
+Boards are those of `core.draw`, with squares shaded and moves as arrows. The player to move is at the
+bottom and the board is turned as the net sees it, so that squares are in the same place as in planes
+and maps next to it. H ranks, W files.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.draw import Arrow, board_svg, png_bytes
+from variant_ai.core.draw.layout import Layout
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position, view
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, ORANGE, BLACK, GREY = "#56B4E9", "#E69F00", "#000000", "#6f6f6f"
@@ -27,42 +44,42 @@ CHINESE_FONTS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG and what to say of it."""
+    """A PNG with its title and caption."""
 
     name: str
     """File name without `.png`."""
     title: str
     caption: str
-    """What is to be seen, in a sentence or two; also read out to who cannot see it."""
+    """Description in a sentence or two, also for screen readers."""
     png: bytes
 
 
-def new_figure(width: float, height: float, *, arranged: bool = True) -> Any:
-    """A figure of so many inches; needs no display.
+def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
+    """A figure of so many inches, which needs no display.
 
-    Its parts keep out of each other's way, which is slow where they are many; unless `arranged`
-    is False and their places are given.
+    Its parts are arranged so that they do not overlap, which is slow if there are many; with
+    `arranged=False` the caller gives their positions.
     """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Text takes its font when it is made, deep inside matplotlib: there is no other place to say.
+    # matplotlib reads the font when text is made, so it can be set only here.
     matplotlib.rcParams["font.family"] = list(_fonts())
     figure = Figure(figsize=(width, height), layout="constrained" if arranged else None)
     FigureCanvasAgg(figure)
     return figure
 
 
-def picture(figure: Any, name: str, title: str, caption: str) -> Picture:
-    """The figure drawn, under its title."""
+def picture(figure: Figure, name: str, title: str, caption: str) -> Picture:
+    """Draw the figure."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
     return Picture(name, title, caption, buffer.getvalue())
 
 
 def write_pictures(pictures: Iterable[Picture], folder: Path) -> list[Path]:
-    """Writes each as `folder/NAME.png`, whole; makes the folder. Raises OSError."""
+    """Write each picture as `folder/NAME.png`; make the folder. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for drawn in pictures:
@@ -71,22 +88,22 @@ def write_pictures(pictures: Iterable[Picture], folder: Path) -> list[Path]:
     return paths
 
 
-def tidy(axis: Any, grid: str = "both") -> None:
-    """Light grid lines behind the data (`x`, `y`, `both`), no frame above and to the right."""
+def tidy(axis: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
+    """Draw light grid lines behind the data (`x`, `y`, `both`) and remove the frame above and right."""
     axis.grid(axis=grid, color=GRID, linewidth=0.6)
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def shares_axis(axis: Any, right: float) -> None:
-    """An x axis of per cents with room for labels up to `right`, without ticks beyond 100."""
+def shares_axis(axis: Axes, right: float) -> None:
+    """Make an x axis in per cent with room for labels up to `right`, without ticks above 100."""
     axis.set_xlim(0, right)
     axis.set_xticks([tick for tick in axis.get_xticks() if tick <= min(100.0, right)])
     axis.set_xlim(0, right)
 
 
 def series(number: int) -> dict[str, Any]:
-    """Colour and marker of the n-th of several things; of the first 49 no two have both alike."""
+    """Colour and marker of the n-th series; the first 49 pairs are all different."""
     again = number // len(SERIES)
     return {
         "color": SERIES[number % len(SERIES)],
@@ -95,9 +112,9 @@ def series(number: int) -> dict[str, Any]:
 
 
 def printable(text: str, most: int | None = None) -> str:
-    """The text as the fonts of the pictures can show it, at most so many characters.
+    """The text as the fonts of the pictures can show it, with at most so many characters.
 
-    Characters they lack become `?`; a `$` starts no formula.
+    Missing characters become `?`; a `$` does not start a formula.
     """
     known = _characters()
     shown = "".join(c if ord(c) in known else "?" for c in text)
@@ -107,13 +124,13 @@ def printable(text: str, most: int | None = None) -> str:
 
 
 def is_printable(text: str) -> bool:
-    """Whether the fonts have every character of it."""
+    """Return True if the fonts have every character of the text."""
     return all(ord(c) in _characters() for c in text)
 
 
 @cache
 def _fonts() -> tuple[str, ...]:
-    """matplotlib's own font, then one with Chinese characters where this machine has one."""
+    """matplotlib's own font, then one with Chinese characters if this machine has one."""
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
@@ -128,3 +145,64 @@ def _characters() -> frozenset[int]:
     for name in _fonts():
         known |= font_manager.get_font(font_manager.findfont(name)).get_charmap().keys()
     return frozenset(known)
+
+
+# --- boards --------------------------------------------------------------------------------------
+
+PIXELS = 900
+"""Width of the board in pixels before it is fitted into the figure."""
+PALEST, DARKEST = 0.03, 0.8
+"""Part of the colour map used for heat: pieces are visible on its darkest shade."""
+
+
+def draw_board(
+    axis: Axes,
+    rules: Rules,
+    position: Position,
+    *,
+    heat: NDArray[np.floating[Any]] | None = None,
+    arrows: Sequence[Arrow] = (),
+) -> None:
+    """Draw the position into an axis of matplotlib, which shows nothing else.
+
+    `heat` [H, W] in the mover's view shades the squares in orange, the greatest darkest
+    ([CrazyAra-preprint] figures 4c and 4d). `arrows` are moves of the position, best first.
+    """
+    from PIL import Image
+
+    spec, side = rules.spec, int(position[0]["side"])
+    svg = board_svg(
+        spec,
+        position,
+        arrows=arrows,
+        flipped=side == 1,
+        mirrored=spec.board.sides == "mirror",
+        shades=None if heat is None else _shades(spec, heat, side),
+    )
+    with Image.open(io.BytesIO(png_bytes(svg, width=PIXELS))) as image:
+        axis.imshow(np.asarray(image.convert("RGB")), interpolation="hanning")
+    axis.set_axis_off()
+
+
+def height_of_width(spec: VariantSpec) -> float:
+    """Height of a drawn board, with its hands, over its width."""
+    layout = Layout.of(spec, flipped=False)
+    return layout.height / layout.width
+
+
+def mover(rules: Rules, position: Position) -> str:
+    """The player to move, as text."""
+    return f"{rules.spec.players[int(position[0]['side'])]} to move"
+
+
+def _shades(spec: VariantSpec, heat: NDArray[np.floating[Any]], side: int) -> list[str]:
+    """A colour `#rrggbb` for each square, a1 first. Equal heat everywhere is pale everywhere."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    files, ranks = spec.board.files, spec.board.ranks
+    least, span = float(heat.min()), float(np.ptp(heat))
+    seen = [view(square, side, files, ranks, spec.board.sides) for square in range(files * ranks)]
+    shares = (heat.reshape(-1)[seen] - least) / (span or 1.0)
+    oranges = colormaps["Oranges"]
+    return [to_hex(oranges(PALEST + (DARKEST - PALEST) * float(share))) for share in shares]

@@ -1,14 +1,15 @@
-"""What the games of data sets are like, one set or several beside each other.
+"""Pictures of the games in data sets, one set or several next to each other.
 
-Paper 000: figure 6 (most active players), 7 (results), 8 (ratings and time controls). Thesis:
-figures 4.1 (ratings), 4.2 (share of the most active players), 5.3 and 5.4 (first moves).
+[CrazyAra-preprint]: figures 6 (most active players), 7 (results), 8 (ratings and time controls).
+[Xiangqi-thesis]: figures 4.1 (ratings), 4.2 (share of the most active players), 5.3 and 5.4 (first
+moves).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,13 @@ from variant_ai.core.data.statistics import Count, FirstMove, Statistics, statis
 from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.draw import Arrow
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.train.pictures.board_picture import draw_board, height_of_width
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREY,
     SERIES,
     Picture,
+    draw_board,
+    height_of_width,
     is_printable,
     new_figure,
     picture,
@@ -31,10 +33,14 @@ from variant_ai.core.train.pictures.canvas import (
     tidy,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
 HATCHES = ("", "///", "...", "xx", "\\\\\\")
-"""Beside colour, what tells several sets apart in bars."""
+"""Patterns that distinguish the bars of several sets in addition to colour."""
 MOST_NAMES = 12
-"""Time controls or endings shown; the rest is one bar."""
+"""Number of time controls or endings shown; the others are one bar."""
 SHOWN_MOVES = 5
 RATING_BIN = 25
 LENGTH_BIN = 10
@@ -42,11 +48,11 @@ LENGTH_BIN = 10
 
 @dataclass(frozen=True)
 class DataSet:
-    """Games to be drawn."""
+    """Data of the games to draw."""
 
     statistics: Statistics
     ratings: NDArray[np.int32]
-    """[G, 2] NO_RATING where missing."""
+    """[G, 2] NO_RATING if missing."""
     lengths: NDArray[np.int64]
     """[G] plies."""
 
@@ -56,7 +62,7 @@ class DataSet:
         games: NDArray[np.int64] | None = None,
         found: Statistics | None = None,
     ) -> DataSet:
-        """Of the games of the indices given, or all; `found` are their statistics, if known."""
+        """Data of the games with these indices, or of all; `found` are their statistics, if known."""
         chosen = np.arange(len(store)) if games is None else games
         return DataSet(
             found or statistics(store, chosen), store.ratings[chosen], store.lengths[chosen]
@@ -64,7 +70,7 @@ class DataSet:
 
 
 def dataset_pictures(sets: Mapping[str, DataSet], rules: Rules) -> list[Picture]:
-    """Every picture there is something to draw in; `sets` by their names."""
+    """Draw all pictures for which there are data; `sets` by their names."""
     makers: Sequence[Callable[[Mapping[str, DataSet]], Picture | None]] = (
         results_picture,
         ratings_picture,
@@ -81,7 +87,7 @@ def dataset_pictures(sets: Mapping[str, DataSet], rules: Rules) -> list[Picture]
 
 
 def results_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Figure 7: how games end for the first player."""
+    """Results of the games for the first player (figure 7)."""
     counts = {
         name: [c for c in shown.statistics.results if c.name != "unknown" or c.games]
         for name, shown in sets.items()
@@ -96,7 +102,7 @@ def results_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 
 
 def time_controls_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Figure 8: time controls, most common first; None where no game says its own."""
+    """Time controls, most common first (figure 8); None if no game has one."""
     counts = {name: shown.statistics.time_controls for name, shown in sets.items()}
     if not any(c.name for found in counts.values() for c in found):
         return None
@@ -104,12 +110,12 @@ def time_controls_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         {name: _most(found) for name, found in counts.items()},
         "time-controls",
         "Time controls",
-        "Time controls as the games say them (seconds + increment), in per cent of each set.",
+        "Time controls as written in the games (seconds + increment), in per cent of each set.",
     )
 
 
 def endings_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """How games were brought to an end; None where no game says."""
+    """Reasons for the end of the games; None if no game has one."""
     counts = {name: shown.statistics.endings for name, shown in sets.items()}
     if all(c.name == "unknown" for found in counts.values() for c in found):
         return None
@@ -117,12 +123,12 @@ def endings_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         {name: _most(found) for name, found in counts.items()},
         "endings",
         "Endings",
-        "How the games were brought to an end, in per cent of each set.",
+        "Reasons for the end of the games, in per cent of each set.",
     )
 
 
 def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Games of each year; None where none is dated."""
+    """Games of each year; None if no game has a date."""
     by_set = {
         name: [(int(c.name), c.games) for c in shown.statistics.years]
         for name, shown in sets.items()
@@ -143,7 +149,7 @@ def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
             linewidth=0.2,
         )  # fmt: skip
     axis.set(xlabel="year", ylabel="games", xlim=(first - 0.7, last + 0.7))
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    _whole_numbers(axis.xaxis)
     _by_thousands(axis.yaxis)
     tidy(axis, "y")
     _legend(axis, by_set)
@@ -151,19 +157,21 @@ def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 
 
 def ratings_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Figures 8 and thesis 4.1: ratings of the players, one entry for each player of each game."""
+    """Ratings of the players, one entry for each player of each game (figure 8, thesis figure 4.1)."""
     known = {name: shown.ratings[shown.ratings != NO_RATING] for name, shown in sets.items()}
     known = {name: values for name, values in known.items() if len(values)}
     if not known:
         return None
     low = min(int(v.min()) for v in known.values()) // RATING_BIN * RATING_BIN
     high = max(int(v.max()) for v in known.values()) + RATING_BIN
-    said = []
+    descriptions = []
     for name, values in known.items():
         ratings = sets[name].statistics.ratings["game"].numbers
         missing = sets[name].statistics.rating_missing
         mean = float(values.mean()) if ratings.mean is None else ratings.mean
-        said.append(f"{name}: mean of a game {mean:,.0f}, missing in {missing:.1%} of the games")
+        descriptions.append(
+            f"{name}: mean of a game {mean:,.0f}, missing in {missing:.1%} of the games"
+        )
     return _histogram(
         known,
         np.arange(low, high + RATING_BIN, RATING_BIN),
@@ -171,12 +179,12 @@ def ratings_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         "Ratings",
         "rating",
         "players of games, %",
-        "Ratings of both players of each game. " + "; ".join(said) + ".",
+        "Ratings of both players of each game. " + "; ".join(descriptions) + ".",
     )
 
 
 def lengths_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Plies of the games."""
+    """Length of the games in plies."""
     values = {name: shown.lengths for name, shown in sets.items() if len(shown.lengths)}
     if not values:
         return None
@@ -193,12 +201,12 @@ def lengths_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         "Length of games",
         "plies",
         "games, %",
-        f"Plies of the games ({means}); the last bar holds all longer ones.",
+        f"Plies of the games ({means}); the last bar includes all longer games.",
     )
 
 
 def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Figure 6: the most active players, a panel for each set."""
+    """The most active players, with a panel for each set (figure 6)."""
     shown = {n: s.statistics for n, s in sets.items() if s.statistics.top_players}
     if not shown:
         return None
@@ -223,7 +231,7 @@ def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         axis.set_xlabel("games")
         _by_thousands(axis.xaxis)
         axis.set_title(
-            printable(f"{name}: these play in {found.top_players_share:.2%} of the games", 70),
+            printable(f"{name}: in {found.top_players_share:.2%} of the games", 70),
             fontsize=10,
         )
         tidy(axis, "x")
@@ -236,7 +244,7 @@ def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 
 
 def activity_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Thesis, figure 4.2: share of games with one of the most active fifth of the players."""
+    """Share of games with one of the most active fifth of the players (thesis figure 4.2)."""
     shown = {n: s.statistics for n, s in sets.items() if s.statistics.top_fifth_players}
     if not shown:
         return None
@@ -258,11 +266,11 @@ def activity_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         f"takes part in {found.top_fifth_share:.2%} of the games"
         for name, found in shown.items()
     )
-    return picture(figure, "activity", "How active the players are", caption + ".")
+    return picture(figure, "activity", "Activity of the players", caption + ".")
 
 
 def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | None:
-    """Thesis, figures 5.3 and 5.4: the commonest first moves, as bars and on the board."""
+    """The most common first moves, as bars and on the board (thesis figures 5.3 and 5.4)."""
     shown = {n: s.statistics.first_moves[:SHOWN_MOVES] for n, s in sets.items()}
     shown = {name: moves for name, moves in shown.items() if moves}
     if not shown:
@@ -293,7 +301,7 @@ def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | 
         figure,
         "first-moves",
         "First moves",
-        f"The {SHOWN_MOVES} commonest first moves and their share of the games, with the mean "
+        f"The {SHOWN_MOVES} most common first moves and their share of the games, with the mean "
         "result for the first player (won 100 %, drawn 50 %).",
     )
 
@@ -307,8 +315,8 @@ def _arrows(rules: Rules, moves: Sequence[FirstMove], most: float) -> list[Arrow
 
 
 def _most(counts: Sequence[Count]) -> list[Count]:
-    """The commonest, and one entry for all the rest."""
-    named = [c if c.name else Count("(not said)", c.games, c.share) for c in counts[:MOST_NAMES]]
+    """The most common entries, and one entry for all others."""
+    named = [c if c.name else Count("(not given)", c.games, c.share) for c in counts[:MOST_NAMES]]
     rest = counts[MOST_NAMES:]
     if rest:
         games, share = sum(c.games for c in rest), sum(c.share for c in rest)
@@ -324,7 +332,7 @@ def _bars(
     *,
     wide: bool = True,
 ) -> Picture | None:
-    """Bars in groups: what is counted from above to below, a bar for each set."""
+    """Draw groups of bars from top to bottom, with a bar for each set in each group."""
     names = list(dict.fromkeys(c.name for found in counts.values() for c in found))
     if not names or not any(c.games for found in counts.values() for c in found):
         return None
@@ -364,7 +372,7 @@ def _histogram(
     ylabel: str,
     caption: str,
 ) -> Picture:
-    """One panel for each set, on the same axis of values."""
+    """Draw one panel for each set, on the same axis of values."""
     figure = new_figure(8.5, 2.3 * len(values) + 0.7)
     axes = figure.subplots(len(values), 1, sharex=True, squeeze=False)[:, 0]
     for k, (axis, (label, found)) in enumerate(zip(axes, values.items(), strict=True)):
@@ -385,14 +393,22 @@ def _histogram(
     return picture(figure, name, title, caption)
 
 
-def _by_thousands(axis: Any) -> None:
-    """Numbers as 20,000; counts have no fractions."""
+def _whole_numbers(axis: Axis) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    locator = axis.get_major_locator()
+    assert isinstance(locator, MaxNLocator)
+    locator.set_params(integer=True)
+
+
+def _by_thousands(axis: Axis) -> None:
+    """Write ticks as 20,000, without fractions."""
     from matplotlib.ticker import StrMethodFormatter
 
-    axis.get_major_locator().set_params(integer=True)
+    _whole_numbers(axis)
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def _legend(axis: Any, sets: Mapping[str, Any]) -> None:
+def _legend(axis: Axes, sets: Mapping[str, Any]) -> None:
     if len(sets) > 1:
         axis.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="best")

@@ -1,16 +1,16 @@
-"""How well nets do: calibration, and accuracy by ply and by rating, several nets together.
+"""Pictures of the quality of nets: calibration, and accuracy by ply and by rating, for several nets.
 
-Takes what `evaluation.NetEvaluation.as_dict` gives, so that pictures can be made from a run's files.
+The input is that of `NetEvaluation.as_dict`, so that pictures can be made from the files of a run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from variant_ai.core.train.measure.metric_titles import CALIBRATION, WDL_CALIBRATION, axis_label
+from variant_ai.core.train.measure.metric_tables import CALIBRATION, WDL_CALIBRATION, axis_label
 from variant_ai.core.train.pictures.canvas import (
     GREY,
     Picture,
@@ -21,14 +21,18 @@ from variant_ai.core.train.pictures.canvas import (
     tidy,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 Measured = Mapping[str, Any]
 """A net's evaluation as JSON."""
 LEAST = 50
-"""Positions below which a bin is not drawn: its mean says nothing."""
+"""Smallest number of positions of a bin that is drawn: the mean of fewer is too uncertain."""
 
 
 def quality_pictures(nets: Mapping[str, Measured]) -> list[Picture]:
-    """Every picture there is something to draw in; `nets` by their names."""
+    """Draw all pictures for which there are data; `nets` by their names."""
     made = (
         calibration_picture(nets),
         wdl_picture(nets),
@@ -39,9 +43,9 @@ def quality_pictures(nets: Mapping[str, Measured]) -> list[Picture]:
 
 
 def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
-    """Value said against mean result, and how often each value is said."""
+    """Predicted value against mean result, and the frequency of each predicted value."""
     known = {
-        name: net["calibration"] for name, net in nets.items() if _told(net.get("calibration"))
+        name: net["calibration"] for name, net in nets.items() if _is_finite(net.get("calibration"))
     }
     if not known:
         return None
@@ -60,22 +64,22 @@ def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
         figure,
         "calibration",
         "Calibration of the value",
-        "Above, the mean result of positions by the value the net gives them: on the dashed line "
-        "the value is right on average. Below, how often it gives such values.",
+        "Top: the mean result of positions by the net's value; on the dashed line the value is right "
+        "on average. Bottom: the frequency of such values.",
     )
 
 
-def _told(found: Measured | None) -> bool:
-    """Whether a calibration is one: that of a net that says no numbers is not."""
+def _is_finite(found: Measured | None) -> bool:
+    """Return True for a calibration of finite predictions."""
     return found is not None and found.get("expected_error") is not None
 
 
 def wdl_picture(nets: Mapping[str, Measured]) -> Picture | None:
-    """The same for the probabilities of win, draw and loss; None where no net tells them."""
+    """The same for the probabilities of win, draw and loss; None if no net predicts them."""
     known = {
         name: net["wdl"]["classes"]
         for name, net in nets.items()
-        if net.get("wdl") and all(map(_told, net["wdl"]["classes"].values()))
+        if net.get("wdl") and all(map(_is_finite, net["wdl"]["classes"].values()))
     }
     if not known:
         return None
@@ -95,28 +99,27 @@ def wdl_picture(nets: Mapping[str, Measured]) -> Picture | None:
         figure,
         "calibration-wdl",
         "Calibration of win, draw and loss",
-        "The share of positions that ended so, by the probability the net gives it.",
+        "The share of positions with this result, by the probability that the net gives it.",
     )
 
 
 def plies_picture(nets: Mapping[str, Measured]) -> Picture | None:
-    """Accuracies and losses over the course of a game (paper 000, section 8)."""
+    """Accuracies and losses over the course of a game ([CrazyAra-preprint] section 8)."""
     known = {}
     for name, net in nets.items():
         points = net.get("over_plies") or []
         known[name] = [point for point in points if point["positions"] >= LEAST] or points
     return _panels(
         known,
-        "first",
         "ply",
         "by-ply",
         "Over the game",
-        "Every point stands for ten plies, from its own on.",
+        "Each point is for ten plies, starting with its own.",
     )
 
 
 def ratings_picture(nets: Mapping[str, Measured]) -> Picture | None:
-    """The same by the rating of the player to move; None where no position has one."""
+    """The same by the rating of the player to move; None if no position has one."""
     known = {}
     for name, net in nets.items():
         points = [
@@ -128,7 +131,6 @@ def ratings_picture(nets: Mapping[str, Measured]) -> Picture | None:
             known[name] = points
     return _panels(
         known,
-        "first",
         "rating of the player to move",
         "by-rating",
         "By rating",
@@ -138,7 +140,6 @@ def ratings_picture(nets: Mapping[str, Measured]) -> Picture | None:
 
 def _panels(
     nets: Mapping[str, Sequence[Measured]],
-    key: str,
     xlabel: str,
     name: str,
     title: str,
@@ -153,15 +154,15 @@ def _panels(
         ("value_loss", 1),
     )
     figure = new_figure(10.5, 7)
-    classes = list(dict.fromkeys(point[key] for points in nets.values() for point in points))
-    words = any(isinstance(place, str) for place in classes)
-    places = {place: k if words else place for k, place in enumerate(classes)}
+    classes = list(dict.fromkeys(point["first"] for points in nets.values() for point in points))
+    words = any(isinstance(value, str) for value in classes)
+    at = {value: k if words else value for k, value in enumerate(classes)}
     axes = figure.subplots(2, 2, sharex=True)
     for axis, (measure, scale) in zip(axes.flat, panels, strict=True):
         for number, (net, points) in enumerate(nets.items()):
             kept = [p for p in points if p.get(measure) is not None]
             axis.plot(
-                [places[p[key]] for p in kept], [p[measure] * scale for p in kept],
+                [at[p["first"]] for p in kept], [p[measure] * scale for p in kept],
                 **series(number), markersize=4, linewidth=1.5, label=printable(net, 50),
             )  # fmt: skip
         axis.set_ylabel(axis_label(measure))
@@ -170,16 +171,14 @@ def _panels(
     for axis in axes[1]:
         axis.set_xlabel(xlabel)
         if words:
-            axis.set_xticks(
-                list(places.values()), list(places), rotation=35, ha="right", fontsize=8
-            )
+            axis.set_xticks(list(at.values()), list(at), rotation=35, ha="right", fontsize=8)
     if len(nets) > 1:
         handles, labels = axes[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
     return picture(figure, name, title, caption)
 
 
-def _reliability(axis: Any, bins: Sequence[Measured], number: int, label: str) -> None:
+def _reliability(axis: Axes, bins: Sequence[Measured], number: int, label: str) -> None:
     kept = [b for b in bins if b["positions"] >= LEAST] or list(bins)
     axis.plot(
         [b["predicted"] for b in kept], [b["happened"] for b in kept], **series(number),
@@ -187,7 +186,7 @@ def _reliability(axis: Any, bins: Sequence[Measured], number: int, label: str) -
     )  # fmt: skip
 
 
-def _frequencies(axis: Any, bins: Sequence[Measured], number: int) -> None:
+def _frequencies(axis: Axes, bins: Sequence[Measured], number: int) -> None:
     total = sum(b["positions"] for b in bins)
     edges = np.array([b["low"] for b in bins] + [bins[-1]["high"]])
     shares = [100 * b["positions"] / total for b in bins]
@@ -198,7 +197,7 @@ def _frequencies(axis: Any, bins: Sequence[Measured], number: int) -> None:
     axis.stairs(heights, [*every, 1.0], color=series(number)["color"], linewidth=1.4)
 
 
-def _finish(figure: Any, above: Any, below: Any) -> None:
+def _finish(figure: Figure, above: Axes, below: Axes) -> None:
     above.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="upper left")
     for axis in (above, below):
         tidy(axis)

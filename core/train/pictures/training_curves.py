@@ -1,17 +1,17 @@
-"""The course of a training: losses, accuracies and schedules over the steps.
+"""Training curves: losses, accuracies and schedules over the steps.
 
-Paper 000, figure 2 (several runs), figure 9 (schedules), figure 10 (learning progress) and figure
-11 (the last of it); thesis, figures 4.4 to 4.7.
+[CrazyAra-preprint]: figures 2 (several runs), 9 (schedules), 10 (learning progress) and 11 (the last
+steps); [Xiangqi-thesis]: figures 4.4 to 4.7.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.measure.metric_titles import axis_label
+from variant_ai.core.train.measure.metric_tables import axis_label
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREY,
@@ -24,6 +24,9 @@ from variant_ai.core.train.pictures.canvas import (
     tidy,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Event = dict[str, Any]
 
 PANELS = (
@@ -33,17 +36,17 @@ PANELS = (
     ("value_accuracy_sign", axis_label("value_accuracy_sign"), 100),
 )
 LAST_SHARE = 0.15
-"""Of the steps, what the detailed view shows."""
+"""Share of the steps in the detailed view."""
 
 
 def draw_curves(events: Sequence[Event], path: Path, title: str) -> None:
-    """Draws the record of a run (`record.read_metrics`) into a PNG, written whole."""
+    """Draw the log of a run (`read_metrics`) into a PNG file."""
     write_whole(path, learning_curves(events, title).png)
 
 
 def learning_curves(events: Sequence[Event], title: str) -> Picture:
-    """Figure 10 of one run: training is a thin line (each point the mean since the last),
-    validation a line with points. The schedules of figure 9 are below."""
+    """Learning curves of one run (figure 10): training is a thin line (each point the mean since the
+    last), validation a line with points. Below are the schedules (figure 9)."""
     kept = without_undone(events)
     train = [e for e in kept if e["kind"] == "train"]
     validation = [e for e in kept if e["kind"] in ("validation", "final")]
@@ -91,7 +94,7 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
 
 
 def last_steps(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
-    """Figure 11: the last of the training seen closely; None where it has too few lines."""
+    """Detailed view of the last steps (figure 11); None if there are too few lines."""
     return _several(
         runs,
         LAST_SHARE,
@@ -103,7 +106,7 @@ def last_steps(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
 
 
 def compared_curves(runs: Mapping[str, Sequence[Event]]) -> Picture | None:
-    """Figures 2 and 10: several runs in one picture, by name."""
+    """Several runs, by name, in one picture (figures 2 and 10)."""
     return _several(
         runs,
         1,
@@ -124,7 +127,7 @@ def _several(
         kept = without_undone(events)
         last = max((e["step"] for e in kept), default=0)
         late = [e for e in kept if e["step"] >= (1 - share) * last]
-        if share < 1:  # runs may differ in length, and would lie far apart
+        if share < 1:  # runs of different lengths would be far apart
             late = [{**e, "step": 100 * e["step"] / last} for e in late]
         train = [e for e in late if e["kind"] == "train"]
         validation = [e for e in late if e["kind"] in ("validation", "final")]
@@ -153,8 +156,8 @@ def _several(
     return picture(figure, name, title, caption)
 
 
-def _curve(axis: Any, events: Sequence[Event], name: str, scale: float, **style: Any) -> bool:
-    """Draws one measure; whether there was anything to draw."""
+def _curve(axis: Axes, events: Sequence[Event], name: str, scale: float, **style: Any) -> bool:
+    """Draw one measure; return True if there was anything to draw."""
     points = [(e["step"], e[name] * scale) for e in events if e.get(name) is not None]
     if len(points) == 1:
         style.setdefault("marker", "o")
@@ -164,7 +167,7 @@ def _curve(axis: Any, events: Sequence[Event], name: str, scale: float, **style:
 
 
 def without_undone(events: Sequence[Event]) -> list[Event]:
-    """Events without those that a return to a checkpoint undid."""
+    """Remove the events that were undone by a return to a checkpoint."""
     kept: list[Event] = []
     for event in events:
         if event["kind"] == "recovery":

@@ -1,1 +1,1 @@
-"""Reports of runs: the model card, the HTML page and its pictures."""
+"""Reports of runs: `model_card`, and `run_report`, an HTML page."""

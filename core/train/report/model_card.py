@@ -1,74 +1,17 @@
-"""What a finished run says of itself: the table of metrics and the model card."""
+"""The model card of a finished run."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from variant_ai.core.train.measure.intervals import Interval
-from variant_ai.core.train.measure.metric_titles import BASELINE, SHARES, TITLES, UNSEEN
+from variant_ai.core.train.loop.optimisers import find_optimiser
+from variant_ai.core.train.measure.metric_tables import result_rows
 from variant_ai.core.train.run.training_settings import TrainConfig
-
-Row = tuple[str, str]
-
-
-def percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f} %"
-
-
-def number(name: str, value: Any) -> str:
-    """A metric as a table shows it: shares in per cent, losses with four digits."""
-    if value is None:
-        return "-"
-    return percent(value) if name in SHARES else f"{value:.4f}"
-
-
-def difference(name: str, found: Interval) -> str:
-    """A difference of metrics with its 95 % interval: `+1.32 [+0.80, +1.84]`, shares in points."""
-    scale, digits = (100, 2) if name in SHARES else (1, 4)
-    if math.isnan(found.low):
-        return f"{found.mean * scale:+.{digits}f}"
-    low, high = (f"{end * scale:+.{digits}f}" for end in (found.low, found.high))
-    return f"{found.mean * scale:+.{digits}f} [{low}, {high}]"
-
-
-def metric_rows(metrics: Mapping[str, Any]) -> list[Row]:
-    """Name and value of each metric there is, in the order of the papers' tables."""
-    return [
-        (title, number(name, metrics[name]))
-        for name, title in TITLES.items()
-        if name in metrics and metrics[name] is not None
-    ]
-
-
-def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The table printed at the end of a training: metric, training, validation."""
-    train, validation = results.get("train") or {}, results.get("validation") or {}
-    rows = []
-    for name, title in TITLES.items():
-        if train.get(name) is not None or validation.get(name) is not None:
-            rows.append((title, number(name, train.get(name)), number(name, validation.get(name))))
-    unseen = validation.get("unseen") or {}
-    if unseen:
-        rows.append((UNSEEN, "", percent(unseen["policy_accuracy"])))
-    if results.get("baseline_accuracy") is not None:
-        rows.append((BASELINE, "", percent(results["baseline_accuracy"])))
-    return rows
-
-
-def _optimiser(config: TrainConfig) -> str:
-    if config.optimiser == "adam":
-        return f"Adam with the learning rate {config.lr_max:g}"
-    name = "Muon" if config.optimiser == "muon" else "SGD"
-    return (
-        f"{name} with Nesterov momentum {config.momentum[0]:g} to {config.momentum[1]:g}, one cycle of "
-        f"the learning rate up to {config.lr_max:g} and down to {config.lr_min:g}"
-    )
 
 
 def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
-    """Markdown: what the net is for, what it was made from, how well it does, what it is not."""
+    """The model card in Markdown: purpose, data, training, metrics and limits of the net."""
     data = config.data
     lines = [
         f"# {config.variant}: {config.net.title}",
@@ -102,7 +45,7 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "## Training",
         "",
         f"- {results['steps']:,} of {config.steps:,} steps of {config.batch} positions: "
-        f"{_optimiser(config)}, weight decay {config.weight_decay:g}, value weight "
+        f"{find_optimiser(config.optimiser).describe(config)}, weight decay {config.weight_decay:g}, value weight "
         f"{config.value_weight:g}, seed {config.seed}",
         f"- {results['seconds'] / 60:.1f} minutes on {config.device} in {config.precision}",
         "",

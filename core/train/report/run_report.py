@@ -1,15 +1,15 @@
-"""The report of a run: every picture of it, and one page with all of them and the numbers.
+"""The report of a run: its pictures, and one HTML page (`page.html.jinja`) with pictures and numbers.
 
-run/
-  report.html     everything, in one file that needs no network
-  pictures/       the same pictures as PNG
+The page is a single file without scripts or links to other files; its pictures are embedded.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,39 +20,85 @@ from torch import nn
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.nets.description import activations
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.system.files import short_names, write_whole
-from variant_ai.core.train.measure.evaluation import Predictor, TorchPredictor
-from variant_ai.core.train.measure.metric_titles import MATES, TITLES, WDL, top_title
-from variant_ai.core.train.pictures.activation_maps import (
+from variant_ai.core.train.measure.metric_tables import (
+    TITLES,
+    WDL,
+    mate_rows,
+    number,
+    percent,
+    result_rows,
+    top_title,
+)
+from variant_ai.core.train.measure.prediction import Predictor, TorchPredictor
+from variant_ai.core.train.pictures.canvas import Picture, write_pictures
+from variant_ai.core.train.pictures.data_set_pictures import DataSet, dataset_pictures
+from variant_ai.core.train.pictures.position_pictures import (
     Candidate,
     features_picture,
     heads_picture,
+    planes_picture,
     policy_picture,
 )
-from variant_ai.core.train.pictures.canvas import Picture, write_pictures
-from variant_ai.core.train.pictures.data_set_pictures import DataSet, dataset_pictures
-from variant_ai.core.train.pictures.plane_pictures import planes_picture
 from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 from variant_ai.core.train.pictures.training_curves import (
     compared_curves,
     last_steps,
     learning_curves,
 )
-from variant_ai.core.train.report.activations import activations
-from variant_ai.core.train.report.html_page import Chapter, Table, page
-from variant_ai.core.train.report.model_card import number, percent, result_rows
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import (
+    ENVIRONMENT,
+    PICTURES,
+    REPORT,
+    read_metrics,
+    read_object,
+)
 from variant_ai.core.train.run.training_data import Prepared
 from variant_ai.core.train.run.training_settings import TrainConfig
 
-REPORT, PICTURES = "report.html", "pictures"
 SHOWN_PLY = 16
-"""Ply from which a position is worth showing: pieces have met."""
-LOOKED_AT = 64
-"""Positions looked through for one to show."""
+"""First ply of a position that is worth showing: pieces are in contact by then."""
+SEARCHED_POSITIONS = 64
+"""Positions searched for one to show."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads; the first column is text, the others are numbers."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: bool = True
+    """True if all columns but the first are right-aligned."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A part of the page."""
+
+    title: str
+    text: str = ""
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+    folded: Sequence[tuple[str, str]] = ()
+    """(title, preformatted text) of parts that are hidden until clicked."""
+
+
+def page(title: str, subtitle: str, chapters: Sequence[Chapter]) -> str:
+    """Render the page."""
+    from jinja2 import Environment, FileSystemLoader
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, keep_trailing_newline=True
+    )
+    environment.globals["base64"] = lambda data: base64.b64encode(data).decode("ascii")
+    template = environment.get_template("page.html.jinja")
+    return template.render(title=title, subtitle=subtitle, chapters=chapters)
 
 
 def write_report(
@@ -65,18 +111,18 @@ def write_report(
     net: nn.Module | None = None,
     beside: Mapping[str, Path] | None = None,
     out: Path | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Draws a run's pictures into `folder/pictures` and writes its page; returns the page's path.
+    """Draw a run's pictures into `folder/pictures` and write its page; return the page's path.
 
     Args:
-        results: as in results.json, with what else was measured of the validation.
-        prepared: the run's data, for pictures of it; None where the stores are gone.
+        results: as in results.json, with further measurements of the validation.
+        prepared: the run's data, for pictures of it; None if the stores are missing.
         net: the trained net on the CPU, for its maps; None leaves them out.
-        beside: other runs by name, whose curves are drawn beside this one's.
-        out: where the page goes; `folder/report.html` by default.
+        beside: other runs by name, whose curves are drawn next to this one's.
+        out: the page to write; `folder/report.html` by default.
 
-    Raises OSError where something cannot be written.
+    Raises OSError if something cannot be written.
     """
     chapters = [
         _summary(config, results),
@@ -91,7 +137,7 @@ def write_report(
         position, played = _shown_position(prepared, rules, encoder)
         chapters.append(_position_chapter(net, encoder, rules, position, played))
     if prepared is not None:
-        say("describing the games")
+        report("describing the games")
         chapters.append(_data(prepared, rules))
     chapters.append(_making(folder, config))
     every = [shown for chapter in chapters for shown in chapter.pictures]
@@ -163,7 +209,7 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     for key, title in (("by_ply", "plies"), ("by_rating", "mover's rating")):
         classes = measured.get(key) or {}
         if not any(name[0].isdigit() for name in classes):
-            continue  # nobody has a rating
+            continue  # no player has a rating
         names = ("policy_accuracy", "value_accuracy_sign", "value_loss")
         heads = (title, "positions", *(TITLES[name] for name in names))
         tables.append(Table("", heads, [_class_row(*item) for item in classes.items()]))
@@ -194,33 +240,19 @@ def _class_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def mate_rows(mates: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The mate-in-one metrics (`MateMetrics.as_dict`) as table rows."""
-    shown = {
-        "positions": f"{mates['positions']:,}",
-        "legal_moves": f"{mates['legal_moves']:.1f}",
-        "mating_moves": f"{mates['mating_moves']:.2f}",
-        "accuracy": percent(mates["accuracy"]),
-        "top5_accuracy": percent(mates["top5_accuracy"]),
-        "unmasked_accuracy": percent(mates["unmasked_accuracy"]),
-        "value_loss": f"{mates['value_loss']:.4f}",
-    }
-    return [(MATES[name], text) for name, text in shown.items()]
-
-
 def _position_chapter(
     net: nn.Module, encoder: Encoder, rules: Rules, position: Position, played: int | None
 ) -> Chapter:
     pictures = [planes_picture(encoder, rules, position)]
-    with suppress(VariantAIError):  # a plugin's net of other parts: its policy can still be shown
+    with suppress(VariantAIError):  # a plugin's net with other parts: its policy can still be shown
         pictures += activation_pictures(net, encoder, rules, position)
     predictor = TorchPredictor(net, torch.device("cpu"))
     text = "" if played is None else uci(rules.types, rules.spec.board.files, played)
-    with suppress(VariantAIError):  # a net whose training went wrong says no numbers
+    with suppress(VariantAIError):  # a net whose training diverged gives no numbers
         pictures.append(policy_of(predictor, encoder, rules, position, played=text))
     return Chapter(
         "One position",
-        "A position of the held-back games: what the net sees, what happens inside, what comes out.",
+        "A position of the validation games: the net's input, its activations, and its outputs.",
         pictures=pictures,
     )
 
@@ -243,7 +275,7 @@ def _data(prepared: Prepared, rules: Rules) -> Chapter:
     ]
     return Chapter(
         "Data",
-        "All games of the stores, those held back among them.",
+        "All games of the stores, including those held back.",
         tables=(Table("", ("store", "games", "plies", "players"), rows),),
         pictures=dataset_pictures(sets, rules),
     )
@@ -251,10 +283,9 @@ def _data(prepared: Prepared, rules: Rules) -> Chapter:
 
 def _making(folder: Path, config: TrainConfig) -> Chapter:
     folded = [("Configuration", config.model_dump_json(indent=2))]
-    environment = folder / "environment.json"
+    environment = folder / ENVIRONMENT
     if environment.is_file():
-        said = json.loads(environment.read_text())
-        folded.append(("Environment", json.dumps(said, indent=2)))
+        folded.append(("Environment", json.dumps(read_object(environment), indent=2)))
     return Chapter("How it was made", folded=folded)
 
 
@@ -264,7 +295,7 @@ def _making(folder: Path, config: TrainConfig) -> Chapter:
 def activation_pictures(
     net: nn.Module, encoder: Encoder, rules: Rules, position: Position
 ) -> list[Picture]:
-    """Paper 000, figure 4, a to d. Raises VariantAIError where the net's parts are not known."""
+    """[CrazyAra-preprint] figure 4, a to d. Raises VariantAIError if the net's parts are unknown."""
     found = activations(net, encoder.planes(position))
     return [
         features_picture(found.stem, "maps-first", "After the first convolution"),
@@ -282,17 +313,17 @@ def policy_of(
     played: str = "",
     write_move: Callable[[int], str] | None = None,
 ) -> Picture:
-    """Paper 000, figure 4, e and f, of any net. `write_move` turns a move into text; UCI by
-    default. Raises VariantAIError where there is no legal move, or the net says what is no number."""
+    """[CrazyAra-preprint] figure 4, e and f, for any net. `write_move` turns a move into text; UCI by
+    default. Raises VariantAIError if there is no legal move, or if an output is not a number."""
     moves = rules.legal_moves(position).tolist()
     if not moves:
         raise VariantAIError(f"there is no legal move in {rules.fen(position)}")
-    said = predictor(encoder.planes(position))
-    logits = said.policy[0][encoder.action_indices(position, moves)].astype(np.float64)
-    value = float(said.value.reshape(-1)[0])
+    output = predictor(encoder.planes(position))
+    logits = output.policy[0][encoder.action_indices(position, moves)].astype(np.float64)
+    value = float(output.value.reshape(-1)[0])
     if not np.isfinite([*logits, value]).all():
         raise VariantAIError(
-            f"what the net says of {rules.fen(position)} is no number: its training went wrong"
+            f"an output of the net for {rules.fen(position)} is not a number: its training diverged"
         )
     shares = np.exp(logits - logits.max())
     shares /= shares.sum()
@@ -305,20 +336,20 @@ def policy_of(
         )
         for k in np.argsort(-shares, kind="stable").tolist()
     ]
-    wdl = None if said.wdl is None else said.wdl[0].tolist()
+    wdl = None if output.wdl is None else output.wdl[0].tolist()
     return policy_picture(rules, position, candidates, value, wdl, played)
 
 
 def _shown_position(
     prepared: Prepared | None, rules: Rules, encoder: Encoder
 ) -> tuple[Position, int | None]:
-    """A position of the held-back games (or of those trained on) and the move played in it; the
-    start position where there are no games."""
+    """A position of the validation games (or else of the training games) and the move played in it; the
+    start position if there are no games."""
     if prepared is None:
         return rules.position(), None
     source = prepared.validation or prepared.train
     found: tuple[Position, int] | None = None
-    for samples in source.sweep(limit=LOOKED_AT):
+    for samples in source.sweep(limit=SEARCHED_POSITIONS):
         for k, ply in enumerate(samples.positions["ply"].tolist()):
             if found is None or ply >= SHOWN_PLY:
                 position = samples.positions[k : k + 1].copy()

@@ -1,1 +1,3 @@
-"""One run: settings, data, initial weights, checkpoints, log, the published net."""
+"""One run: `training_settings`, `run_folder`, `run_log`, `checkpoint`, `initial_weights`, `training_data`,
+`plan`, `training_run`.
+"""

@@ -1,15 +1,15 @@
-"""Checkpoints: one directory, written aside and renamed whole.
+"""Checkpoints: a directory each, written under another name and then renamed.
 
     step-00001000/
       model.safetensors       parameters and buffers (running statistics of the norms)
-      optimiser.safetensors   momentum of each parameter, by its name
-      average.safetensors     the running mean of parameters and buffers, where one is kept
-      state.json              step and everything else that training goes on from
+      optimiser.safetensors   state of the optimiser for each parameter, by its name
+      average.safetensors     the moving average of parameters and buffers, if one is kept
+      state.json              the step and everything else that training needs to resume
       config.json             the run's resolved configuration
       checksums.json          sha256 of each of these files
 
-A directory with that name is complete: a killed writer leaves `.part` behind, never a half of it.
-One that a resumed training found damaged is renamed to `.damaged` and otherwise left alone.
+A directory with such a name is complete: a killed writer leaves a directory that ends in `.part`. A
+checkpoint that a resumed training found damaged is renamed to `.damaged` and otherwise left alone.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
@@ -32,40 +30,42 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.torch_backend import find_checkpoint_folder
 from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
+from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.system.files import naming
+from variant_ai.core.train.loop.optimisers import find_optimiser
+from variant_ai.core.train.run.run_folder import CONFIG, read_config, read_object
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 MODEL, OPTIMISER = "model.safetensors", "optimiser.safetensors"
 AVERAGE = "average.safetensors"
-SECOND = "exp_avg_sq/"
-"""Before the name of a parameter: Adam's mean of its squared gradients."""
-STATE, CONFIG = "state.json", "config.json"
+STATE = "state.json"
 _NAME = re.compile(r"step-(\d{8,})\Z")
 
 
 @dataclass
 class TrainState:
-    """What a training goes on from, beside the numbers of net and optimiser."""
+    """State of a training besides the numbers of net and optimiser. The names are those of
+    state.json."""
 
     step: int = 0
-    """Optimiser steps taken."""
+    """Optimiser steps done."""
     data_shift: int = 0
-    """The batch of step s is the source's batch s + data_shift: what recoveries stepped past."""
+    """The batch of step s is the source's batch s + data_shift: batches that recoveries skipped."""
     lr_scale: float = 1.0
-    """Factor of the learning rate, cut by recoveries."""
+    """Factor of the learning rate, reduced by recoveries."""
     recoveries: int = 0
     seconds: float = 0.0
-    """Time trained, over all resumptions."""
+    """Training time, including the time before a resumption."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums of the metrics since the last log line."""
     further: dict[str, float] = field(default_factory=dict)
-    """The same of what the net says beside value and policy."""
+    """The same for the auxiliary outputs."""
     usual_loss: float = 0.0
-    """Running mean of the loss, by which spikes are told."""
+    """Running mean of the loss, from which spikes are detected."""
     usual_steps: int = 0
-    """Steps that mean has seen."""
+    """Number of steps in that mean."""
     returned_to: int = -1
-    """Step of the checkpoint that the last recovery went to; -1: there was none."""
+    """Step of the checkpoint that the last recovery went back to; -1: there was none."""
 
 
 @dataclass(frozen=True)
@@ -75,43 +75,47 @@ class Checkpoint:
     path: Path
 
     def config(self) -> TrainConfig:
-        """Raises DataError if it is missing, damaged or of another version of the program."""
+        """Read the configuration. Raises DataError if it is missing, damaged or of another version."""
         check_file(self.path / CONFIG)
         return read_config(self.path / CONFIG)
 
     def state(self) -> TrainState:
-        """Raises DataError if it is missing or damaged."""
+        """Read the state. Raises DataError if it is missing or damaged."""
         check_file(self.path / STATE)
         try:
-            return TrainState(**_json(self.path / STATE))
+            return TrainState(**read_object(self.path / STATE))
         except TypeError as error:
             raise DataError(f"{self.path / STATE} is damaged: {error}") from None
 
     def check(self) -> None:
-        """Reads every file of it. Raises DataError if one is missing or damaged."""
+        """Read every file. Raises DataError if one is missing or damaged."""
         names = {MODEL, OPTIMISER, STATE, CONFIG, *read_checksums(self.path)}
         if missing := sorted(name for name in names if not (self.path / name).is_file()):
             raise DataError(f"{self.path / missing[0]} is not there")
         self.config(), self.state(), self.model(), self.optimiser(), self.average()
 
     def model(self) -> dict[str, Tensor]:
-        return _tensors(self.path / MODEL)
+        return _read_tensors(self.path / MODEL)
 
     def optimiser(self) -> dict[str, Tensor]:
-        return _tensors(self.path / OPTIMISER)
+        return _read_tensors(self.path / OPTIMISER)
 
     def average(self) -> dict[str, Tensor] | None:
-        """The running mean of the weights, None where the training keeps none."""
+        """The moving average of the weights, None if the training keeps none."""
         path = self.path / AVERAGE
-        return _tensors(path) if path.is_file() else None
+        return _read_tensors(path) if path.is_file() else None
 
     def best(self) -> dict[str, Tensor]:
-        """The weights to use: the running mean where there is one, else the last."""
+        """The weights to use: the moving average if there is one, else the last."""
         average = self.average()
         return self.model() if average is None else average
 
-    def build(self, config: TrainConfig | None = None, builders: Any = None) -> nn.Module:
-        """The net with the weights to use, on the CPU, ready to evaluate."""
+    def build(
+        self,
+        config: TrainConfig | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+    ) -> nn.Module:
+        """Build the net with the weights to use, on the CPU, in evaluation mode."""
         net = (config or self.config()).net.build(builders)
         load_model(net, self.best(), self.path)
         return net.eval()
@@ -131,9 +135,9 @@ def save_checkpoint(
     keep: int,
     average: nn.Module | None = None,
 ) -> Checkpoint:
-    """Writes the checkpoint of `state.step` under `folder` and deletes all but the newest `keep`.
+    """Write the checkpoint of `state.step` into `folder` and delete all but the newest `keep`.
 
-    Raises OSError (a full disk) with the older checkpoints untouched.
+    Raises OSError (e.g. a full disk); the older checkpoints are unchanged then.
     """
     target = folder / checkpoint_name(state.step)
     part = folder / f"{target.name}.part"
@@ -142,7 +146,7 @@ def save_checkpoint(
     try:
         contents = {
             MODEL: save(_plain(net.state_dict())),
-            OPTIMISER: save(_plain(momenta(net, optimiser))),
+            OPTIMISER: save(_plain(find_optimiser(config.optimiser).tensors(net, optimiser))),
             **({} if average is None else {AVERAGE: save(_plain(average.state_dict()))}),
             STATE: json.dumps(asdict(state)).encode(),
             CONFIG: config.model_dump_json(indent=2).encode(),
@@ -166,9 +170,9 @@ def save_checkpoint(
     return Checkpoint(target)
 
 
-def clear_up(folder: Path) -> None:
-    """Puts in order what a killed writer left: halves are deleted, and a checkpoint that was about
-    to be replaced gets its name back."""
+def remove_leftovers(folder: Path) -> None:
+    """Clean up after a killed writer: delete incomplete checkpoints, and rename back one that was
+    about to be replaced."""
     if not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
@@ -179,18 +183,18 @@ def clear_up(folder: Path) -> None:
 
 
 def list_checkpoints(folder: Path) -> list[Checkpoint]:
-    """Complete checkpoints under a folder, oldest first."""
+    """Complete checkpoints in a folder, oldest first."""
     if not folder.is_dir():
         return []
     found = [(int(m[1]), p) for p in folder.iterdir() if (m := _NAME.match(p.name))]
     return [Checkpoint(path) for _, path in sorted(found)]
 
 
-def newest_whole(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
-    """The newest checkpoint under a folder that is not damaged, None if there are none at all.
+def newest_undamaged(folder: Path, report: Callable[[str], None]) -> Checkpoint | None:
+    """The newest checkpoint in a folder that is not damaged, None if there are no checkpoints.
 
-    Damaged ones that are newer get the suffix `.damaged`, so that nothing takes them for the
-    newest, and `say` is given a sentence about each. Raises DataError if all are damaged.
+    Newer, damaged ones get the suffix `.damaged`, so that they are no longer the newest, and a
+    sentence about each is passed to `report`. Raises DataError if all are damaged.
     """
     damaged: list[tuple[Checkpoint, DataError]] = []
     found = list_checkpoints(folder)
@@ -204,82 +208,36 @@ def newest_whole(folder: Path, say: Callable[[str], None]) -> Checkpoint | None:
             aside = newer.path.with_name(f"{newer.path.name}.damaged")
             shutil.rmtree(aside, ignore_errors=True)
             newer.path.rename(aside)
-            say(f"{reason}. Going back to {checkpoint.path.name}; it is kept as {aside.name}.")
+            report(f"{reason}. Going back to {checkpoint.path.name}; it is kept as {aside.name}.")
         return checkpoint
     if damaged:
         newest = damaged[0][1]
         if len(damaged) == 1:
             raise newest
         raise DataError(
-            f"none of the {len(damaged)} checkpoints in {folder} is whole: {newest}"
+            f"all {len(damaged)} checkpoints in {folder} are damaged: {newest}"
         ) from newest
     return None
 
 
 def delete_checkpoint(checkpoint: Checkpoint) -> None:
-    """Renamed first: what has a checkpoint's name is whole even while it is being deleted."""
+    """Delete a checkpoint; it is renamed first, because every directory with such a name is
+    complete."""
     gone = checkpoint.path.with_name(f"{checkpoint.path.name}.gone")
     checkpoint.path.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def find_checkpoint(path: Path) -> Checkpoint:
-    """The checkpoint that a path means: itself, or the newest of a run directory.
+    """The checkpoint at a path, or the newest one of the run directory at the path.
 
-    Raises DataError where there is none.
+    Raises DataError if there is none.
     """
     return Checkpoint(find_checkpoint_folder(path))
 
 
-def read_config(path: Path) -> TrainConfig:
-    """A resolved configuration. Raises DataError where it is damaged or of another version."""
-    values = _json(path)
-    try:
-        return TrainConfig.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {where}: {first['msg']}") from None
-
-
-def momenta(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Momentum of each parameter by its name, Adam's second one as `exp_avg_sq/NAME`; absent
-    before the first step."""
-    buffers = {}
-    for name, weight in net.named_parameters():
-        state = optimiser.state.get(weight, {})
-        for prefix, key in (("", "momentum_buffer"), ("", "exp_avg"), (SECOND, "exp_avg_sq")):
-            if state.get(key) is not None:
-                buffers[prefix + name] = state[key]
-    return buffers
-
-
-def momentum_rooms(net: nn.Module, names: list[str]) -> dict[str, Tensor]:
-    """Zeros of the shapes of the momenta of those names."""
-    weights = dict(net.named_parameters())
-    return {name: torch.zeros_like(weights[name.removeprefix(SECOND)]) for name in names}
-
-
-def load_momenta(
-    net: nn.Module, optimiser: torch.optim.Optimizer, buffers: dict[str, Tensor], step: int
-) -> None:
-    """Gives each parameter its momentum, in the parameter's own memory layout. `step`: how many
-    were taken, by which Adam corrects its means."""
-    optimiser.state.clear()
-    adam = isinstance(optimiser, torch.optim.Adam)
-    for name, weight in net.named_parameters():
-        if name not in buffers:
-            continue
-        keys = {"exp_avg": name, "exp_avg_sq": SECOND + name} if adam else {"momentum_buffer": name}
-        state: dict[str, Tensor] = {"step": torch.tensor(float(step))} if adam else {}
-        for key, stored in keys.items():
-            state[key] = torch.empty_like(weight, requires_grad=False)
-            state[key].copy_(buffers[stored])
-        optimiser.state[weight] = state
-
-
 def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:
-    """Copies parameters and buffers into a net of the same shape; DataError where one differs."""
+    """Copy parameters and buffers into a net of the same shape. Raises DataError if one differs."""
     own = net.state_dict()
     wrong = [name for name in own if name not in tensors or own[name].shape != tensors[name].shape]
     wrong += [name for name in tensors if name not in own]
@@ -292,12 +250,12 @@ def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:
 
 
 def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """As safetensors wants them: row by row, sharing no memory."""
+    """Copy tensors into the layout of safetensors: row by row, sharing no memory."""
     return {name: t.detach().cpu().clone(memory_format=torch.contiguous_format)
             for name, t in tensors.items()}  # fmt: skip
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def _read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         check_file(path)
         tensors: dict[str, Tensor] = load_file(path)
@@ -308,20 +266,8 @@ def _tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise DataError(f"{path} is not there") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged: {error}") from None
-    if not isinstance(value, dict):
-        raise DataError(f"{path} is damaged: not an object")
-    return value
-
-
 def _sync(path: Path) -> None:
-    """Forces a file or directory to the disk, where the system can."""
+    """Force a file or directory to the disk, if the system supports it."""
     if os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY)

@@ -1,10 +1,9 @@
-"""What a training may go on from: a checkpoint, or the ONNX file of a net whose run is not at hand."""
+"""The weights that a training starts from: a checkpoint, or the ONNX file of a net."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -17,45 +16,23 @@ from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.run.checkpoint import Checkpoint, find_checkpoint
 from variant_ai.core.train.run.training_settings import own_spec, require_spec
 
-SETTLING = 4096
-"""Positions by which the norms of a net from a file are set."""
-
-
-class Start(Protocol):
-    """A net to go on with."""
-
-    @property
-    def path(self) -> Path: ...
-
-    def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        """The spec to train it by where `spec` is meant (`ModelInfo.own_spec`)."""
-
-    def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
-        """How it is built. Raises DataError where it is of another variant or encoding, or cannot be
-        gone on from."""
-
-    def weights(
-        self, train: Source, builders: Mapping[str, NetworkBuilder] | None
-    ) -> dict[str, Tensor]:
-        """Parameters and buffers by name. `train` is the source of the training's batches.
-
-        Raises DataError where they are damaged or do not fit."""
+NORM_POSITIONS = 4096
+"""Positions on which the statistics of the norms of a net from a file are computed."""
 
 
 class CheckpointStart:
-    """The weights a run kept, with the running statistics of its norms."""
+    """The weights of a checkpoint, with the running statistics of its norms."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
-
-    @property
-    def path(self) -> Path:
-        return self.checkpoint.path
+        self.path = checkpoint.path
 
     def own_spec(self, spec: VariantSpec) -> VariantSpec:
+        """The spec to train the net with if the user named `spec` (`ModelInfo.own_spec`)."""
         return own_spec(self.checkpoint.config(), spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        """The configuration of the net. Raises DataError if it is of another variant or encoding."""
         config = self.checkpoint.config()
         require_spec(config, spec, str(self.path))
         return config.net
@@ -63,14 +40,15 @@ class CheckpointStart:
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None
     ) -> dict[str, Tensor]:
+        """Parameters and buffers by name. Raises DataError if they are damaged."""
         return self.checkpoint.best()
 
 
 class FileStart:
-    """The weights of an ONNX file, with statistics of the norms from the first batches."""
+    """The weights of an ONNX file; statistics of the norms come from the first batches."""
 
     def __init__(self, path: Path) -> None:
-        """Raises DataError where the file is damaged or no ONNX model."""
+        """Raises DataError if the file is damaged or not an ONNX model."""
         self.path = path
         self.file = read_model_file(path)
 
@@ -78,22 +56,28 @@ class FileStart:
         return self.file.info.own_spec(spec)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
+        """The configuration of the net. Raises DataError if it is of another variant or encoding, or
+        if it cannot be restored."""
         self.file.info.require(spec)
-        restore(self.path, builders)  # refused before anything is begun
+        restore(self.path, builders)  # raises before anything is written
         return net_config(self.file.metadata, self.path)
 
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None
     ) -> dict[str, Tensor]:
+        """Parameters and buffers by name. `train` is the source of the training's batches."""
         net = restore(self.path, builders)
         settle_norms(net, _first_planes(train))
         return net.state_dict()
 
 
-def find_start(path: Path) -> Start:
-    """What a path means: an ONNX file, a checkpoint, or the newest one of a run directory.
+Start = CheckpointStart | FileStart
 
-    Raises DataError where there is none.
+
+def find_start(path: Path) -> Start:
+    """The net at a path: an ONNX file, a checkpoint, or the newest one of a run directory.
+
+    Raises DataError if there is none.
     """
     if path.is_file():
         return FileStart(path)
@@ -106,5 +90,5 @@ def _first_planes(train: Source) -> Iterator[Tensor]:
         planes = torch.from_numpy(batch.planes)
         yield planes
         seen += len(planes)
-        if seen >= SETTLING:
+        if seen >= NORM_POSITIONS:
             return

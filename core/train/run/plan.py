@@ -1,5 +1,5 @@
-"""From what was asked to a resolved configuration: stores and splits opened, defaults filled in,
-a budget of minutes turned into steps by measuring this machine.
+"""From a request to a resolved configuration: open the stores, split the games, fill in defaults, and
+turn a budget of minutes into steps by measuring this machine.
 """
 
 from __future__ import annotations
@@ -22,91 +22,81 @@ from variant_ai.core.errors import DataError, SpecError, VariantAIError
 from variant_ai.core.nets.interface import (
     NetConfig,
     NetworkBuilder,
-    configure_net,
+    choose_head,
+    configure_for,
     find_builder,
 )
+from variant_ai.core.nets.network import first_layers
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.hashing import encoding_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.distributed import ALONE, Workers
-from variant_ai.core.train.loop.optimisers import frozen_layers
+from variant_ai.core.train.loop.optimisers import FINE_TUNE_RATE, find_optimiser
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.initial_weights import Start, find_start
 from variant_ai.core.train.run.training_data import (
     NO_SPLIT,
-    OpenData,
     Prepared,
     TrainSource,
     open_data,
     parse_split,
-    seen_positions,
 )
-from variant_ai.core.train.run.training_settings import DataConfig, Optimiser, TrainConfig
-
-__all__ = [
-    "OpenData",
-    "Prepared",
-    "TrainRequest",
-    "configure",
-    "open_data",
-    "parse_split",
-    "prepare",
-    "seen_positions",
-]
+from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
 DEFAULT_SPLIT = "group:0.05"
 GPU_NET = "risev2-mobile"
 CPU_NET, CPU_SIZE = "risev2-mobile-small", {"blocks": 5, "channels": 64}
 CPU_BATCH = 256
-ADAM_RATE = 1e-3
-"""Of Adam by default, whatever the batch (paper 000, section 4.1)."""
-MUON_RATE = 0.05
-"""Of Muon by default, whatever the batch: the length of its steps does not depend on it."""
 PROBE_SECONDS = 3.0
 CLOSING_SECONDS = 15.0
-"""Kept of a budget for export, the report and the like."""
+"""Part of a budget that is reserved for export, report and the like."""
 VALIDATIONS = 10
-"""Validations under way, evenly spread."""
-FINE_TUNE_RATE = 0.01 / 0.35
-"""Greatest learning rate of fine-tuning, as a share of the spec's (paper 000, section 8)."""
+"""Number of validations during training, evenly spread."""
+FROM_SPEC = ("momentum", "weight_decay", "value_weight")
+"""Settings with a default in the spec."""
+COPIED = (
+    *FROM_SPEC,
+    *("optimiser", "warmup", "plies_weight", "clip", "spike", "ema", "freeze"),
+    *("seed", "compile", "final_limit"),
+)
+"""Settings of a request that replace the defaults of the spec or of `TrainConfig`."""
 FORGOTTEN_NUMBERS = 0.1
-"""Share of the samples whose move number restarts, of encodings that show it."""
+"""Share of the samples whose move number restarts, for encodings that contain it."""
 
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What a user asks for; None leaves it to the spec, the machine or the budget."""
+    """Wishes of a user; None means the default of the spec, the machine or the budget."""
 
     spec: VariantSpec
     stores: tuple[Path, ...]
     weights: tuple[float, ...] = ()
-    """Relative shares of the stores in each batch; empty: every position counts alike."""
+    """Relative shares of the stores in each batch; empty: all positions have the same weight."""
     validation_stores: tuple[Path, ...] = ()
-    """Validated on as a whole, instead of a split of `stores`."""
+    """Stores to validate on as a whole, instead of a split of `stores`."""
     split: str | None = None
     split_seed: int = 0
-    """Of the shares of a split; another than the training's, so that runs of several seeds are
-    measured on the same games."""
+    """Seed of the split; separate from the training's, so that runs with several seeds are measured
+    on the same games."""
     net: str | None = None
     head: str | None = None
     size: Mapping[str, Any] = field(default_factory=dict)
     normalise: bool = True
-    """Whether the net sees counts divided by the spec's maxima, or as they are."""
+    """True if the net sees counts divided by the spec's maxima."""
     start_from: Path | None = None
-    """Run directory, checkpoint or ONNX file whose net the training goes on with, in place of a new
-    one."""
+    """Run directory, checkpoint or ONNX file whose net the training continues, instead of a new one."""
     freeze: int = 0
-    """How many of its first layers stay as they are."""
+    """Number of its first layers that stay unchanged."""
     epochs: float | None = None
     steps: int | None = None
     minutes: float | None = None
     started: float | None = None
-    """`time.perf_counter()` at which the minutes began; None: when the plan is made."""
+    """`time.perf_counter()` at the start of the minutes; None: when the plan is made."""
     batch: int | None = None
     accumulate: int = 1
-    """Parts of a step that each process computes one after the other."""
-    optimiser: Optimiser = "nesterov"
+    """Number of parts of a step that each process computes one after the other."""
+    optimiser: str = "nesterov"
     lr_max: float | None = None
     lr_min: float | None = None
     momentum: tuple[float, float] | None = None
@@ -119,7 +109,7 @@ class TrainRequest:
     ema: float = 0.0
     mirror: bool = False
     labels: Labels = "move"
-    """What the policy learns: the move played, or the visits of a search where there are some."""
+    """Labels of the policy: the move played, or the visits of a search if there are any."""
     forget_move_number: float | None = None
     seed: int = 0
     device: str = "auto"
@@ -135,19 +125,20 @@ def prepare(
     rules: Rules | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
     workers: Workers = ALONE,
-    say: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Prepared:
-    """Opens the stores and resolves the request; with a budget of minutes, measures the machine,
-    and tells so by `say`.
+    """Open the stores and resolve the request; with a budget of minutes, measure the machine (and
+    pass a sentence about it to `report`).
 
-    Everything that can be refused without the data is refused before they are opened. `rules` are
-    needed where the spec's engine is `fairy`.
+    Everything that can be checked without the data is checked before the stores are opened. `rules`
+    are needed if the spec's engine is `fairy`.
 
-    Raises UnknownNameError, DataError, VariantAIError where something asked for does not fit.
+    Raises UnknownNameError, DataError, VariantAIError if something in the request does not fit.
     """
     spec, recipe = request.spec, request.spec.training
     device = choose_device(request.device)
     precision = choose_precision(request.precision, device)
+    optimiser = find_optimiser(request.optimiser)
     start = None if request.start_from is None else find_start(request.start_from)
     net = (
         configure(request, device, builders) if start is None else _net_of(start, request, builders)
@@ -157,23 +148,20 @@ def prepare(
     batch = request.batch or (min(CPU_BATCH, recipe.batch) if on_cpu else recipe.batch)
     micro_batches = request.accumulate * workers.world
     _check(request, net, encoder, batch, micro_batches, workers, builders)
-    # The published rate belongs to the published batch; the step is the sum over a batch.
-    gentler = FINE_TUNE_RATE if start is not None else 1.0
-    rates = {
-        "nesterov": gentler * recipe.lr_max * batch / recipe.batch,
-        "adam": ADAM_RATE,
-        "muon": gentler * MUON_RATE,
-    }
-    lr_max = request.lr_max or rates[request.optimiser]
+    fine_tuning = FINE_TUNE_RATE if start is not None else 1.0
+    lr_max = request.lr_max or optimiser.default_rate(recipe, batch, fine_tuning)
     lr_min = min(recipe.lr_min, lr_max) if request.lr_min is None else request.lr_min
     if lr_min > lr_max:
         raise VariantAIError(
             f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
         )
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
-    shows_number = encoder.compiled and any(
-        plane.item == "move_number" for plane in encoder.input_planes
-    )
+    forgotten = request.forget_move_number
+    if forgotten is None:
+        shows_number = encoder.compiled and any(
+            plane.item == "move_number" for plane in encoder.input_planes
+        )
+        forgotten = FORGOTTEN_NUMBERS if shows_number else 0.0
     data = DataConfig(
         stores=_paths(request.stores),
         weights=request.weights,
@@ -182,9 +170,7 @@ def prepare(
         seed=request.split_seed,
         mirror=request.mirror,
         labels=request.labels,
-        forget_move_number=_or(
-            request.forget_move_number, FORGOTTEN_NUMBERS if shows_number else 0.0
-        ),
+        forget_move_number=forgotten,
     )
     opened = open_data(
         spec,
@@ -205,6 +191,7 @@ def prepare(
     if epochs is not None:
         by_epochs = max(1, round(epochs * per_epoch))
         steps = by_epochs if steps is None else min(steps, by_epochs)
+    given = {name: getattr(request, name) for name in COPIED if getattr(request, name) is not None}
     draft = TrainConfig(
         variant=spec.variant,
         spec_hash=spec_hash(spec),
@@ -214,31 +201,18 @@ def prepare(
         data=opened.config,
         steps=steps or 1_000_000,
         batch=batch,
-        optimiser=request.optimiser,
         lr_max=lr_max,
         lr_min=lr_min,
-        momentum=request.momentum or recipe.momentum,
-        weight_decay=_or(request.weight_decay, recipe.weight_decay),
-        value_weight=_or(request.value_weight, recipe.value_weight),
-        seed=request.seed,
         device=str(device),
         precision=precision,
         threads=request.threads or (torch.get_num_threads() if on_cpu else 0),
-        compile=request.compile,
         micro_batches=micro_batches,
-        ema=request.ema,
         start_from="" if start is None else str(start.path.resolve()),
-        freeze=request.freeze,
         validation_limit=4096 if on_cpu else 16_384,
-        final_limit=request.final_limit,
-        **{
-            name: value
-            for name in ("warmup", "clip", "spike", "plies_weight")
-            if (value := getattr(request, name)) is not None
-        },
+        **{**recipe.model_dump(include=set(FROM_SPEC)), **given},
     )
     if request.minutes is not None:
-        say(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
+        report(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
         threads = (1,) if on_cpu and request.threads is None else ()
         begun = time.perf_counter() if request.started is None else request.started
         draft = _within_minutes(
@@ -250,32 +224,16 @@ def prepare(
 def configure(
     request: TrainRequest, device: torch.device, builders: Mapping[str, NetworkBuilder] | None
 ) -> NetConfig:
-    """The net asked for, or the default of the device: the paper's on a GPU, a small one on a CPU
-    (the paper's would see some fifty positions a second there)."""
+    """The configuration of the requested net, or of the default of the device: the paper's net on a
+    GPU, a small one on a CPU (where the paper's would train on about fifty positions a second)."""
     name, size = request.net, dict(request.size)
     if name is None:
         name = GPU_NET if device.type == "cuda" else CPU_NET
         if device.type == "cpu":
             size = {**CPU_SIZE, **size}
-    head = request.head
-    encoder = Encoder(request.spec, "flat" if head == "flat" else "map")
-    planes, height, width = encoder.shape
-    policy_planes = encoder.policy_shape[0]
-
-    def configured(actions: int | None) -> NetConfig:
-        return configure_net(
-            name,
-            planes=planes,
-            board=(height, width),
-            policy_planes=policy_planes,
-            actions=actions,
-            head=head,
-            builders=builders,
-            **size,
-        )
-
-    flat = head == "flat" or (head is None and find_builder(name, builders).heads[0] == "flat")
-    net = configured(Encoder(request.spec, "flat").actions if flat else None)
+    builder = find_builder(name, builders)
+    encoder = Encoder(request.spec, choose_head(builder, request.head))
+    net = configure_for(name, encoder, builders=builders, **size)
     if request.normalise:
         return net
     scale = tuple(float(value) for value in encoder.input.scale)
@@ -285,11 +243,11 @@ def configure(
 def _net_of(
     start: Start, request: TrainRequest, builders: Mapping[str, NetworkBuilder] | None
 ) -> NetConfig:
-    """The net to go on with. Raises DataError where it is of another encoding, VariantAIError where
-    the request names a net too."""
+    """The net to continue with. Raises DataError if it is of another encoding, VariantAIError if the
+    request names a net as well."""
     if request.net or request.head or request.size or not request.normalise:
         raise VariantAIError(
-            "a training that starts from a net keeps it: name no net, head or size beside it"
+            "a training that starts from a net keeps it; remove the options of net, head and size"
         )
     return start.net(request.spec, builders)
 
@@ -303,34 +261,35 @@ def _check(
     workers: Workers,
     builders: Mapping[str, NetworkBuilder] | None,
 ) -> None:
-    """Raises VariantAIError for what cannot be done, whatever the data."""
+    """Check everything that does not depend on the data. Raises VariantAIError."""
     if batch % micro_batches or batch < 2 * micro_batches:
         what = f"{request.accumulate} parts"
         if workers.world > 1:
             what += f" in each of {workers.world} processes"
         raise VariantAIError(
-            f"a batch of {batch} positions cannot be computed in {what} of two positions or more, "
-            "all equal; another --batch can"
+            f"a batch of {batch} positions cannot be computed in {what} of equal size with two "
+            "positions or more; choose another --batch"
         )
     if workers.world > 1 and request.minutes is not None:
         raise VariantAIError(
-            "minutes are planned by measuring one process; give several of them --steps or --epochs"
+            "minutes can be planned for one process only; with several, use --steps or --epochs"
         )
     cycle = [
         f"--{name.replace('_', '-')}"
         for name in ("lr_min", "momentum", "warmup")
         if getattr(request, name) is not None
     ]
-    if request.optimiser == "adam" and cycle:
+    optimiser = find_optimiser(request.optimiser)
+    if optimiser.constant_momentum is not None and cycle:
         raise VariantAIError(
-            f"Adam has a constant rate and momenta of its own; {', '.join(cycle)} belongs to the "
-            "cycle of the other optimisers"
+            f"{optimiser.title} has a constant learning rate and its own momentum; remove "
+            f"{', '.join(cycle)}, or choose an optimiser with a cycle of the rate"
         )
     if request.momentum and request.momentum[0] > request.momentum[1]:
         least, greatest = request.momentum
         raise VariantAIError(f"the least momentum, {least:g}, is above the greatest, {greatest:g}")
     if request.freeze and request.start_from is None:
-        raise VariantAIError("layers can be frozen only with the weights of a net to start from")
+        raise VariantAIError("layers can be frozen only in a net to start from (--from)")
     if request.weights and len(request.weights) != len(request.stores):
         raise DataError(f"{len(request.weights)} weights for {len(request.stores)} stores")
     if request.mirror and not encoder.symmetric:
@@ -343,13 +302,13 @@ def _check(
         if not path.is_file():
             raise DataError(f"there is no game store {path}")
     parse_split(request.split or DEFAULT_SPLIT, request.split_seed)
-    with torch.device("meta"):  # shapes only: no weights are drawn
-        frozen_layers(net.build(builders), request.freeze)
+    with torch.device("meta"):  # shapes only, without weights
+        first_layers(net.build(builders), request.freeze)
 
 
 def require_compiler(device: torch.device) -> None:
-    """Raises VariantAIError where torch.compile has nothing to compile with: C++ for processors,
-    and what launches the code of a GPU is compiled as C."""
+    """Raise VariantAIError if there is no compiler for torch.compile: C++ for CPUs, C for GPUs, where
+    the launchers of kernels are compiled as C."""
     variable, usual = ("CC", "gcc") if device.type == "cuda" else ("CXX", "g++")
     others = ("gcc", "clang", "cc") if device.type == "cuda" else ("g++", "clang++", "cl")
     if not any(map(shutil.which, (os.environ.get(variable, usual), *others))):
@@ -370,10 +329,10 @@ def _within_minutes(
     threads: Sequence[int],
     builders: Mapping[str, NetworkBuilder] | None,
 ) -> TrainConfig:
-    """As many steps as the minutes allow, by the rates of a short trial on this machine.
+    """Plan as many steps as the minutes allow, from the speed of a short trial on this machine.
 
-    `threads` are numbers of threads to try beside the draft's own: where other programs use the
-    cores too, one thread can be ten times as fast as two that wait for each other.
+    `threads` are numbers of threads to try besides the draft's: if other programs use the cores too,
+    one thread can be ten times as fast as two that wait for each other.
     """
     budget = 60 * minutes
     trials = {}
@@ -386,12 +345,10 @@ def _within_minutes(
     limits: dict[str, int | None] = {}
     validating = 0.0
     if validation is not None:
-        under_way = _affordable(
-            validation.positions, draft.validation_limit, predict, 0.005 * budget
-        )
+        during = _affordable(validation.positions, draft.validation_limit, predict, 0.005 * budget)
         last = _affordable(validation.positions, draft.final_limit, predict, 0.1 * budget)
-        validating = (under_way * VALIDATIONS + last) * predict
-        limits["validation_limit"] = under_way
+        validating = (during * VALIDATIONS + last) * predict
+        limits["validation_limit"] = during
         limits["final_limit"] = None if last == validation.positions else last
     spent = time.perf_counter() - begun
     left = max(0.25 * budget, budget - CLOSING_SECONDS - spent - validating)
@@ -407,10 +364,10 @@ def _within_minutes(
     )
 
 
-def _affordable(positions: int, wanted: int | None, each: float, seconds: float) -> int:
-    """How many of the wanted positions (None: all) can be validated in so many seconds; a few
-    hundred in any case, as fewer say nothing."""
-    most = min(positions, wanted or positions)
+def _affordable(positions: int, limit: int | None, each: float, seconds: float) -> int:
+    """Number of positions that can be validated in so many seconds, at most `limit` (None: all); at
+    least a few hundred, because fewer mean nothing."""
+    most = min(positions, limit or positions)
     return min(most, max(256, int(seconds / each)))
 
 
@@ -427,7 +384,3 @@ def _with_intervals(config: TrainConfig) -> TrainConfig:
 
 def _paths(paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(str(path.resolve()) for path in paths)
-
-
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value

@@ -1,4 +1,4 @@
-"""The data of a training: stores opened, checked, split, and made into sources of batches."""
+"""The data of a training: open, check and split the stores, and make sources of batches."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Prepared:
     train: TrainSource
     validation: Sampler | None
     validation_games: tuple[NDArray[np.int64], ...] = ()
-    """Indices of the games validated on, one array per store that holds them."""
+    """Indices of the validation games, one array per store that contains them."""
     seen: NDArray[np.bool_] | None = None
-    """[N] of the validation's positions in stored order: met in training with the same move."""
+    """[N] True for validation positions (in stored order) that occur in training with the same move."""
 
     def validation_stores(self) -> list[Store]:
-        """The stores that `validation` samples, opened, in its order."""
+        """Open the stores that `validation` samples, in its order."""
         data = self.config.data
         return [Store(path, self.encoder.spec) for path in data.validation_stores or data.stores]
 
 
 @dataclass(frozen=True)
 class OpenData:
-    """Stores opened and split."""
+    """Opened and split stores."""
 
     config: DataConfig
     """With hashes and sizes filled in."""
@@ -64,9 +64,9 @@ class OpenData:
 
 
 def parse_split(text: str, seed: int) -> SplitPlan | None:
-    """`BY[:VALIDATION[:TEST]]`: `group:0.05`, `game:0.1:0.1`, `year:2008:2009-`; None of `none`.
+    """Parse `BY[:VALIDATION[:TEST]]`: `group:0.05`, `game:0.1:0.1`, `year:2008:2009-`; None for `none`.
 
-    Several years or sources are parted by commas. Raises UnknownNameError, DataError.
+    Several years or sources are separated by commas. Raises UnknownNameError, DataError.
     """
     if text == NO_SPLIT:
         return None
@@ -106,13 +106,13 @@ def open_data(
     workers: Workers = ALONE,
     micro_batches: int = 1,
 ) -> OpenData:
-    """Opens the stores of a configuration, splits them and makes the samplers.
+    """Open the stores of a configuration, split them and make the samplers.
 
-    `batch` is that of a part of a step, of which there are `micro_batches`; each process gets batches
-    of its own to train on.
+    `batch` is the number of positions in each of the `micro_batches` parts of a step; each process
+    trains on its own batches.
 
-    Raises DataError where the configuration gives hashes and a store has another, and where visits
-    are to be learnt and the games to train on have none.
+    Raises DataError if a store does not have the hash of the configuration, and if visits are to be
+    learnt but the training games have none.
     """
     stores = [Store(path, spec) for path in data.stores]
     others = [Store(path, spec) for path in data.validation_stores]
@@ -125,7 +125,7 @@ def open_data(
             )
             if was != now
         )
-        raise DataError(f"{changed} is no longer the store that this training began with")
+        raise DataError(f"{changed} is no longer the store that this training started with")
     plan = parse_split(data.split, data.seed)
     if plan is None:
         games = [np.arange(len(store)) for store in stores]
@@ -137,13 +137,13 @@ def open_data(
     if data.sides not in ("", sides):
         raise DataError(
             f"the games of {', '.join(data.stores)} are on other sides of the split {data.split} than "
-            "when this training began: their years, groups or sources have changed"
+            "when this training started: their years, groups or sources have changed"
         )
     train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
     if data.labels == "visits" and train.searched == 0:
         raise DataError(
-            f"no game to train on has visits of a search ({', '.join(data.stores)}): self-play of a "
-            "net keeps them (`variant-ai generate --engine net:FILE`); the label `move` learns the "
+            f"no training game has visits of a search ({', '.join(data.stores)}): self-play of a net "
+            "stores them (`variant-ai generate --engine net:FILE`); use the label `move` to learn the "
             "moves played"
         )
     if others:
@@ -153,7 +153,7 @@ def open_data(
     validation = None
     seen = None
     if any(map(len, chosen)):
-        with _said_of("to validate on", validating):
+        with _naming_stores("to validate on", validating):
             validation = Sampler(
                 validating,
                 encoder,
@@ -182,8 +182,8 @@ def open_data(
 def count_trained(
     data: DataConfig, stores: Sequence[Store], games: Sequence[NDArray[np.int64]]
 ) -> int:
-    """How many of the games of these stores, one array of indices each, a training had among its own.
-    Stores are known by their contents; 0 where one that the training split is not to be found."""
+    """Number of games of these stores, one array of indices each, that a training used. Stores are
+    recognised by their contents; 0 if a store of the training cannot be found."""
     here = {store.content_hash: store for store in stores}
     contents = data.hashes[: len(data.stores)]
     if not here.keys() & set(contents):
@@ -212,7 +212,7 @@ def count_trained(
 
 
 def _digest(*sides: list[NDArray[np.int64]]) -> str:
-    """Of the games of each side, by which a run knows its split again."""
+    """Digest of the games on each side, from which a run recognises its split."""
     digest = hashlib.sha256()
     for side in sides:
         for games in side:
@@ -242,11 +242,11 @@ def _train_source(
     }
     rank, world = workers.rank, workers.world
     if not data.weights:
-        with _said_of("to train on", stores):
+        with _naming_stores("to train on", stores):
             return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
     parts = []
     for store, chosen in zip(stores, games, strict=True):
-        with _said_of("to train on", [store]):
+        with _naming_stores("to train on", [store]):
             parts.append(Sampler(store, encoder, games=chosen, **options))
     return MixedSampler(
         parts, data.weights, batch=batch, rank=rank, world=world, batches=micro_batches
@@ -254,8 +254,8 @@ def _train_source(
 
 
 @contextmanager
-def _said_of(what: str, stores: list[Store]) -> Iterator[None]:
-    """Errors name the side of the split and the stores."""
+def _naming_stores(what: str, stores: list[Store]) -> Iterator[None]:
+    """Add the side of the split and the stores to error messages."""
     try:
         yield
     except DataError as error:
@@ -265,8 +265,10 @@ def _said_of(what: str, stores: list[Store]) -> Iterator[None]:
 def seen_positions(
     store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Of the positions a sampler sweeps (behind the openings of games with a result, in order):
-    whether the same moves up to and including the next one occur in a game of `train`. bool [N]."""
+    """Find the positions whose moves up to and including the next one also occur in a game of `train`.
+
+    Returns bool [N] for the positions that a sampler sweeps: those after the openings of games with a
+    result, in order."""
     shared = shared_prefix(store, train, games)
     parts = [
         np.arange(opening, length) < known

@@ -1,73 +1,73 @@
-"""A whole run: training, measuring, and everything that a run directory holds at its end.
-
-run/
-  config.json        the resolved configuration          checkpoints/   the newest ones
-  environment.json   versions and machine                tensorboard/   events
-  metrics.jsonl      the record                          curves.png     its picture
-  results.json       metrics at the end, as printed      model.onnx     the net
-  baseline.npy       how often each action was trained   README.md      what it is (model card)
-  report.html        all of it, with pictures, in a file that needs no network
-  pictures/          the report's pictures
-"""
+"""A whole run: train, measure, and write everything else into the run directory (`run_folder`)."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import nn
+
 from variant_ai import __version__
-from variant_ai.core.encoding import Encoder
+from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.factories import TRAINERS
-from variant_ai.core.nets.description import describe
+from variant_ai.core.nets.description import describe, parameters
 from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.loop.distributed import ALONE, Workers
-from variant_ai.core.train.loop.observer import Observer
-from variant_ai.core.train.measure.evaluation import DETAILS, break_down, evaluate
-from variant_ai.core.train.measure.frequency_baseline import action_counts, load_counts, save_counts
+from variant_ai.core.train.measure.evaluation import (
+    DETAILS,
+    action_counts,
+    evaluate,
+    position_origins,
+    summarise,
+)
 from variant_ai.core.train.measure.metrics import Scores
-from variant_ai.core.train.measure.positions_by_rating import places_of
 from variant_ai.core.train.pictures import draw_curves
 from variant_ai.core.train.report.model_card import model_card
-from variant_ai.core.train.report.run_report import REPORT, write_report
-from variant_ai.core.train.run.checkpoint import read_config
-from variant_ai.core.train.run.environment import describe_environment
-from variant_ai.core.train.run.plan import Prepared, open_data
-from variant_ai.core.train.run.publish import publish
-from variant_ai.core.train.run.run_log import read_metrics
-from variant_ai.core.train.run.training_settings import TrainConfig, require_spec
+from variant_ai.core.train.report.run_report import write_report
+from variant_ai.core.train.run.run_folder import (
+    CARD,
+    CONFIG,
+    CURVES,
+    ENVIRONMENT,
+    MODEL,
+    RESULTS,
+    load_counts,
+    read_metrics,
+    require_empty,
+    run_config,
+    save_counts,
+)
+from variant_ai.core.train.run.run_log import Observer
+from variant_ai.core.train.run.training_data import Prepared, open_data
+from variant_ai.core.train.run.training_settings import TrainConfig, require_spec, run_spec
 
-__all__ = [
-    "REPORT",
-    "RunReport",
-    "open_run",
-    "require_empty",
-    "require_spec",
-    "run_spec",
-    "run_training",
-]
-
-CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
-CURVES, MODEL, CARD = "curves.png", "model.onnx", "README.md"
 SLOW_RULES_LIMIT = 5_000
-"""Positions the baseline is measured on where legal moves cost milliseconds (`fairy`)."""
+"""Positions that the baseline is measured on if legal moves take milliseconds (`fairy`)."""
+PACKAGES = ("variant-ai", "torch", "numpy", "numba", "onnx", "onnxruntime", "safetensors")
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """What came of a run."""
+    """The result of a run."""
 
     folder: Path
     results: dict[str, Any]
-    """As written to results.json; without `validation` where the run was stopped."""
+    """Contents of results.json; without `validation` if the run was stopped."""
     stopped: bool
 
 
@@ -79,21 +79,20 @@ def run_training(
     resume: bool = False,
     observer: Observer | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
     workers: Workers = ALONE,
-    report: bool = False,
+    html: bool = False,
 ) -> RunReport:
-    """Trains in `folder` and, if not stopped, measures and publishes the net.
+    """Train in `folder` and, if not stopped, measure and export the net.
 
-    `say` is told what goes on after the training. With `report` the run's report is written at
-    its end (some seconds). Of several processes the first alone writes,
-    measures and publishes. Raises DataError where the folder holds another run, DivergedError,
-    OSError.
+    Progress after the training is passed to `report`. With `html` the run's report page is written
+    at the end (some seconds). Of several processes only the first one writes, measures and exports.
+    Raises DataError if the folder holds another run, DivergedError, OSError.
     """
     config = prepared.config
     if not resume:
         require_empty(folder)
-    # Before anything is written: what cannot be built leaves no folder behind.
+    # Before anything is written, so that a net that cannot be built leaves no folder behind.
     trainer = TRAINERS.load(config.trainer)(
         config,
         prepared.train,
@@ -103,24 +102,24 @@ def run_training(
         builders=builders,
         workers=workers,
     )
-    workers.wait()  # every process has looked before the first one writes
+    workers.barrier()  # every process has checked the folder before the first one writes
     if workers.first:
         folder.mkdir(parents=True, exist_ok=True)
-        if not resume or run_config(folder) != config:  # moved, it or its stores
+        if not resume or run_config(folder) != config:  # it or its stores were moved
             write_whole(folder / CONFIG, config.model_dump_json(indent=2))
         if not (folder / ENVIRONMENT).is_file():
-            said = {**describe_environment(), "processes": workers.world}
-            write_whole(folder / ENVIRONMENT, json.dumps(said, indent=2))
-    trained = trainer.run(resume=resume, say=say)
+            environment = {**describe_environment(), "processes": workers.world}
+            write_whole(folder / ENVIRONMENT, json.dumps(environment, indent=2))
+    trained = trainer.run(resume=resume, report=report)
     if not workers.first:
         return RunReport(folder, _summary(config, trained), trained.stopped)
     title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"
     draw_curves(read_metrics(folder), folder / CURVES, title)
     results = _summary(config, trained)
     if not trained.stopped:
-        say("measuring the baseline")
+        report("measuring the baseline")
         _measure(results, prepared, trained.scores, folder, rules)
-        say("exporting")
+        report("exporting")
         metrics = {
             "validation": {
                 name: value
@@ -129,22 +128,14 @@ def run_training(
             },
             "baseline_accuracy": results["baseline_accuracy"],
         }
-        difference = publish(config, trained.net, folder / MODEL, metrics, trained.state.step)
+        difference = export_net(config, trained.net, folder / MODEL, metrics, trained.state.step)
         results["onnx_difference"] = difference
         write_whole(folder / CARD, model_card(config, results))
     write_whole(folder / RESULTS, json.dumps(results, indent=2))
-    if report and not trained.stopped:
-        say("drawing the report")
+    if html and not trained.stopped:
+        report("drawing the report")
         write_report(folder, config, results, rules, prepared=prepared, net=trained.net)
     return RunReport(folder, results, trained.stopped)
-
-
-def require_empty(folder: Path) -> None:
-    """Raises DataError where a new run would overwrite something."""
-    if folder.is_file():
-        raise DataError(f"{folder} is a file, not a run directory")
-    if folder.exists() and any(folder.iterdir()):
-        raise DataError(f"{folder} is not empty; resume it or name another run directory")
 
 
 def open_run(
@@ -158,12 +149,15 @@ def open_run(
     device: str | None = None,
     threads: int | None = None,
 ) -> Prepared:
-    """The training of a run directory, to be resumed: same stores, same splits.
+    """Open the training of a run directory to resume it, with the same stores and splits.
 
-    `spec` is the variant the caller means, if any; `stores` and `validation_stores` are where the
-    run's own lie now, in its order, if they were moved; `device` and `threads`, where it is to go on
-    if not as before. Raises DataError where the run is of another variant or spec, or its stores are
-    gone or changed, and what `choose_device` raises.
+    Args:
+        spec: the variant that the run must be of, if any.
+        stores, validation_stores: new paths of the run's stores, in its order, if they were moved.
+        device, threads: to continue on another device or with another number of threads.
+
+    Raises DataError if the run is of another variant or spec, or its stores are missing or changed;
+    and the errors of `choose_device`.
     """
     config = run_config(folder)
     moved: dict[str, tuple[str, ...]] = {}
@@ -171,7 +165,7 @@ def open_run(
         had = getattr(config.data, name)
         if given and len(given) != len(had):
             raise DataError(
-                f"{folder} is trained with {len(had)} stores ({', '.join(had) or 'none'}) where "
+                f"{folder} is trained with {len(had)} stores ({', '.join(had) or 'none'}), but "
                 f"{len(given)} are given now"
             )
         if given:
@@ -196,20 +190,6 @@ def open_run(
     return opened.prepared(config.model_copy(update={"data": opened.config, **placed}), encoder)
 
 
-def run_config(folder: Path) -> TrainConfig:
-    """What a run directory was configured as. Raises DataError where it is none."""
-    path = folder / CONFIG
-    if not path.is_file():
-        what = "is no run directory: it has no config.json" if folder.exists() else "is not there"
-        raise DataError(f"{folder} {what}")
-    return read_config(path)
-
-
-def run_spec(config: TrainConfig) -> VariantSpec:
-    """The spec a configuration carries."""
-    return VariantSpec.model_validate_json(json.dumps(config.spec))
-
-
 def _summary(config: TrainConfig, trained: TrainResult) -> dict[str, Any]:
     net = describe(trained.net, config.net.shape)
     return {
@@ -231,7 +211,7 @@ def _summary(config: TrainConfig, trained: TrainResult) -> dict[str, Any]:
 def _measure(
     results: dict[str, Any], prepared: Prepared, scores: Scores | None, folder: Path, rules: Rules
 ) -> None:
-    """Adds what needs more than the net: the baseline, accuracy by ply and on unseen moves."""
+    """Add the measurements that need the games: the baseline, accuracy by ply and on unseen moves."""
     counts = load_counts(folder, prepared.encoder.actions)
     if counts is None:
         counts = action_counts(prepared.train, prepared.encoder.actions)
@@ -255,13 +235,74 @@ def _measure(
     if slow:
         return
     seen = prepared.seen if limit is None else None
-    net = break_down(
+    net = summarise(
         scores,
         baseline.ply,
         config.value_weight,
         side=baseline.side,
         seen=seen,
-        places=places_of(source, prepared.validation_stores(), limit=limit),
+        origins=position_origins(source, prepared.validation_stores(), limit=limit),
     ).as_dict()
     results["validation"].update({name: net[name] for name in DETAILS})
     results["unseen_share"] = None if seen is None else float((~seen).mean())
+
+
+# --- the exported net, the environment -----------------------------------------------------------
+
+
+def export_net(
+    config: TrainConfig,
+    net: nn.Module,
+    path: str | os.PathLike[str],
+    metrics: Mapping[str, Any],
+    step: int,
+) -> float:
+    """Write the net of a training to an ONNX file, with metadata about variant, net and training.
+
+    Returns the largest difference between onnxruntime and torch. Raises DataError if it exceeds 1e-4,
+    OSError if the file cannot be written.
+    """
+    metadata = {
+        "variant": config.variant,
+        "spec_hash": config.spec_hash,
+        "encoding_hash": config.encoding_hash,
+        "encoder_version": str(ENCODER_VERSION),
+        "net": config.net.title,
+        "net_config": config.net.model_dump(mode="json"),
+        "parameters": str(parameters(net)),
+        "head": config.net.head,
+        "data_hashes": list(config.data.hashes),
+        "data_split": config.data.split,
+        "mirror": config.data.mirror,
+        "steps": str(step),
+        "batch": str(config.batch),
+        "metrics": dict(metrics),
+        "program": f"variant-ai {__version__}",
+        "spec": config.spec,
+    }
+    return export_onnx(net, path, metadata, shape=config.net.shape)
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions, operating system, processor and devices; nothing personal (no paths, no names)."""
+    capabilities = torch.cpu.get_capabilities()
+    extensions = ("amx_bf16", "avx512_bf16", "avx512_f", "avx2")
+    return {
+        "python": sys.version.split()[0],
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+        "cpu": {
+            "name": str(capabilities.get("cpu_name", platform.processor())),
+            "cores": os.cpu_count(),
+            "extensions": [name for name in extensions if capabilities.get(name)],
+        },
+        "gpus": [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())],
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

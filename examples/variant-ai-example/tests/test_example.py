@@ -14,8 +14,8 @@ from variant_ai.core.testing.interface_conformance import (
     check_search,
     check_trainer,
 )
-from variant_ai.core.train.loop.observer import Observer
 from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.run_log import Observer
 from variant_ai.plugins import registry
 
 

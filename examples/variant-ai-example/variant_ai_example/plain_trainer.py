@@ -15,7 +15,6 @@ from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
 from variant_ai.core.train.loop.distributed import ALONE, Workers
-from variant_ai.core.train.loop.observer import Observer, Silent
 from variant_ai.core.train.loop.position_source import Samples, Source
 from variant_ai.core.train.measure.prediction import predict
 from variant_ai.core.train.run.checkpoint import (
@@ -24,7 +23,7 @@ from variant_ai.core.train.run.checkpoint import (
     load_model,
     save_checkpoint,
 )
-from variant_ai.core.train.run.run_log import Recorder
+from variant_ai.core.train.run.run_log import NoObserver, Observer, RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -44,7 +43,7 @@ class PlainTrainer(BaseTrainer):
         workers: Workers = ALONE,
     ) -> None:
         super().__init__(config, train, validation, folder, workers=workers)
-        self.observer = observer or Silent()
+        self.observer = observer or NoObserver()
         self.tensorboard = tensorboard
         torch.manual_seed(config.seed)
         self.net = config.net.build(builders)
@@ -52,7 +51,7 @@ class PlainTrainer(BaseTrainer):
         self.state = TrainState()
 
     def run(
-        self, *, resume: bool = False, say: Callable[[str], None] = lambda text: None
+        self, *, resume: bool = False, report: Callable[[str], None] = lambda text: None
     ) -> TrainResult:
         folder, config = self.folder / "checkpoints", self.config
         found = list_checkpoints(folder)
@@ -80,9 +79,9 @@ class PlainTrainer(BaseTrainer):
                 self.net, self.validation, torch.device("cpu"), limit=config.final_limit
             )
             validation = scores.metrics(config.value_weight)
-            with Recorder(self.folder, self.state.step, tensorboard=self.tensorboard) as recorder:
+            with RunLog(self.folder, self.state.step, tensorboard=self.tensorboard) as log:
                 numbers = validation.as_dict()
-                recorder.write("final", self.state.step, self.state.seconds, numbers)
+                log.write("final", self.state.step, self.state.seconds, numbers)
         return TrainResult(self.net.eval(), self.state, kept, None, validation, scores, stopped)
 
     def _step(self, samples: Samples) -> None:

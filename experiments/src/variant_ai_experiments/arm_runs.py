@@ -102,7 +102,7 @@ def _start_of(words: Sequence[str], target: Path) -> Path | None:
 def time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRuns:
     """Time a net, unless that was done."""
     from variant_ai.core.system.files import write_whole
-    from variant_ai.core.train.run.environment import describe_environment
+    from variant_ai.core.train.run.training_run import describe_environment
     from variant_ai_experiments.comparison import ArmRuns
 
     ((folder, words),) = runs

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from variant_ai.core.train.pictures.canvas import Picture
     from variant_ai_experiments.experiment_file import Experiment
 
-from variant_ai.core.train.measure.metric_titles import MATES, SHARES, TITLES, UNSEEN
+from variant_ai.core.train.measure.metric_tables import MATES, SHARES, TITLES, UNSEEN
 
 RESULTS, CONFIG, ENVIRONMENT = "results.json", "config.json", "environment.json"
 PUBLISHED = "results"
@@ -190,7 +190,7 @@ def _drawn(arms: Sequence[ArmRuns], draw: Callable[..., Picture | None]) -> byte
     """Return a picture in `COLOURS` colours, a quarter of the bytes: it is kept with the source."""
     from PIL import Image
 
-    from variant_ai.core.train.run.run_log import read_metrics
+    from variant_ai.core.train.run.run_folder import read_metrics
 
     drawn = draw({arm.arm: read_metrics(arm.folders[0]) for arm in arms if arm.folders})
     if drawn is None:

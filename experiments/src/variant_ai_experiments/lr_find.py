@@ -111,7 +111,7 @@ def command(
     config = prepared.config
     tell_sample(options, config.variant)
     trainer = Trainer(config, prepared.train, None, Path(), builders=builders, tensorboard=False)
-    trainer.take_start()
+    trainer.load_initial_weights()
     note(
         f"{config.net.title}, batches of {config.batch} on {config.device} in {config.precision}: "
         f"{steps} steps from {low:g} to {high:g}"

@@ -78,7 +78,7 @@ _output = click.option(
 def planes(variant: str, fen: str | None, moves: str, output: Path, as_json: bool) -> None:
     """Draw every input plane of a position, with its number and name, beside the board."""
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.train.pictures.plane_pictures import planes_picture
+    from variant_ai.core.train.pictures.position_pictures import planes_picture
 
     spec = load_variant(variant)
     rules, position = _position(spec, fen, moves)
@@ -115,7 +115,8 @@ def activations(
     from variant_ai.core.inference.model_file import ONNX_SUFFIX
     from variant_ai.core.train.report.run_report import activation_pictures
     from variant_ai.core.train.run.checkpoint import find_checkpoint
-    from variant_ai.core.train.run.training_run import CONFIG, require_spec, run_spec
+    from variant_ai.core.train.run.run_folder import CONFIG
+    from variant_ai.core.train.run.training_settings import require_spec, run_spec
     from variant_ai.plugins import registry
 
     if model.suffix == ONNX_SUFFIX:
@@ -165,7 +166,7 @@ def policy(
     from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.loop.device import choose_device
-    from variant_ai.core.train.measure.trained_nets import open_model
+    from variant_ai.core.train.measure.prediction import open_model
     from variant_ai.core.train.report.run_report import policy_of
     from variant_ai.plugins import registry
 

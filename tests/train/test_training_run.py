@@ -1,4 +1,4 @@
-"""A whole run on a few games: what its directory holds, and how it is taken up again."""
+"""A whole run on a few games: the files of its directory, and resuming it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec
 from variant_ai.core.train.loop.device import choose_device
-from variant_ai.core.train.measure.trained_nets import open_model
+from variant_ai.core.train.measure.prediction import open_model
 from variant_ai.core.train.run.plan import TrainRequest, prepare
 from variant_ai.core.train.run.training_run import open_run, run_training
 
@@ -161,7 +161,7 @@ def test_training_metrics_of_a_run_that_was_resumed_at_its_end(
     shutil.copytree(finished.folder, tmp_path / "run")
     before = json.loads((tmp_path / "run" / "results.json").read_text())["train"]
     prepared = open_run(tmp_path / "run", xiangqi)
-    run_training(prepared, tmp_path / "run", make_rules(xiangqi), resume=True, report=False)
+    run_training(prepared, tmp_path / "run", make_rules(xiangqi), resume=True)
     assert json.loads((tmp_path / "run" / "results.json").read_text())["train"] == before
 
 
@@ -177,7 +177,7 @@ def test_flat_head(store: Path, xiangqi: VariantSpec, tmp_path: Path) -> None:
     said: list[str] = []
     # torch may have a GPU that onnxruntime has not
     gpu = torch.device("cuda", 1)
-    model = open_model(report.folder / "model.onnx", xiangqi, gpu, say=said.append)
+    model = open_model(report.folder / "model.onnx", xiangqi, gpu, report=said.append)
     assert "runs on the CPU: the installed onnxruntime has no cuda" in said[0]
     assert model.head == "flat"
     assert np.load(report.folder / "baseline.npy").shape == (2086,)

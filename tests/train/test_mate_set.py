@@ -1,4 +1,4 @@
-"""Mate-in-one sets: found by the kernel, agreed to by Fairy-Stockfish, measured and kept."""
+"""Mate-in-one sets: finding them, comparing with Fairy-Stockfish, measuring, and files."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_kept_and_read_again(house, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2"):
         load_mates(path, rules)
     path.write_text("nonsense")
-    with pytest.raises(DataError, match="no mate-in-one set"):
+    with pytest.raises(DataError, match="not a mate-in-one set"):
         load_mates(path, rules)
 
 

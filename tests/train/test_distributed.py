@@ -1,4 +1,4 @@
-"""A step in parts: one after the other, or by several processes; and the running mean of weights."""
+"""Steps in parts, one after the other or by several processes, and the average of weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from torch import nn
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.onnx_export import export_onnx
-from variant_ai.core.train.loop.averages import Average, NormStatistics
+from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
-from variant_ai.core.train.run.run_log import read_metrics
+from variant_ai.core.train.run.run_folder import read_metrics
 
 PARTS = {"batch": 16, "micro_batches": 2, "steps": 12, "checkpoint_every": 6, "log_every": 4}
 """Two parts of 8 positions."""
@@ -55,7 +55,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, tiny_config
-from test_parts import PARTS
+from test_distributed import PARTS
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.loop.distributed import open_workers
 
@@ -93,12 +93,12 @@ with open_workers() as workers:
     alone = [dist.new_group([rank]) for rank in range(2)][workers.rank]
     sys.setswitchinterval(1000)  # no other thread gets the interpreter unless it is given away
     for _ in range(100_000):
-        told = torch.ones(2)
-        dist.all_reduce(told, group=alone)
-        if told._use_count() > 1:  # a thread of gloo still holds it
+        flags = torch.ones(2)
+        dist.all_reduce(flags, group=alone)
+        if flags._use_count() > 1:  # a thread of gloo still holds it
             break
     else:
-        raise AssertionError("gloo always let go before it answered")
+        raise AssertionError("gloo always released the tensor before it answered")
 """
 
 
@@ -109,7 +109,7 @@ def free_port() -> str:
 
 
 def two_processes(script: str, *words: str) -> None:
-    """As torchrun starts them."""
+    """Start two processes like torchrun."""
     port = free_port()
     children = [
         subprocess.Popen(
@@ -141,8 +141,8 @@ def two_trainings(folder: Path, *words: str) -> None:
     two_processes(RANK, os.fspath(Path(__file__).parent), os.fspath(folder), *words)
 
 
-def test_leaving_right_after_the_others_were_told_something() -> None:
-    for _ in range(2):  # without the wait one of two processes aborts, more often than not
+def test_leaving_right_after_a_message_to_the_others() -> None:
+    for _ in range(2):  # without the wait, one of two processes usually aborts
         two_processes(LEAVE_EARLY)
 
 
@@ -158,8 +158,8 @@ def test_two_processes_are_two_parts_of_one(tmp_path: Path) -> None:
     assert {"wdl_loss", "plies_error"} <= record(one)[0].keys()
 
 
-def test_two_processes_go_on_from_a_file_as_one_does(tmp_path: Path) -> None:
-    """The norms are set by the same positions."""
+def test_two_processes_start_from_a_file_like_one(tmp_path: Path) -> None:
+    """The statistics of the norms come from the same positions."""
     from synthetic import tiny_net
 
     config = tiny_net()
@@ -205,7 +205,7 @@ def test_parts_that_cannot_be_shared(batch: int, parts: int, world: int) -> None
 def test_running_mean_by_hand() -> None:
     net = nn.Linear(1, 1, bias=False)
     nn.init.constant_(net.weight, 1.0)
-    average = Average(net, 0.5)
+    average = WeightAverage(net, 0.5)
     expected = 1.0
     for step, value in enumerate([3.0, 5.0, -1.0], 1):
         nn.init.constant_(net.weight, value)
@@ -225,7 +225,7 @@ def test_the_running_mean_is_kept_and_resumed(tmp_path: Path) -> None:
     for name, value in found.build().state_dict().items():
         assert torch.equal(value, mean[name])
         assert torch.equal(value, whole.net.state_dict()[name].contiguous())
-    # Cut behind step 6 and taken up again, the mean comes out the same.
+    # Cut after step 6 and resumed, the average is the same.
     for path in (tmp_path / "cut/checkpoints").glob("step-00000012*"):
         for file in path.iterdir():
             file.unlink()

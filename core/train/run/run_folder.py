@@ -1,0 +1,146 @@
+"""The files of a run directory: their names, who writes them, and how they are read.
+
+| file | contents | written by |
+| --- | --- | --- |
+| config.json | the resolved configuration | `training_run`, at the start |
+| environment.json | versions and machine | `training_run`, at the start |
+| checkpoints/ | the newest checkpoints (`checkpoint`) | `Trainer`, while it trains |
+| metrics.jsonl | a line per event: `kind` (`train`, `validation`, `recovery`, `final`), `step`, `seconds` trained, numbers | `RunLog`, while it trains |
+| tensorboard/ | the same for TensorBoard | `RunLog`, while it trains |
+| results.json | metrics at the end, as printed | `training_run`, at the end |
+| curves.png | learning curves | `training_run`, at the end |
+| baseline.npy | how often each action was trained | `training_run`, at the end |
+| model.onnx | the net | `training_run`, at the end |
+| README.md | the model card | `training_run`, at the end |
+| report.html, pictures/ | everything on one page, and its pictures | `run_report`, at the end or later |
+
+Everybody reads them by the functions here. `core.inference` and the experiments read config.json,
+checkpoints and model.onnx of a run without this module, by the same names.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.model_file import RUN_MODEL
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.run.training_settings import TrainConfig
+
+CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
+CHECKPOINTS, METRICS, TENSORBOARD = "checkpoints", "metrics.jsonl", "tensorboard"
+CURVES, BASELINE, MODEL, CARD = "curves.png", "baseline.npy", RUN_MODEL, "README.md"
+REPORT, PICTURES = "report.html", "pictures"
+
+Event = dict[str, Any]
+"""A line of metrics.jsonl."""
+
+
+def require_empty(folder: Path) -> None:
+    """Raise DataError if a new run would overwrite something."""
+    if folder.is_file():
+        raise DataError(f"{folder} is a file, not a run directory")
+    if folder.exists() and any(folder.iterdir()):
+        raise DataError(f"{folder} is not empty; resume it or name another run directory")
+
+
+def first_run_folder(*folders: Path) -> Path | None:
+    """The first of these folders that is a run directory, None if there is none."""
+    return next((folder for folder in folders if (folder / CONFIG).is_file()), None)
+
+
+def run_config(folder: Path) -> TrainConfig:
+    """Read the configuration of a run. Raises DataError if the folder is not a run directory, or if
+    the configuration is damaged or of another version."""
+    path = folder / CONFIG
+    if not path.is_file():
+        what = "is no run directory: it has no config.json" if folder.exists() else "is not there"
+        raise DataError(f"{folder} {what}")
+    return read_config(path)
+
+
+def read_config(path: Path) -> TrainConfig:
+    """Read a resolved configuration. Raises DataError if it is damaged or of another version."""
+    values = read_object(path)
+    try:
+        return TrainConfig.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{path}: {where}: {first['msg']}") from None
+
+
+def read_results(folder: Path, step: int) -> dict[str, Any] | None:
+    """Read results.json; None if there is none for this step (it is older than a resumed run)."""
+    path = folder / RESULTS
+    if not path.is_file():
+        return None
+    results = read_object(path)
+    return results if results.get("steps") == step else None
+
+
+def read_metrics(folder: Path) -> list[Event]:
+    """Read the events of a run, oldest first; a last line that was cut off is left out."""
+    path = folder / METRICS
+    events: list[Event] = []
+    if not path.is_file():
+        return events
+    for line in path.read_text().splitlines():
+        try:
+            events.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return events
+
+
+def last_metrics(folder: Path, kind: str) -> dict[str, Any] | None:
+    """Numbers of a run's last event of that kind, None if there is none; null becomes NaN."""
+    for event in reversed(read_metrics(folder)):
+        if event["kind"] == kind:
+            return {name: math.nan if value is None else value for name, value in event.items()}
+    return None
+
+
+def save_counts(folder: Path, counts: NDArray[np.int64]) -> None:
+    """Write how often each action was trained, int64 [A]."""
+    buffer = io.BytesIO()
+    np.save(buffer, counts)
+    write_whole(folder / BASELINE, buffer.getvalue())
+
+
+def load_counts(folder: Path, actions: int) -> NDArray[np.int64] | None:
+    """Read how often each action was trained, int64 [A]; None if the run has no such file.
+
+    Raises DataError if it is damaged or has another number of actions.
+    """
+    path = folder / BASELINE
+    if not path.is_file():
+        return None
+    try:
+        counts: NDArray[np.int64] = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if counts.shape != (actions,):
+        raise DataError(f"{path} counts {len(counts)} actions; the net has {actions}")
+    return counts
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object. Raises DataError if it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{path} is damaged: not an object")
+    return value
