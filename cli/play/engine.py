@@ -161,7 +161,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         builtin_plugins,
         builtin_specs,
         home_path,
-        spec_words,
+        spec_names,
         user_specs,
     )
 
@@ -175,7 +175,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
         path = home_path(variant)
         if not path.is_file():
             fail(f"{path}: there is no such file")
-        variant = spec_words(path).variant or path.stem
+        variant = spec_names(path).variant or path.stem
         extra[variant] = path
     files.update(extra)
     default = next((name for name in builtin_plugins() if name in files), min(files))

@@ -235,11 +235,11 @@ def _evaluate(
 
 def _spec_of_all(models: list[Model]) -> VariantSpec:
     """The spec of a net whose positions have all that the others are shown."""
-    from variant_ai.core.spec.plane_layout import input_planes, moves_seen, policy_planes
+    from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown, policy_planes
 
     def demands(spec: VariantSpec) -> tuple[int, int]:
         repetitions = any(plane.item == "repetitions" for plane in input_planes(spec))
-        return moves_seen(spec), int(repetitions)
+        return last_moves_shown(spec), int(repetitions)
 
     specs = [model.spec for model in models]
     shown = max(specs, key=demands)

@@ -89,7 +89,7 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
 
 def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
     """All that `show` prints, as JSON sees it."""
-    from variant_ai.cli.variants.spec_words import moves_in_words, piece_notes, rules_in_words
+    from variant_ai.cli.variants.spec_text import moves_in_words, piece_notes, rules_in_words
     from variant_ai.core.encoding import FlatLabels, PolicyMap
     from variant_ai.core.rules.pieces import PieceTypes
     from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
@@ -142,7 +142,7 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
 
 
 def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
-    from variant_ai.cli.variants.spec_words import board_drawing, zone_in_words
+    from variant_ai.cli.variants.spec_text import board_drawing, zone_in_words
 
     board, policy, planes = spec.board, shown["policy"], shown["input"]
     print_facts(
@@ -357,10 +357,10 @@ def _check_ends(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> N
 
 
 def _check_encoding(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
-    from variant_ai.core.testing.encoding_conformance import check_encoding
+    from variant_ai.core.testing.encoding_conformance import check_encoder
 
     fewer = positions if spec.rules.engine == "kernel" else max(1, positions // 20)
-    report = check_encoding(spec, fewer, seed)
+    report = check_encoder(spec, fewer, seed)
     stage.compared = {"positions": report.positions, **report.checks}
     stage.left_out = report.left_out
     stage.difference = report.first_difference
@@ -431,7 +431,7 @@ def diff(one: str, other: str, as_json: bool) -> None:
     """
     from variant_ai.cli.variants.spec_yaml import difference_lines
     from variant_ai.core.spec import encoding_hash
-    from variant_ai.core.spec.difference import spec_differences
+    from variant_ai.core.spec.hashing import spec_differences
 
     specs = [load_variant(name) for name in (one, other)]
     first, second = (s.model_dump(mode="json", by_alias=True, exclude_defaults=True) for s in specs)

@@ -19,9 +19,9 @@ WIDTH = 120
 def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
     """The words of a spec and of those it extends."""
     from variant_ai.core.spec.inheritance import read_spec_tree
-    from variant_ai.core.spec.located import plain, read_text
+    from variant_ai.core.spec.yaml_reader import plain_values, read_text
 
-    tree = plain(read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent))
+    tree = plain_values(read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent))
     assert isinstance(tree, dict)
     return {"spec": 1, "variant": spec.variant, **tree}
 

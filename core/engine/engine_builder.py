@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from variant_ai.core.engine.packaged_nets import PACKAGED
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.spec.catalogue import home_path, spec_words
+from variant_ai.core.spec.catalogue import home_path, spec_names
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -120,7 +120,7 @@ class Workshop:
     @property
     def names_offered(self) -> tuple[str, ...]:
         """Our names, and those of Fairy-Stockfish that differ: what `named` understands."""
-        others = {spec_words(path).fairy.lower() for path in self.files.values()}
+        others = {spec_names(path).fairy.lower() for path in self.files.values()}
         return tuple(sorted({*self.files, *others} - {""}))
 
     def named(self, given: str) -> str:
@@ -130,14 +130,14 @@ class Workshop:
         if wanted in self.files:
             return wanted
         for name, path in self.files.items():
-            if spec_words(path).fairy.lower() == wanted and wanted:
+            if spec_names(path).fairy.lower() == wanted and wanted:
                 return name
         return given
 
     def speaks(self, name: str, protocol: str) -> bool:
         """Whether the variant's spec lists the protocol; one that lists none speaks UCI."""
         path = self.files.get(name)
-        return protocol in (spec_words(path).protocols if path else ("uci",))
+        return protocol in (spec_names(path).protocols if path else ("uci",))
 
     def speaking(self, protocol: str) -> str | None:
         """The default variant if it speaks the protocol, else the first that does."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OWN_ENGINES",
     "make_rules",
-    "offered_engines",
+    "plugin_engines",
     "register_rules_engine",
     "rules_engines",
 ]
@@ -64,7 +64,7 @@ def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | s
     _engines[name] = factory
 
 
-def offered_engines() -> dict[str, str]:
+def plugin_engines() -> dict[str, str]:
     """Name -> `module:object` of the engines that plugins added so, for a process of ours that looks
     for no plugins itself: it registers them again."""
     return {n: f for n, f in _engines.items() if n not in OWN_ENGINES and isinstance(f, str)}

@@ -117,7 +117,7 @@ def parse_betza(text: str) -> tuple[Movement, ...]:
     return tuple(movement for atom in _atoms(text) for movement in atom)
 
 
-def is_lopsided(word: str) -> bool:
+def is_asymmetric(word: str) -> bool:
     """Whether it moves differently to the left and to the right."""
     moves = set(parse_betza(word))
     return moves != {replace(move, dx=-move.dx) for move in moves}

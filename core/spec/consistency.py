@@ -6,8 +6,8 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from variant_ai.core.errors import SpecError, unknown
-from variant_ai.core.spec.betza import displacements, is_lopsided, parse_betza
-from variant_ai.core.spec.fairy_names import FAIRY_NAMES, unknown_variant
+from variant_ai.core.spec.betza import displacements, is_asymmetric, parse_betza
+from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.plane_layout import (
     all_promotion_choices,
     castling_steps,
@@ -32,6 +32,7 @@ from variant_ai.core.spec.schema import (
 )
 from variant_ai.core.spec.start_position import Issue, Path, check_home, start_array
 from variant_ai.core.spec.zones import reads_as_zone, square_of, zone_squares
+from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
 _LETTER = re.compile(r"[A-Z]\Z")
@@ -196,7 +197,7 @@ def _win_issues(spec: VariantSpec) -> Iterator[Issue]:
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     if spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
-        message = unknown_variant(spec.fairy, spec.variant)
+        message = unknown_fairy_variant(spec.fairy, spec.variant)
         yield Issue(("fairy",), message)
     for side, walk in spec.castling.items():
         for who, text in (("king", walk.king), ("rook", walk.rook)):
@@ -481,7 +482,7 @@ def _check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
 
     for letter, piece in spec.pieces.items():
         for word in (piece.moves, *piece.from_.values()):
-            if is_lopsided(word):
+            if is_asymmetric(word):
                 message = f"{letter} moves differently to the left and to the right"
                 yield Issue(("symmetry",), message)
         zones = [piece.within, piece.drop, *piece.from_]

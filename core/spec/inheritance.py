@@ -18,14 +18,14 @@ from typing import Any
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
-from variant_ai.core.spec.located import Node, parse_yaml, plain, read_text
+from variant_ai.core.spec.yaml_reader import YamlNode, parse_yaml, plain_values, read_text
 
 EXTENDS = "extends"
 INHERITED = "inherited"
 MOST_PARENTS = 20
 
 
-def read_spec_tree(text: str, where: str, folder: Path | None = None) -> Node:
+def read_spec_tree(text: str, where: str, folder: Path | None = None) -> YamlNode:
     """The whole tree of a spec, inherited words included. Raises SpecError with file, line and column.
 
     where: stands before line and column in messages. folder: of the spec's file, in which parents
@@ -34,58 +34,58 @@ def read_spec_tree(text: str, where: str, folder: Path | None = None) -> Node:
     return _resolved(_parsed(text, where), where, folder, ())
 
 
-def _parsed(text: str, where: str) -> Node:
+def _parsed(text: str, where: str) -> YamlNode:
     return parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
 
 
-def _resolved(own: Node, where: str, folder: Path | None, chain: tuple[Path, ...]) -> Node:
+def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path, ...]) -> YamlNode:
     if EXTENDS not in own:
         return own
     parent = own.value[EXTENDS]
     path = _find(parent, folder)
     if path in chain or len(chain) >= MOST_PARENTS:
         names = " → ".join(p.name for p in (*chain, path))
-        raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.place)
+        raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.location)
     text = read_text(path, "a variant spec")
     whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
-    rest = Node({key: node for key, node in own.value.items() if key != EXTENDS}, own.place)
+    rest = YamlNode({key: node for key, node in own.value.items() if key != EXTENDS}, own.location)
     merged = _merged(whole, rest)
-    assert isinstance(merged, Node)
+    assert isinstance(merged, YamlNode)
     return merged
 
 
-def _find(parent: Node, folder: Path | None) -> Path:
+def _find(parent: YamlNode, folder: Path | None) -> Path:
     """The file that a spec extends."""
     name = parent.value
     if not isinstance(name, str):
         raise SpecError(
-            f"{EXTENDS}: given {plain(parent)!r}; accepted: the name of a variant, or the path of a "
+            f"{EXTENDS}: given {plain_values(parent)!r}; accepted: the name of a variant, or the path of a "
             "spec",
-            parent.place,
+            parent.location,
         )
     if name.endswith(SPEC_SUFFIXES):
         path = Path(name).expanduser()
         path = path if folder is None else folder / path
         if not path.is_file():
-            raise SpecError(f"{EXTENDS}: there is no file {path}", parent.place)
+            raise SpecError(f"{EXTENDS}: there is no file {path}", parent.location)
         return path.resolve()
     beside = [] if folder is None else [folder / f"{name}{suffix}" for suffix in SPEC_SUFFIXES]
     found = next((path for path in beside if path.is_file()), builtin_specs().get(name))
     if found is None:
         known = unknown("variant", name, sorted(builtin_specs()))
-        raise SpecError(f"{EXTENDS}: {known}, or the path of a spec", parent.place)
+        raise SpecError(f"{EXTENDS}: {known}, or the path of a spec", parent.location)
     return found.resolve()
 
 
-def _merged(parent: Node | None, child: Node) -> Node | None:
+def _merged(parent: YamlNode | None, child: YamlNode) -> YamlNode | None:
     """None: the child takes the parent's value away."""
     if child.value is None and parent is not None:
         return None
     if isinstance(child.value, list):
-        return Node(_merged_list(parent, child.value), child.place)
+        return YamlNode(_merged_list(parent, child.value), child.location)
     if not isinstance(child.value, dict):
         return child
-    keys: dict[str, Node] = {}
+    keys: dict[str, YamlNode] = {}
     if parent is not None and isinstance(parent.value, dict):
         keys.update(parent.value)
     for key, node in child.value.items():
@@ -94,10 +94,10 @@ def _merged(parent: Node | None, child: Node) -> Node | None:
             del keys[key]
         else:
             keys[key] = merged
-    return Node(keys, child.place)
+    return YamlNode(keys, child.location)
 
 
-def _merged_list(parent: Node | None, items: Sequence[Node]) -> list[Any]:
+def _merged_list(parent: YamlNode | None, items: Sequence[YamlNode]) -> list[Any]:
     found: list[Any] = []
     for item in items:
         if item.value != INHERITED:
@@ -108,6 +108,6 @@ def _merged_list(parent: Node | None, items: Sequence[Node]) -> list[Any]:
             raise SpecError(
                 f"`{INHERITED}` stands for the items of the spec that is extended, which has no "
                 "such list",
-                item.place,
+                item.location,
             )
     return found

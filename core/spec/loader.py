@@ -12,17 +12,17 @@ from pydantic import ValidationError
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.consistency import check
 from variant_ai.core.spec.inheritance import read_spec_tree
-from variant_ai.core.spec.located import (
-    Node,
-    line_of,
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import Issue
+from variant_ai.core.spec.yaml_reader import (
+    YamlNode,
     located_error,
-    place_of,
-    plain,
+    located_message,
+    location_of,
+    plain_values,
     read_text,
     yaml_path,
 )
-from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import Issue
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
 
@@ -43,23 +43,25 @@ def parse_spec(
     return _parsed_spec(read_spec_tree(text, where), where, engines)
 
 
-def _parsed_spec(tree: Node, where: str, engines: Collection[str] | None) -> VariantSpec:
+def _parsed_spec(tree: YamlNode, where: str, engines: Collection[str] | None) -> VariantSpec:
     try:
-        spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
+        spec = VariantSpec.model_validate_json(json.dumps(plain_values(tree)))
     except ValidationError as error:
         found = _said_once(tree, error.errors(include_url=False))
-        raise located_error((line_of(tree, *one) for one in found), where) from None
+        raise located_error((located_message(tree, *one) for one in found), where) from None
     issues = check(spec)
     engine = spec.rules.engine
     if engines is not None and engine not in engines:
         message = unknown("rules engine", engine, sorted(engines))
         issues.append(Issue(("rules", "engine"), message))
     if issues:
-        raise located_error((line_of(tree, i.path, i.message) for i in issues), where)
+        raise located_error((located_message(tree, i.path, i.message) for i in issues), where)
     return spec
 
 
-def _said_once(tree: Node, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _said_once(
+    tree: YamlNode, errors: Iterable[Any]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Path and message of each mistake. A word that may be of several types is refused once for
     each; that is one mistake, and none of its own where a deeper word says what is wrong."""
     by_path: dict[tuple[str | int, ...], list[Any]] = {}
@@ -82,7 +84,7 @@ def in_file(error: SpecError, path: Path) -> SpecError:
     if error.where:
         return error
     tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
-    return SpecError(str(error), place_of(tree, error.keys), error.keys)
+    return SpecError(str(error), location_of(tree, error.keys), error.keys)
 
 
 _TYPE_ERRORS = {

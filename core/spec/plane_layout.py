@@ -132,7 +132,7 @@ def input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
             yield "en_passant", None, None, 0, 1, "en passant square"
 
 
-def moves_seen(spec: VariantSpec) -> int:
+def last_moves_shown(spec: VariantSpec) -> int:
     """How many of the last moves the planes of a spec show."""
     return max(
         (item.last_moves for item in spec.input if isinstance(item, LastMovesPlanes)), default=0

@@ -33,15 +33,15 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import NORMAL, Position, move_kind, same_position
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.spec.betza import is_lopsided
+from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
 
 MAX_PLIES = 200
 
 
 @dataclass
-class EncodingReport:
-    """What `check_encoding` found."""
+class EncoderReport:
+    """What `check_encoder` found."""
 
     variant: str
     engine: str
@@ -60,21 +60,21 @@ class EncodingReport:
         return not self.first_difference
 
 
-def check_encoding(
+def check_encoder(
     spec: VariantSpec,
     positions: int,
     seed: int,
     *,
     engine: str | None = None,
     starts: Sequence[str] = (),
-) -> EncodingReport:
+) -> EncoderReport:
     """Try the promises above on so many positions of random games.
 
     starts: FENs to begin games at, besides the start position (every other game). Flat labels are
     tried from the start position only: other FENs may place pieces where those never get.
     """
     rules = make_rules(spec, engine)
-    report = EncodingReport(spec.variant, rules.name, left_out=_turned_over(spec))
+    report = EncoderReport(spec.variant, rules.name, left_out=_turned_over(spec))
     trial = _Trial(rules, report)
     rng = random.Random(seed)
     while report.positions < positions and report.agrees:
@@ -98,7 +98,7 @@ def _turned_over(spec: VariantSpec) -> str:
     if spec.board.sides == "rotate":
         return ""
     for letter, piece in spec.pieces.items():
-        if any(is_lopsided(word) for word in (piece.moves, *piece.from_.values())):
+        if any(is_asymmetric(word) for word in (piece.moves, *piece.from_.values())):
             return (
                 f"moves with colours exchanged: {letter} moves differently to the left and to the "
                 "right, which `sides: mirror` turns over for the second player"
@@ -125,7 +125,7 @@ def _game(
 class _Trial:
     """The promises, one method each; a broken one goes into the report."""
 
-    def __init__(self, rules: Rules, report: EncodingReport) -> None:
+    def __init__(self, rules: Rules, report: EncoderReport) -> None:
         self.rules, self.spec, self.report = rules, rules.spec, report
         self.map = Encoder(self.spec)
         self.flat = Encoder(self.spec, "flat")

@@ -45,7 +45,7 @@ STYLES = ("wander", "trade", "shuffle", "check", "quiet", "cycle")
 
 
 @dataclass
-class EndsReport:
+class GameEndsReport:
     """What `check_game_ends` found."""
 
     variant: str
@@ -66,7 +66,7 @@ class EndsReport:
     def agrees(self) -> bool:
         return self.differences == 0
 
-    def add(self, other: EndsReport) -> None:
+    def add(self, other: GameEndsReport) -> None:
         """Take in the report of further games of the same variant and engine."""
         self.games += other.games
         self.positions += other.positions
@@ -130,7 +130,7 @@ def check_game_ends(
     starts: Sequence[str] = (),
     max_plies: int = 400,
     stop_at_difference: bool = True,
-) -> EndsReport:
+) -> GameEndsReport:
     """Play random games and compare every position's verdict with the judge's.
 
     starts: FENs to begin games at (every other game); endgames are made up besides.
@@ -138,7 +138,7 @@ def check_game_ends(
     """
     rules = make_rules(spec, engine)
     judge = _Judge(spec)
-    report = EndsReport(spec.variant, rules.name)
+    report = GameEndsReport(spec.variant, rules.name)
     rng = random.Random(seed)
     for number in range(games):
         fen = rng.choice(starts) if starts and number % 2 else None
@@ -159,7 +159,7 @@ def _compare_game(
     style: str,
     rng: random.Random,
     max_plies: int,
-    report: EndsReport,
+    report: GameEndsReport,
 ) -> None:
     game = Game(rules, fen)
     start = game.fen()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from variant_ai.core.errors import FenError, SpecError, VariantAIError
-from variant_ai.core.rules import make_rules, offered_engines, register_rules_engine
+from variant_ai.core.rules import make_rules, plugin_engines, register_rules_engine
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, fairy_variants, spec_settings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import (
@@ -33,7 +33,7 @@ from variant_ai.core.rules.position import (
     same_position,
 )
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.spec.fairy_names import near
+from variant_ai.core.spec.catalogue import similar_names
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.child_processes import WorkerPool
 
@@ -114,7 +114,7 @@ def judge_of(spec: VariantSpec) -> str:
     if spec.fairy not in known:
         raise SpecError(
             f"`fairy: {spec.fairy}`: Fairy-Stockfish has no variant of that name "
-            f"({near(spec.fairy, known)})"
+            f"({similar_names(spec.fairy, known)})"
         )
     return spec.fairy
 
@@ -124,7 +124,7 @@ def in_child(function: Callable[..., T], *arguments: object) -> T:
 
     Raises BrokenProcessPool where that process died.
     """
-    with WorkerPool(1, _know, (offered_engines(),)) as pool:
+    with WorkerPool(1, _know, (plugin_engines(),)) as pool:
         return pool.submit(function, *arguments).result()
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
 from variant_ai.cli.variants import spec as spec_command
-from variant_ai.cli.variants.spec_words import board_drawing, moves_in_words, ranges
+from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words, ranges
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.spec.json_schema import schema_text
 

@@ -74,8 +74,8 @@ def test_a_spec_without_a_judge_says_so() -> None:
 @pytest.mark.parametrize("isolated", [True, False])
 def test_a_judge_that_does_not_exist_is_answered_with_near_names(isolated: bool) -> None:
     spec = load_spec(builtin_specs()["chess"]).model_copy(update={"fairy": "knightmat"})
-    with pytest.raises(SpecError, match=r"`fairy: knightmat`.*near are knightmate") as caught:
+    with pytest.raises(SpecError, match=r"`fairy: knightmat`.*similar: knightmate") as caught:
         check_rules(spec, 10, seed=1, isolated=isolated)
     assert "died" not in str(caught.value)
-    with pytest.raises(SpecError, match="near are knightmate"):
+    with pytest.raises(SpecError, match="similar: knightmate"):
         check_game_ends(spec, 1, seed=1)

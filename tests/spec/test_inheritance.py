@@ -16,7 +16,7 @@ from variant_ai.core.spec import (
     parse_spec,
     rules_hash,
 )
-from variant_ai.core.spec.catalogue import spec_words
+from variant_ai.core.spec.catalogue import spec_names
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "spec_hashes.json").read_text())
 
@@ -79,13 +79,13 @@ def test_parents_lie_beside_the_file_or_have_a_path_and_parents_of_their_own(
     assert near.rules.stalemate == "loss" and near.title == "Near"
     far = spec_of(tmp_path / "deep", "extends: ../near.yaml\nvariant: far\n", "far")
     assert far.rules.stalemate == "loss" and far.title == "Near"
-    assert spec_words(tmp_path / "deep" / "far.yaml") == ("far", "chess", ("uci",))
-    assert spec_words(tmp_path / "near.yaml") == ("near", "chess", ("uci",))
+    assert spec_names(tmp_path / "deep" / "far.yaml") == ("far", "chess", ("uci",))
+    assert spec_names(tmp_path / "near.yaml") == ("near", "chess", ("uci",))
 
 
 def test_words_of_a_spec_that_extends_xiangqi_are_known_before_it_is_loaded(tmp_path: Path) -> None:
     spec_of(tmp_path, "extends: xiangqi\nvariant: mine\nfairy: null\n")
-    assert spec_words(tmp_path / "mine.yaml") == ("mine", "", ("uci", "ucci", "cyclone"))
+    assert spec_names(tmp_path / "mine.yaml") == ("mine", "", ("uci", "ucci", "cyclone"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from variant_ai.core.arena.players.player_spec import read_yaml
 from variant_ai.core.errors import SettingError
 from variant_ai.core.spec import SpecError, builtin_specs, load_spec, parse_spec
-from variant_ai.core.spec.located import parse_yaml, place_of, plain
+from variant_ai.core.spec.yaml_reader import location_of, parse_yaml, plain_values
 
 
 def text_of(name: str) -> str:
@@ -317,6 +317,6 @@ def test_yaml_that_multiplies(text: str, said: str, tmp_path: Path) -> None:
 def test_aliases_and_merges_are_read() -> None:
     text = "a: &a {b: 1, c: [1, 2]}\nd: {<<: *a, b: 2}\ne: [*a, *a]\n"
     tree = parse_yaml(text, "x", "a file", "a, b, …")
-    assert place_of(tree, ("d", "b")) == "x:2:13"
-    assert plain(tree)["d"] == {"b": 2, "c": [1, 2]}
-    assert plain(tree)["e"] == [{"b": 1, "c": [1, 2]}] * 2
+    assert location_of(tree, ("d", "b")) == "x:2:13"
+    assert plain_values(tree)["d"] == {"b": 2, "c": [1, 2]}
+    assert plain_values(tree)["e"] == [{"b": 1, "c": [1, 2]}] * 2

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from variant_ai.core.errors import FenError, MoveError, SpecError
 from variant_ai.core.rules.fairy.fairy_moves import FairyMoves, is_pass, reads_as_move
 from variant_ai.core.rules.fairy.fairy_states import (
-    UNASKED,
+    UNKNOWN,
     Packed,
-    Recent,
+    RecentCache,
     State,
-    mark_of,
+    fingerprint,
     state_of,
     with_state,
 )
@@ -54,7 +54,7 @@ from variant_ai.core.rules.verdicts import (
     progress_plies,
     stalemate_detail,
 )
-from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
 MAX_CLOCK = 32_000
@@ -89,8 +89,8 @@ class FairyRules(Rules):
             spec.fairy, spec_settings(spec, move_count=False, chase=False)
         )
         self._moves = FairyMoves(spec, self.types)
-        self._states: Recent[tuple[str, tuple[str, ...]], State] = Recent(MOST_STATES)
-        self._found: Recent[bytes, State] = Recent(MOST_STATES)
+        self._states: RecentCache[tuple[str, tuple[str, ...]], State] = RecentCache(MOST_STATES)
+        self._found: RecentCache[bytes, State] = RecentCache(MOST_STATES)
         """States of positions that were set up from a FEN, by the bytes of their records."""
         self._cycles = lru_cache(maxsize=4096)(self._judge)
 
@@ -99,7 +99,7 @@ class FairyRules(Rules):
         position, state = self._read(text)
         if fen is not None:
             self._refuse_unplayable(position, state, text)
-        self._found.put(mark_of(position), state)
+        self._found.put(fingerprint(position), state)
         return with_state(position, state)
 
     def fen(self, position: Position) -> str:
@@ -146,7 +146,7 @@ class FairyRules(Rules):
         else:
             after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
             after["checks"] = position["checks"]
-        kept = moves_seen(self.spec)
+        kept = last_moves_shown(self.spec)
         if kept:
             after["last_moves"][0, 1:kept] = position["last_moves"][0, : kept - 1]
             after["last_moves"][0, 0] = last_move(int(move))
@@ -167,7 +167,7 @@ class FairyRules(Rules):
 
     def outcome(self, position: Position) -> Outcome | None:
         rules, state = self.spec.rules, self._state(position)
-        if state.outcome is UNASKED:
+        if state.outcome is UNKNOWN:
             state.outcome = self._end(position, state)
         ended: Outcome | None = state.outcome
         if ended is not None:
@@ -221,7 +221,7 @@ class FairyRules(Rules):
     def _state(self, position: Position) -> State:
         """What belongs to a position: what it carries, what was set up with these bytes, or the FEN
         that can be written from the record."""
-        state = state_of(position) or self._found.get(mark_of(position))
+        state = state_of(position) or self._found.get(fingerprint(position))
         return state or self._state_of_fen(format_fen(self.spec, self.types, position), False)
 
     def _state_of_fen(self, fen: str, hidden: bool) -> State:
@@ -252,7 +252,7 @@ class FairyRules(Rules):
         except FenError:
             if not valid:
                 raise
-            position = parse_fen(self.spec, self.types, text, loosely=True)
+            position = parse_fen(self.spec, self.types, text, lenient=True)
         ours = format_fen(self.spec, self.types, position)
         fen, hidden = ours, False
         if valid:
@@ -295,7 +295,7 @@ class FairyRules(Rules):
         Raises SpecError where it has a piece that the spec has not.
         """
         try:
-            return parse_fen(self.spec, self.types, state.fen, loosely=True)
+            return parse_fen(self.spec, self.types, state.fen, lenient=True)
         except FenError as error:
             raise SpecError(
                 f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "

@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 Packed = tuple[str, tuple[str, ...], str, str, bool]
 """A state without its answers."""
-UNASKED: Any = object()
+UNKNOWN: Any = object()
 """An answer that may be None, before it is given."""
 
 
@@ -52,7 +52,7 @@ class State:
         self.check: bool | None = None
         self.drawn: bool | None = None
         """True if nobody has the pieces to mate."""
-        self.outcome: Any = UNASKED
+        self.outcome: Any = UNKNOWN
         """Without the ends that a count in the record decides."""
 
     def next_base(self) -> tuple[str, tuple[str, ...]]:
@@ -81,7 +81,7 @@ _KEY_END = int(_FIELDS["key"][1]) + 8
 _SIDE, _LIMIT_END = int(_FIELDS["side"][1]), int(_FIELDS["count_limit"][1]) + 2
 
 
-def mark_of(position: Position) -> bytes:
+def fingerprint(position: Position) -> bytes:
     """The fields that must not have changed since a state was made: board, hands and key; side,
     rights, e.p. square, kings, checks left and counting limit."""
     record = position.tobytes()
@@ -91,19 +91,19 @@ def mark_of(position: Position) -> bytes:
 def with_state(position: Position, state: State) -> Position:
     """The same record, carrying the state."""
     carrier = position.view(FairyPosition)
-    carrier.state, carrier.mark = state, mark_of(position)
+    carrier.state, carrier.mark = state, fingerprint(position)
     return carrier
 
 
 def state_of(position: Position) -> State | None:
     """The state that a position carries, None if it has none or was changed since."""
     state: State | None = getattr(position, "state", None)
-    if state is None or getattr(position, "mark", b"") != mark_of(position):
+    if state is None or getattr(position, "mark", b"") != fingerprint(position):
         return None
     return state
 
 
-class Recent(Generic[K, V]):
+class RecentCache(Generic[K, V]):
     """The values used last, by key. Safe in any thread."""
 
     def __init__(self, most: int) -> None:

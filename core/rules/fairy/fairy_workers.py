@@ -42,7 +42,7 @@ SOON = 0.03
 _START = "from variant_ai.core.rules.fairy.fairy_workers import work; work()"
 
 
-class Ahead(NamedTuple):
+class Lookahead(NamedTuple):
     """What is known of a position before anybody asks for it."""
 
     position: Position
@@ -52,12 +52,12 @@ class Ahead(NamedTuple):
     """Legal moves, none where the game is over."""
 
 
-def look_ahead(rules: Rules, position: Position, move: int) -> Ahead:
+def look_ahead(rules: Rules, position: Position, move: int) -> Lookahead:
     """The position after a legal move, and all that a search asks of it."""
     after = rules.play(position, move)
     outcome = rules.outcome(after)
     moves = np.zeros(0, np.int32) if outcome else rules.legal_moves(after)
-    return Ahead(after, outcome, moves)
+    return Lookahead(after, outcome, moves)
 
 
 class RulesWorkers:
@@ -93,9 +93,9 @@ class RulesWorkers:
                 except (OSError, EOFError, pickle.UnpicklingError) as error:
                     self._give_up(error)
 
-    def ask(self, questions: Sequence[tuple[Position, int]]) -> list[Ahead | None]:
+    def ask(self, questions: Sequence[tuple[Position, int]]) -> list[Lookahead | None]:
         """`look_ahead` of each position (1,) and legal move; None where nobody has answered."""
-        silence: list[Ahead | None] = [None] * len(questions)
+        silence: list[Lookahead | None] = [None] * len(questions)
         if not self.count or not questions:
             return silence
         with self._lock:
@@ -129,7 +129,7 @@ class RulesWorkers:
             _send(process.stdin, (sys.path, self.spec))
         self._closing = weakref.finalize(self, _end, self._processes)
 
-    def _answers(self, questions: Sequence[tuple[Position, int]]) -> list[list[Ahead | None]]:
+    def _answers(self, questions: Sequence[tuple[Position, int]]) -> list[list[Lookahead | None]]:
         """The workers' parts: worker w has every `count`-th question from w on."""
         for number, process in enumerate(self._processes):
             part = questions[number :: self.count]
@@ -209,13 +209,13 @@ def _written(position: Position) -> tuple[bytes, Packed | None]:
     return position.tobytes(), state.packed() if state else None
 
 
-def _read(told: tuple[bytes, Packed, Outcome | None, bytes]) -> Ahead:
+def _read(told: tuple[bytes, Packed, Outcome | None, bytes]) -> Lookahead:
     record, packed, outcome, moves = told
     state = State(*packed)
     legal = np.frombuffer(moves, np.int32)
     if outcome is None:
         state.legal, state.outcome = legal, None
-    return Ahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
+    return Lookahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
 
 
 # --- in the worker -------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from variant_ai.core.rules.kernel.move_programs import (
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
 from variant_ai.core.spec.betza import parse_betza
-from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import Promotes, VariantSpec
 from variant_ai.core.spec.zones import square_name
 
@@ -156,7 +156,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
     table["files"] = geometry.files
     table["advance"] = geometry.files, -geometry.files
     table["royal"] = types.royal
-    table["keeps"] = moves_seen(spec)
+    table["keeps"] = last_moves_shown(spec)
     _fill_moves(table, spec, types, geometry)
     _fill_promotions(table, spec, types, geometry)
     _fill_hands(table, spec, types, geometry)

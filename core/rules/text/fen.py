@@ -52,11 +52,11 @@ _SIDES = {"w": 0, "r": 0, "b": 1}
 
 
 def parse_fen(
-    spec: VariantSpec, types: PieceTypes, text: str, *, loosely: bool = False
+    spec: VariantSpec, types: PieceTypes, text: str, *, lenient: bool = False
 ) -> Position:
     """The position of a FEN, shape (1,), key 0.
 
-    loosely: as much of it as a record can hold. Walls (`*`) are left out, and so are rights,
+    lenient: as much of it as a record can hold. Walls (`*`) are left out, and so are rights,
     e.p. squares and pieces in hand that the spec has no word for, and nothing is said about pieces
     that are missing, too many or out of place: for the FENs of Fairy-Stockfish, which knows more
     rules than a spec can say.
@@ -66,12 +66,12 @@ def parse_fen(
     to promote, more pieces in hand than there are. Whether somebody is in check is left to the
     engines.
     """
-    return _codec(types).parse(text, loosely)
+    return _codec(types).parse(text, lenient)
 
 
 def start_record(spec: VariantSpec, types: PieceTypes) -> Position:
     """The record of the spec's start position, key 0: all of it that a record can hold."""
-    return parse_fen(spec, types, spec.rules.start, loosely=spec.rules.engine == "fairy")
+    return parse_fen(spec, types, spec.rules.start, lenient=spec.rules.engine == "fairy")
 
 
 def format_fen(spec: VariantSpec, types: PieceTypes, position: Position) -> str:
@@ -217,14 +217,14 @@ class _Codec:
 
     # --- reading -----------------------------------------------------------------------------
 
-    def parse(self, text: str, loosely: bool = False) -> Position:
+    def parse(self, text: str, lenient: bool = False) -> Position:
         if len(text) > MAX_LENGTH:
             _refuse(text, f"a FEN has at most {MAX_LENGTH} characters, this text has {len(text)}")
         fields = text.split()
         if not fields:
             _refuse(text, "the text is empty")
-        board, hands = self._placement(fields[0], text, loosely)
-        if loosely:
+        board, hands = self._placement(fields[0], text, lenient)
+        if lenient:
             self._check_bytes(text, hands)
         else:
             self._check_pieces(text, board, hands)  # before counts could overflow the record
@@ -241,19 +241,19 @@ class _Codec:
         record["side"] = side = _SIDES[fields[1]]
         for colour in (0, 1):
             king = piece_code(self.types.royal, colour) if self.types.royal >= 0 else 0
-            if king in board and king and (loosely or self.kings[colour]):
+            if king in board and king and (lenient or self.kings[colour]):
                 record["kings"][colour] = board.index(king)
         rest = fields[2:]
         if self.has_rights or rest[:2] == ["-", "-"]:
-            record["castling"] = self._castling(text, rest[0], board, loosely) if rest else 0
+            record["castling"] = self._castling(text, rest[0], board, lenient) if rest else 0
             field = rest[1] if len(rest) > 1 else "-"
             counts = self.counting and field != "-"
-            if counts and not (loosely and self._is_one_square(field)):
+            if counts and not (lenient and self._is_one_square(field)):
                 record["count_limit"] = self._number(text, "counting limit", field, MAX_CLOCK)
-            elif not loosely or self._is_one_square(field):
+            elif not lenient or self._is_one_square(field):
                 record["ep"] = self._passant(text, field, board, side)
             rest = rest[2:]
-        if loosely and not self.checks:
+        if lenient and not self.checks:
             rest = [field for field in rest if not _CHECKS_LEFT.match(field)]
         rest = self._checks_field(text, rest, position)
         if len(rest) > 2:
@@ -269,7 +269,7 @@ class _Codec:
         return square_index(field, self.files, self.ranks) is not None
 
     def _placement(
-        self, field: str, text: str, loosely: bool = False
+        self, field: str, text: str, lenient: bool = False
     ) -> tuple[list[int], tuple[list[int], list[int]]]:
         """Codes of all squares, and the hand indices of each side, one per piece in hand."""
         placement, bracket, pocket = field.partition("[")
@@ -278,17 +278,17 @@ class _Codec:
             if not pocket.endswith("]"):
                 _refuse(text, "the pocket that '[' opens is not closed by ']'")
             pocket = pocket[:-1]
-        elif len(rows) == self.ranks + 1 and self.hand_of and not loosely:
+        elif len(rows) == self.ranks + 1 and self.hand_of and not lenient:
             pocket = rows.pop()
         if len(rows) != self.ranks:
             _refuse(text, f"{len(rows)} ranks are given, the board has {self.ranks}")
         board = [0] * (self.files * self.ranks)
         for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
             start = (number - 1) * self.files
-            board[start : start + self.files] = self._row(row, number, text, loosely)
-        return board, self._pocket(pocket, text, loosely)
+            board[start : start + self.files] = self._row(row, number, text, lenient)
+        return board, self._pocket(pocket, text, lenient)
 
-    def _row(self, row: str, number: int, text: str, loosely: bool) -> list[int]:
+    def _row(self, row: str, number: int, text: str, lenient: bool) -> list[int]:
         codes: list[int] = []
         at = 0
         while at < len(row):
@@ -301,9 +301,9 @@ class _Codec:
                 codes += [0] * int(match[1])
             elif match[2] in self.codes:
                 codes.append(self.codes[match[2]])
-            elif loosely and match[2] == "*":
+            elif lenient and match[2] == "*":
                 codes.append(0)
-            elif loosely and match[2][-1:] == "~" and match[2][:-1] in self.codes:
+            elif lenient and match[2][-1:] == "~" and match[2][:-1] in self.codes:
                 codes.append(self.codes[match[2][:-1]])
             else:
                 known = " ".join(kind.symbol for kind in self.types.all)
@@ -317,11 +317,11 @@ class _Codec:
             _refuse(text, f"rank {number} has {more}{count} files, the board has {self.files}")
         return codes
 
-    def _pocket(self, pocket: str, text: str, loosely: bool) -> tuple[list[int], list[int]]:
+    def _pocket(self, pocket: str, text: str, lenient: bool) -> tuple[list[int], list[int]]:
         hands: tuple[list[int], list[int]] = ([], [])
         for letter in _IN_HAND.findall("" if pocket == "-" else pocket):
             if letter.upper() not in self.hand_of:
-                if loosely and letter.isascii() and letter.isalpha():
+                if lenient and letter.isascii() and letter.isalpha():
                     continue
                 known = " ".join(self.hand_of) or "none, the variant has no hands"
                 _refuse(text, f"{letter!r} cannot be in hand; pieces in hand are {known}")
@@ -372,7 +372,7 @@ class _Codec:
                 text, f"{total} pieces on board and in hand; the start position has {self.total}"
             )
 
-    def _castling(self, text: str, field: str, board: list[int], loosely: bool) -> int:
+    def _castling(self, text: str, field: str, board: list[int], lenient: bool) -> int:
         """Rights as bits, those whose king and rook stand at home. What stands there in the start
         array of a player without a king, as in horde, never castles."""
         royal = self.types.royal
@@ -380,7 +380,7 @@ class _Codec:
         held = 0
         for letter in "" if field == "-" else field:
             if letter not in rights:
-                if loosely and _ANY_RIGHTS.match(field):
+                if lenient and _ANY_RIGHTS.match(field):
                     continue
                 known = "".join(rights) or "none here"
                 _refuse(text, f"castling {shorten(field, 50)}: rights are {known}, or '-'")

@@ -70,24 +70,24 @@ def read_text(path: Path, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """A value of a YAML file and where it stands."""
 
     value: Any
     """A plain value, a dict of Nodes by key, or a list of Nodes."""
-    place: str
+    location: str
     """`file:line:column` of its key, or of the item in a list."""
 
     def get(self, key: str) -> Any:
         """The plain value of a key; None without one."""
         found = self.value.get(key) if isinstance(self.value, dict) else None
-        return None if found is None else plain(found)
+        return None if found is None else plain_values(found)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(self.value, dict) and key in self.value
 
 
-def parse_yaml(text: str, where: str, what: str, keys: str) -> Node:
+def parse_yaml(text: str, where: str, what: str, keys: str) -> YamlNode:
     """The mapping that a YAML text is. `what` it should be (`a spec`), of which `keys`.
 
     Raises SpecError with line and column.
@@ -98,18 +98,18 @@ def parse_yaml(text: str, where: str, what: str, keys: str) -> Node:
     return _node(tree, where, f"{where}:1:1")
 
 
-def _node(tree: Any, where: str, place: str) -> Node:
+def _node(tree: Any, where: str, place: str) -> YamlNode:
     if isinstance(tree, CommentedMap):
         found = {}
         for key, value in tree.items():
             own = key in tree.lc.data  # merged in by `<<` it stands elsewhere
             at = _place(where, tree.lc.key(key)) if own else place
             found[str(key)] = _node(value, where, at)
-        return Node(found, place)
+        return YamlNode(found, place)
     if isinstance(tree, CommentedSeq):
         items = [(value, tree.lc.item(index)) for index, value in enumerate(tree)]
-        return Node([_node(value, where, _place(where, at)) for value, at in items], place)
-    return Node(_scalar(tree), place)
+        return YamlNode([_node(value, where, _place(where, at)) for value, at in items], place)
+    return YamlNode(_scalar(tree), place)
 
 
 def _place(where: str, at: tuple[int, int]) -> str:
@@ -161,17 +161,17 @@ def _scalar(value: Any) -> Any:
     return str(value)
 
 
-def plain(node: Node) -> Any:
+def plain_values(node: YamlNode) -> Any:
     """The same tree in the types of `json`, without places."""
     if isinstance(node.value, dict):
-        return {key: plain(value) for key, value in node.value.items()}
+        return {key: plain_values(value) for key, value in node.value.items()}
     if isinstance(node.value, list):
-        return [plain(value) for value in node.value]
+        return [plain_values(value) for value in node.value]
     return node.value
 
 
-def _deeper(node: Node, part: str | int) -> Node | None:
-    found: Node | None = None
+def _deeper(node: YamlNode, part: str | int) -> YamlNode | None:
+    found: YamlNode | None = None
     if isinstance(node.value, dict):
         found = node.value.get(str(part))
     elif isinstance(node.value, list) and isinstance(part, int) and part < len(node.value):
@@ -179,7 +179,7 @@ def _deeper(node: Node, part: str | int) -> Node | None:
     return found
 
 
-def yaml_path(tree: Node, loc: Iterable[str | int]) -> tuple[str | int, ...]:
+def yaml_path(tree: YamlNode, loc: Iterable[str | int]) -> tuple[str | int, ...]:
     """pydantic's location without the tags of unions, ending at the deepest word that exists."""
     path: list[str | int] = []
     node = tree
@@ -191,13 +191,13 @@ def yaml_path(tree: Node, loc: Iterable[str | int]) -> tuple[str | int, ...]:
     return tuple(path)
 
 
-def line_of(tree: Node, path: Sequence[str | int], message: str) -> str:
+def located_message(tree: YamlNode, path: Sequence[str | int], message: str) -> str:
     """`file:line:column: a.b.c: message`; a path too long for the tree ends where the tree does."""
     dotted = ".".join(str(part) for part in path)
-    return f"{place_of(tree, path)}: {dotted + ': ' if dotted else ''}{message}"
+    return f"{location_of(tree, path)}: {dotted + ': ' if dotted else ''}{message}"
 
 
-def place_of(tree: Node, path: Sequence[str | int]) -> str:
+def location_of(tree: YamlNode, path: Sequence[str | int]) -> str:
     """`file:line:column` of the deepest word of a path that exists."""
     node = tree
     for part in path:
@@ -205,7 +205,7 @@ def place_of(tree: Node, path: Sequence[str | int]) -> str:
         if found is None:
             break
         node = found
-    return node.place
+    return node.location
 
 
 def located_error(lines: Iterable[str], where: str) -> SpecError:
