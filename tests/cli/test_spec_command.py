@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.variants import spec as spec_command
 from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words, ranges
-from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.spec.json_schema import schema_text
+from variant_ai.core.testing import Report, variant_check
 
 SCHEMA = Path(__file__).resolve().parents[2] / "specs" / "schema.json"
 
@@ -23,8 +23,9 @@ def run(*args: str, status: int = 0) -> str:
     return result.stdout
 
 
-def no_net(*_: object) -> None:
-    """In place of the net's part, which imports torch."""
+def no_net(spec: VariantSpec) -> Report:
+    """Stand-in for the check of the net, which imports torch."""
+    return Report("net", spec.variant)
 
 
 @pytest.mark.parametrize("name", sorted(builtin_specs()))
@@ -157,7 +158,7 @@ def test_a_good_spec_agrees_in_every_part() -> None:
 def test_a_wrong_spec_is_told_its_first_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spec_command, "_check_net", no_net)
+    monkeypatch.setattr(variant_check, "check_export", no_net)
     text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
     assert "nN" in text
     wrong = tmp_path / "leaping-horse.yaml"
@@ -192,7 +193,7 @@ def test_what_only_the_rules_find_wrong_has_its_place_too(
 def test_a_spec_without_a_judge_is_checked_against_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spec_command, "_check_net", no_net)
+    monkeypatch.setattr(variant_check, "check_export", no_net)
     text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
     alone = tmp_path / "alone.yaml"
     lines = [line for line in text.splitlines() if not line.startswith("fairy:")]

@@ -20,8 +20,8 @@ def test_every_spec_keeps_the_promises(name: str) -> None:
     report = check_encoder(spec, positions, seed=3, starts=ODD_FENS.get(name, ()))
     assert report.first_difference == ""
     assert report.positions == positions
-    assert report.checks["moves to policy map and back"] == report.moves > positions
-    assert ("mirror images" in report.checks) == (
+    assert report.counts["moves to policy map and back"] == report.moves > positions
+    assert ("mirror images" in report.counts) == (
         "files" in spec.symmetry and spec.rules.engine == "kernel"
     )
 
@@ -35,7 +35,7 @@ def test_a_lopsided_piece_is_no_difference(name: str, left_out: bool) -> None:
     data["policy"] = "derived"
     report = check_encoder(VariantSpec.model_validate(data), 40, seed=3)
     assert report.first_difference == ""
-    assert report.checks["views of the other player"] == 40
+    assert report.counts["views of the other player"] == 40
     assert (f"{letter} moves differently to the left" in report.left_out) == left_out
 
 

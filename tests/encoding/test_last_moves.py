@@ -91,7 +91,7 @@ def test_planes_show_where_the_last_moves_came_from_and_went(
 def test_all_that_is_promised_of_encodings_holds(name: str) -> None:
     report = check_encoder(seeing(name, 2), 300, seed=3)
     assert report.agrees, report.first_difference
-    assert report.checks["views of the other player"]
+    assert report.counts["views of the other player"]
 
 
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])

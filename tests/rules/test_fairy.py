@@ -316,7 +316,7 @@ def test_a_judges_fen_that_cannot_be_read_is_said_to_be_the_judges(
     chess = load_spec(builtin_specs()["chess"])
     report = check_rules(chess, 20, seed=1, isolated=False)
     assert ": Fairy-Stockfish's FEN '" in report.first_difference
-    assert "is refused when read: e.p. square" in report.first_difference
+    assert "is rejected when it is read: e.p. square" in report.first_difference
 
 
 def test_counting_limit_is_kept() -> None:

@@ -22,7 +22,7 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing.fairy_agreement import probed_spec, walk
+from variant_ai.core.testing.fairy_agreement import check_fairy_engine, probed_spec
 
 pytest.importorskip("pyffish")
 
@@ -51,8 +51,8 @@ def rules_of(name: str) -> FairyRules:
     ],
 )
 def test_a_walk_agrees(name: str) -> None:
-    found = walk(name, 17, seed=3)
-    assert (found.verdict, found.difference, found.refused) == ("agrees", "", "")
+    found = check_fairy_engine(name, 17, seed=3)
+    assert (found.verdict, found.first_difference, found.skipped) == ("agrees", "", "")
 
 
 def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +64,8 @@ def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FairyVariant, "legal_moves", other)
     monkeypatch.setattr(FairyVariant, "fen_after", FairyVariant.fen_after)
-    found = walk("gardner", 8, seed=1)
-    assert found.verdict == "differs" and "moves only ours: " in found.difference
+    found = check_fairy_engine("gardner", 8, seed=1)
+    assert found.verdict == "differs" and "moves only ours: " in found.first_difference
 
 
 def test_two_passes_end_the_game() -> None:
