@@ -1,13 +1,13 @@
-"""`extends:` a spec that says only what differs from another one.
+"""`extends:` in a spec that contains only its differences from another one.
 
     extends: crazyhouse          a name, or the path of a file beside this one
     variant: my-crazyhouse
     input: [inherited, {halfmove: {max: 100}}]
 
-Mappings are merged key by key, all other values replaced. A key with `null` takes the parent's away.
-In a list the item `inherited` stands for the parent's items. The parent's keys keep their places and new
-ones follow: the order of pieces is the order of planes. What comes out is a spec like any other, and
-its hashes are those of the same spec written out.
+Mappings are merged key by key, all other values are replaced. A key with `null` removes the parent's.
+In a list the item `inherited` stands for the parent's items. The parent's keys keep their order and
+new ones follow, since the order of pieces is the order of planes. The hashes of the result are those
+of the same spec written out in full.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from variant_ai.core.spec.yaml_reader import YamlNode, parse_yaml, plain_values,
 
 EXTENDS = "extends"
 INHERITED = "inherited"
-MOST_PARENTS = 20
+MAX_PARENTS = 20
 
 
 def read_spec_tree(text: str, where: str, folder: Path | None = None) -> YamlNode:
-    """The whole tree of a spec, inherited words included. Raises SpecError with file, line and column.
+    """Parse a spec and merge it with those it extends. Raises SpecError with file, line and column.
 
-    where: stands before line and column in messages. folder: of the spec's file, in which parents
-    are looked for before the specs that come with the program.
+    where: precedes line and column in messages. folder: of the spec's file; parents are searched
+    there first, then among the specs that come with the program.
     """
     return _resolved(_parsed(text, where), where, folder, ())
 
@@ -43,19 +43,17 @@ def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path,
         return own
     parent = own.value[EXTENDS]
     path = _find(parent, folder)
-    if path in chain or len(chain) >= MOST_PARENTS:
+    if path in chain or len(chain) >= MAX_PARENTS:
         names = " → ".join(p.name for p in (*chain, path))
         raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.location)
     text = read_text(path, "a variant spec")
     whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
     rest = YamlNode({key: node for key, node in own.value.items() if key != EXTENDS}, own.location)
-    merged = _merged(whole, rest)
-    assert isinstance(merged, YamlNode)
-    return merged
+    return _merged_mapping(whole, rest)
 
 
 def _find(parent: YamlNode, folder: Path | None) -> Path:
-    """The file that a spec extends."""
+    """Find the file that a spec extends."""
     name = parent.value
     if not isinstance(name, str):
         raise SpecError(
@@ -78,13 +76,15 @@ def _find(parent: YamlNode, folder: Path | None) -> Path:
 
 
 def _merged(parent: YamlNode | None, child: YamlNode) -> YamlNode | None:
-    """None: the child takes the parent's value away."""
+    """Merge two values; None if the child removes the parent's."""
     if child.value is None and parent is not None:
         return None
     if isinstance(child.value, list):
         return YamlNode(_merged_list(parent, child.value), child.location)
-    if not isinstance(child.value, dict):
-        return child
+    return _merged_mapping(parent, child) if isinstance(child.value, dict) else child
+
+
+def _merged_mapping(parent: YamlNode | None, child: YamlNode) -> YamlNode:
     keys: dict[str, YamlNode] = {}
     if parent is not None and isinstance(parent.value, dict):
         keys.update(parent.value)
@@ -106,8 +106,7 @@ def _merged_list(parent: YamlNode | None, items: Sequence[YamlNode]) -> list[Any
             found += parent.value
         else:
             raise SpecError(
-                f"`{INHERITED}` stands for the items of the spec that is extended, which has no "
-                "such list",
+                f"`{INHERITED}` stands for the items of the extended spec, which has no such list",
                 item.location,
             )
     return found

@@ -1,4 +1,4 @@
-"""From a YAML file to a checked `VariantSpec`, with the file:line:column of every mistake."""
+"""YAML files read as checked `VariantSpec`s, with the file:line:column of every mistake."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.consistency import check
 from variant_ai.core.spec.inheritance import read_spec_tree
+from variant_ai.core.spec.issues import Issue
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import Issue
 from variant_ai.core.spec.yaml_reader import (
     YamlNode,
     located_error,
@@ -27,9 +27,9 @@ from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
 
 def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> VariantSpec:
-    """Read and check a spec. Raises SpecError: a line per mistake, each with its place.
+    """Read and check a spec. Raises SpecError: a line per mistake, each with its location.
 
-    `engines`: names that `rules.engine` may have; None where only who makes the rules knows them.
+    `engines`: names accepted for `rules.engine`; None: any, to be checked by the caller.
     """
     path = Path(path)
     text = read_text(path, "a variant spec")
@@ -39,7 +39,7 @@ def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> Va
 def parse_spec(
     text: str, where: str = "<spec>", *, engines: Collection[str] | None = None
 ) -> VariantSpec:
-    """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
+    """`load_spec` from YAML text; messages begin with `where`, then line and column."""
     return _parsed_spec(read_spec_tree(text, where), where, engines)
 
 
@@ -47,7 +47,7 @@ def _parsed_spec(tree: YamlNode, where: str, engines: Collection[str] | None) ->
     try:
         spec = VariantSpec.model_validate_json(json.dumps(plain_values(tree)))
     except ValidationError as error:
-        found = _said_once(tree, error.errors(include_url=False))
+        found = _mistakes(tree, error.errors(include_url=False))
         raise located_error((located_message(tree, *one) for one in found), where) from None
     issues = check(spec)
     engine = spec.rules.engine
@@ -59,11 +59,12 @@ def _parsed_spec(tree: YamlNode, where: str, engines: Collection[str] | None) ->
     return spec
 
 
-def _said_once(
-    tree: YamlNode, errors: Iterable[Any]
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Path and message of each mistake. A word that may be of several types is refused once for
-    each; that is one mistake, and none of its own where a deeper word says what is wrong."""
+def _mistakes(tree: YamlNode, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield path and message of each mistake.
+
+    pydantic reports a word that may have several types once per type. That is one mistake, and none
+    if a deeper word has one.
+    """
     by_path: dict[tuple[str | int, ...], list[Any]] = {}
     for item in errors:
         by_path.setdefault(yaml_path(tree, item["loc"]), []).append(item)
@@ -80,7 +81,7 @@ def _said_once(
 
 
 def in_file(error: SpecError, path: Path) -> SpecError:
-    """What was found wrong with a spec after it was read, with the place in its file."""
+    """Add the location in the file to an error that was found after the spec was read."""
     if error.where:
         return error
     tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
@@ -98,12 +99,12 @@ _TYPE_ERRORS = {
     "model_attributes_type",
     "literal_error",
 }
-"""pydantic's names of errors that say the value is of another type."""
+"""pydantic's names of errors for values of a wrong type."""
 _ZONE_WORDS = {"at", "must", "within", "drop", "reaches", "palace"}
 
 
 def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
-    """What was given, and every form that would be accepted in its place."""
+    """Message with the given value and every form that would be accepted."""
     given = items[-1]["input"]
     options = [node for item in items for node in _subschemas(item["loc"])]
     zone = bool(path) and (path[-1] in _ZONE_WORDS or "zones" in path[-2:-1])
@@ -112,7 +113,7 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
     bare = loc[0] in ("input", "policy") and loc[2:] == (given,)
     forms: list[str] = []
     for option in options:
-        if bare:  # a plane item's key without its value
+        if bare:  # the key of a plane item without its value
             values = option.get("enum") or [_form(option, None)]
             forms += [f"{{{given}: {value}}}" for value in values]
         elif zone and "const" not in option and option.get("type") in ("string", "array"):
@@ -127,7 +128,7 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
 
 
 def _form(node: Mapping[str, Any], given: Any) -> str:
-    """A JSON subschema in words."""
+    """Describe a JSON subschema in words."""
     if "const" in node:
         return f"`{node['const']}`"
     if "enum" in node:
@@ -176,7 +177,7 @@ def _short(value: Any) -> str:
 
 
 def _subschemas(loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
-    """JSON subschemas that pydantic's location can stand for."""
+    """Yield the JSON subschemas that a location of pydantic may refer to."""
     root = VariantSpec.model_json_schema(by_alias=True)
 
     def flat(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -198,7 +199,7 @@ def _subschemas(loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
                 deeper += flat(node["properties"][part])
             elif isinstance(node.get("additionalProperties"), dict):
                 deeper += flat(node["additionalProperties"])
-        nodes = deeper or nodes  # a union's tag leads nowhere: stay
+        nodes = deeper or nodes  # the tag of a union is no level of the schema
     yield from nodes
 
 

@@ -41,13 +41,14 @@ def check_spec(
     A check that does not apply is skipped, and its report says why. positions: of random games, fewer
     where a check takes long. on_start: called with the name of each check before it runs.
     """
+    checks: dict[str, Callable[[], Report]] = {
+        "rules": lambda: check_rules(spec, positions, seed),
+        "game ends": lambda: _game_ends(spec, positions, seed),
+        "encoding": lambda: _encoding(spec, positions, seed),
+        "net": lambda: check_export(spec),
+    }
     reports: list[Report] = []
-    for name, check in (
-        ("rules", lambda: check_rules(spec, positions, seed)),
-        ("game ends", lambda: _game_ends(spec, positions, seed)),
-        ("encoding", lambda: _encoding(spec, positions, seed)),
-        ("net", lambda: check_export(spec)),
-    ):
+    for name, check in checks.items():
         report = Report(name, spec.variant)
         if name in ("rules", "game ends") and spec.fairy is None:
             report.skipped = "the spec has no `fairy:` name to compare its rules with"

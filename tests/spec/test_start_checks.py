@@ -28,17 +28,17 @@ CASTLING = "castling: {K: {king: e1-g1, rook: h1-f1}, Q: {king: e1-c1, rook: a1-
         ("K: {king: e1-e1, rook: h1-f1}", "K.king", "the king does not move by 'e1-e1'"),
         ("K: {king: e1-e3, rook: h1-f1}", "K.king", "'e1-e3' is not along one rank"),
         ("K: {king: e1-g1, rook: h1-h2}", "K.rook", "'h1-h2' is not along one rank"),
-        ("short: {king: e1-g1, rook: h1-f1}", "short", "'short' is no castling right of a FEN"),
+        ("short: {king: e1-g1, rook: h1-f1}", "short", "'short' is not a castling right of a FEN"),
         ("k: {king: e1-g1, rook: h1-f1}", "k", "accepted: one capital letter, such as K"),
         (
             "K: {king: e1-g1, rook: h1-f1}, A: {king: e1-g1, rook: a1-f1}",
             "A.king",
-            "'e1-g1' is the king's walk of castling K already",
+            "'e1-g1' is the king's walk in castling K already",
         ),
         (
             "K: {king: e1-f1, rook: h1-e1}",
             "K.king",
-            "castling K brings the king (K) from e1 to f1, and so does its move 'K'",
+            "castling K moves the king (K) from e1 to f1, and so does its move 'K'",
         ),
     ],
 )
@@ -70,7 +70,7 @@ def test_any_piece_may_be_the_rook() -> None:
 def test_a_walk_that_the_king_has_anyway() -> None:
     king = "moves: K, royal: true"
     for word, said in (
-        ("KD", "castling K brings the king (K) from e1 to g1, and so does its move 'KD'"),
+        ("KD", "castling K moves the king (K) from e1 to g1, and so does its move 'KD'"),
         ("Q", "from e1 to c1, and so does its move 'Q'"),
         ("KlD", "castling Q brings the king (K) from e1 to c1"),
         ("KrD", "castling q brings the king (K) from e8 to c8"),
@@ -85,7 +85,7 @@ def test_a_walk_that_the_king_has_anyway() -> None:
 @pytest.mark.parametrize("fields", ["w", "w 0 1", "w KQkq"])
 def test_castling_needs_its_field_in_the_start_position(fields: str) -> None:
     message = refusal("chess", ("w KQkq - 0 1", fields))
-    assert "rules.start: no field says who may castle; accepted: `KQkq -` after" in message
+    assert "rules.start: the field of castling rights is missing; write `KQkq -` after" in message
 
 
 def test_castling_needs_a_king() -> None:
