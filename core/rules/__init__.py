@@ -1,7 +1,7 @@
 """Rules of a variant: positions, moves, legality, game ends, FEN and move text.
 
-Engines are found by name. Two are built in and imported when first asked for; plugins add theirs
-with `register_rules_engine`.
+Rules engines have names. Two are built in and imported at first use; plugins add theirs with
+`register_rules_engine`. README.md lists the modules in reading order.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _engines: dict[str, str | Callable[[VariantSpec], Rules]] = {
     "fairy": "variant_ai.core.rules.fairy.fairy_rules:FairyRules",
 }
 OWN_ENGINES = tuple(_engines)
-"""Those that are built in."""
+"""Names of the built-in engines."""
 
 
 def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
-    """Rules of the spec, played by the named engine (None: the spec's choice).
+    """Make the rules of a spec with the named engine; None: the spec's engine.
 
-    Raises UnknownNameError for an engine that does not exist, SpecError where the engine cannot
-    play the spec, its start position too.
+    Raises UnknownNameError for an unknown engine, SpecError if the engine cannot play the spec or
+    its start position.
     """
     name = spec.rules.engine if engine is None else engine
     if name not in _engines:
@@ -55,21 +55,21 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
 
 
 def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | str) -> None:
-    """Add an engine: a Rules class or function of the spec, or `module:object` to import late.
+    """Add an engine: a Rules class, a function of the spec, or `module:object` to import late.
 
-    Adding the same one again changes nothing. Raises PluginError where another has the name.
+    Adding the same engine twice has no effect. Raises PluginError if another one has the name.
     """
     if _engines.get(name, factory) != factory:
-        raise PluginError(f"the rules engine {name!r} exists already; choose another name")
+        raise PluginError(f"the rules engine {name!r} exists already; use another name")
     _engines[name] = factory
 
 
 def plugin_engines() -> dict[str, str]:
-    """Name -> `module:object` of the engines that plugins added so, for a process of ours that looks
-    for no plugins itself: it registers them again."""
+    """Name -> `module:object` of the engines added by plugins, for child processes, which do not load
+    plugins but register these again."""
     return {n: f for n, f in _engines.items() if n not in OWN_ENGINES and isinstance(f, str)}
 
 
 def rules_engines() -> tuple[str, ...]:
-    """Names that `make_rules` takes."""
+    """Names that `make_rules` accepts."""
     return tuple(_engines)

@@ -260,7 +260,7 @@ def test_chases_need_a_judge(xiangqi: Rules, engine: str) -> None:
     data = xiangqi.spec.model_dump(mode="python", by_alias=True)
     data["fairy"] = None
     rules = make_rules(VariantSpec.model_validate(data), engine)
-    with pytest.raises(SpecError, match="nobody can judge a chase"):
+    with pytest.raises(SpecError, match="no `fairy:` name for a judge"):
         Game(rules)
 
 

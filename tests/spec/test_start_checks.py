@@ -72,8 +72,8 @@ def test_a_walk_that_the_king_has_anyway() -> None:
     for word, said in (
         ("KD", "castling K moves the king (K) from e1 to g1, and so does its move 'KD'"),
         ("Q", "from e1 to c1, and so does its move 'Q'"),
-        ("KlD", "castling Q brings the king (K) from e1 to c1"),
-        ("KrD", "castling q brings the king (K) from e8 to c8"),
+        ("KlD", "castling Q moves the king (K) from e1 to c1"),
+        ("KrD", "castling q moves the king (K) from e8 to c8"),
         ("K, from: {rank 1: D}", "and so does its move 'D'"),
     ):
         assert said in refusal("chess", (king, king.replace("K,", f"{word},", 1)))
