@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from variant_ai.core.rules.position import piece_colour, piece_type
 from variant_ai.core.spec.schema import Piece, VariantSpec
 
 
@@ -91,6 +92,11 @@ class PieceTypes:
     def promoted(self, symbol: str) -> int:
         """Type index of a pawn that promotes to `symbol`: the twin if there is one."""
         return self.by_symbol.get(f"{symbol}~", self.by_symbol[symbol]).index
+
+    def symbol(self, code: int) -> str:
+        """Symbol of a piece code as in FEN: lower case for the second player."""
+        symbol = self.all[piece_type(code)].symbol
+        return symbol.lower() if piece_colour(code) else symbol
 
     def mask(self, symbol: str) -> int:
         """Bit mask of the types that are this piece, including its promoted twin."""

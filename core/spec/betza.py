@@ -91,6 +91,11 @@ class Movement:
     """`over`: must jump exactly one piece; `behind`: and must land on the next square."""
 
     @property
+    def is_double_step(self) -> bool:
+        """True for a lame, quiet step of two squares straight forward or back."""
+        return self.lame and self.quiet and (self.dx, abs(self.dy)) == (0, 2)
+
+    @property
     def legs(self) -> tuple[Step, ...]:
         """Displacements of the squares that must be empty for a lame leap, straight ones first."""
         if not self.lame:

@@ -116,7 +116,7 @@ class _Comparison:
         self.flat = Encoder(self.spec, "flat")
         self.codec = MoveCodec(self.spec)
         self.colour = [p.index for p in self.map.input_planes if p.item == "colour"]
-        start = start_record(self.spec, rules.types)
+        start = start_record(rules.types)
         board = swapped_position(self.spec, start)[0]["board"]
         self.even = np.array_equal(board, start[0]["board"])
         """True if both players start alike: only then do captured pieces look the same to both."""

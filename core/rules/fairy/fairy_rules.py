@@ -105,8 +105,8 @@ class FairyRules(Rules):
     def fen(self, position: Position) -> str:
         state = self._state(position)
         if not state.hidden:
-            return format_fen(self.spec, self.types, position)
-        counters = format_fen(self.spec, self.types, position).split()[-2:]
+            return format_fen(self.types, position)
+        counters = format_fen(self.types, position).split()[-2:]
         return " ".join([*state.fen.split()[:-2], *counters])
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
@@ -222,7 +222,7 @@ class FairyRules(Rules):
         """What belongs to a position: what it carries, what was set up with these bytes, or the FEN
         that can be written from the record."""
         state = state_of(position) or self._found.get(fingerprint(position))
-        return state or self._state_of_fen(format_fen(self.spec, self.types, position), False)
+        return state or self._state_of_fen(format_fen(self.types, position), False)
 
     def _state_of_fen(self, fen: str, hidden: bool) -> State:
         state = self._states.get((fen, ()))
@@ -248,12 +248,12 @@ class FairyRules(Rules):
         loose = self.spec.rules.engine == self.name
         valid = loose and self._fairy.is_valid(text)
         try:
-            position = parse_fen(self.spec, self.types, text)
+            position = parse_fen(self.types, text)
         except FenError:
             if not valid:
                 raise
-            position = parse_fen(self.spec, self.types, text, lenient=True)
-        ours = format_fen(self.spec, self.types, position)
+            position = parse_fen(self.types, text, lenient=True)
+        ours = format_fen(self.types, position)
         fen, hidden = ours, False
         if valid:
             written = self._fairy.fen_after(text, [])
@@ -274,7 +274,7 @@ class FairyRules(Rules):
 
     def _says_more(self, fen: str, position: Position) -> bool:
         """True if a FEN of Fairy-Stockfish says more than the record that was read from it."""
-        return self._meant(fen) != self._meant(format_fen(self.spec, self.types, position))
+        return self._meant(fen) != self._meant(format_fen(self.types, position))
 
     def _meant(self, fen: str) -> tuple[str, ...]:
         """Identity of a FEN without captured kings in the pocket, which nobody can drop."""
@@ -295,7 +295,7 @@ class FairyRules(Rules):
         Raises SpecError where it has a piece that the spec has not.
         """
         try:
-            return parse_fen(self.spec, self.types, state.fen, lenient=True)
+            return parse_fen(self.types, state.fen, lenient=True)
         except FenError as error:
             raise SpecError(
                 f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "
@@ -368,7 +368,7 @@ class FairyRules(Rules):
         turned = position.copy()
         turned["side"] = 1 - position["side"]
         turned["ep"] = -1
-        fen = format_fen(self.spec, self.types, turned)
+        fen = format_fen(self.types, turned)
         if state.hidden:
             fields = state.fen.split()
             fen = " ".join([fields[0], fen.split()[1], *fields[2:]])

@@ -85,7 +85,7 @@ class KernelRules(Rules):
         return self._start.copy() if fen is None else self._read(fen)
 
     def _read(self, fen: str) -> Position:
-        position = parse_fen(self.spec, self.types, fen)
+        position = parse_fen(self.types, fen)
         us = int(position[0]["side"])
         scratch = self._scratch
         scratch.position[0] = position[0]
@@ -110,7 +110,7 @@ class KernelRules(Rules):
         return "the side that is not to move is in check"
 
     def fen(self, position: Position) -> str:
-        return format_fen(self.spec, self.types, position)
+        return format_fen(self.types, position)
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
         scratch = self._scratch

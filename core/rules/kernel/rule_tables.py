@@ -20,17 +20,19 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.jit import array, element
+from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import (
     END,
-    Geometry,
     Path,
     captures_of,
     forward_program,
     may_repeat,
+    piece_paths,
     reverse_program,
 )
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
+from variant_ai.core.rules.text.fen import parse_fen
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import Promotes, VariantSpec
@@ -204,7 +206,8 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
             moves = (piece.moves, tuple(piece.from_.items()), piece.within, piece.passant)
             if moves not in alike:  # shogi's four golds, a promoted twin
                 on_squares = [
-                    list(geometry.paths(kind, colour, square)) for square in range(geometry.squares)
+                    list(piece_paths(geometry, kind, colour, square))
+                    for square in range(geometry.squares)
                 ]
                 alike[moves] = [(paths, forward_program(paths)) for paths in on_squares]
             widest = max(sum(len(path.targets) for path in paths) for paths, _ in alike[moves])
@@ -308,9 +311,7 @@ def _forced(
 
 def _start_counts(spec: VariantSpec, types: PieceTypes) -> dict[int, int]:
     """How many pieces of each code the start position has."""
-    from variant_ai.core.rules.text.fen import parse_fen
-
-    board = parse_fen(spec, types, spec.rules.start)[0]["board"]
+    board = parse_fen(types, spec.rules.start)[0]["board"]
     codes, counts = np.unique(board[board > 0], return_counts=True)
     return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
 
@@ -328,14 +329,7 @@ def _fill_hands(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         table["features"] |= PER_FILE * (piece.per_file is not None)
         table["features"] |= DROP_MATE * (not piece.drop_mate)
         for colour in (0, 1):
-            allowed: frozenset[int] = frozenset()
-            if piece.drop is True:
-                allowed = frozenset(range(geometry.squares))
-            elif piece.drop is not False:
-                allowed = geometry.zone(piece.drop, colour)
-            if piece.within is not None:
-                allowed &= geometry.zone(piece.within, colour)
-            for square in allowed:
+            for square in geometry.drop_squares(piece, colour):
                 table["drop"][(colour * MAX_HAND_KINDS + hand) * MAX_SQUARES + square] = 1
 
 
@@ -351,11 +345,6 @@ def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
         own = (right.king_from, right.rook_from)
         empty = [s for s in dict.fromkeys([*king, *rook]) if s not in own]
         safe = king[1:]
-        if len(empty) >= MAX_WALK or len(safe) >= MAX_WALK:
-            raise SpecError(
-                f"kernel: castling.{right.letter}: king and rook pass {len(empty)} squares, at "
-                f"most {MAX_WALK - 1} fit"
-            )
         table["castle_colour"][i] = right.colour
         table["castle_squares"][i] = right.king_from, right.king_to, right.rook_from, right.rook_to
         table["castle_empty"][i, : len(empty)] = empty
