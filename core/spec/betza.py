@@ -130,8 +130,7 @@ def is_asymmetric(word: str) -> bool:
 
 def displacements(piece: Piece, board: Board) -> set[Step]:
     """Every (dx, dy) by which a piece can move somewhere on the board; see `word_displacements`."""
-    words = (piece.moves, *piece.from_.values())
-    return {step for word in words for step in word_displacements(word, board)}
+    return {step for word in piece.words for step in word_displacements(word, board)}
 
 
 def word_displacements(word: str, board: Board) -> set[Step]:

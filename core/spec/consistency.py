@@ -255,7 +255,7 @@ def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
         onto = frozenset(files * ranks - 1 - s for s in jumped)
     for symbol in passers:
         piece, path = spec.pieces[symbol], ("pieces", symbol, "passant")
-        moves = [m for word in (piece.moves, *piece.from_.values()) for m in parse_betza(word)]
+        moves = [m for word in piece.words for m in parse_betza(word)]
         if not jumped:
             message = "no piece with `passant` has a lame double step straight ahead"
             yield Issue(path, f"{message}; add one, such as `from: {{rank 2: fmnD}}`")

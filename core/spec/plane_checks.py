@@ -121,7 +121,7 @@ def check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
     if spec.castling:
         yield Issue(path, "a game with castling has no left-right symmetry")
     for letter, piece in spec.pieces.items():
-        if any(is_asymmetric(word) for word in (piece.moves, *piece.from_.values())):
+        if any(is_asymmetric(word) for word in piece.words):
             yield Issue(path, f"{letter} moves differently to the left and to the right")
         zones = [piece.within, piece.drop, *piece.from_]
         if piece.promotes is not None:

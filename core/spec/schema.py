@@ -108,6 +108,11 @@ class Piece(Model):
     )
     drop_mate: bool = Field(default=True, description="its drop may give mate")
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All Betza words of the piece."""
+        return (self.moves, *self.from_.values())
+
 
 class CastlingSide(Model):
     """Squares of the first player, e.g. king `e1-g1`, rook `h1-f1`; mirrored for the second."""

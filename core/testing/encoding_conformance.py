@@ -99,7 +99,7 @@ def _asymmetry(spec: VariantSpec) -> str:
     if spec.board.sides == "rotate":
         return ""
     for letter, piece in spec.pieces.items():
-        if any(is_asymmetric(word) for word in (piece.moves, *piece.from_.values())):
+        if any(is_asymmetric(word) for word in piece.words):
             return (
                 f"moves with colours exchanged: {letter} moves differently to the left and to the "
                 "right, and `sides: mirror` exchanges these for the second player"

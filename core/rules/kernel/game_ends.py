@@ -28,10 +28,10 @@ NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
 
 @inlined
 def variant_winner(t: TablesRow, p: PositionRow) -> Number:
-    """Colour that has won by a rule of `wins:`, -1 nobody. Records.
+    """Return the colour that has won by a rule of `wins:`, -1 if none has. Records.
 
-    Checks and goals count for the side that has just moved; a goal that must be safe also for the
-    side to move, since the other might have stopped attacking it (as Fairy-Stockfish has it).
+    Checks and goals count for the side that has just moved; a goal that must be safe counts also
+    for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish).
     """
     features = t["features"]
     us = np.int64(p["side"])
@@ -53,7 +53,7 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
 
 @inlined
 def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Whether a piece of the colour stands on its goal, unattacked if that is asked for."""
+    """Return True if a piece of the colour is on its goal, and safe there if it must be."""
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
         if (
@@ -71,7 +71,7 @@ def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 
 @inlined
 def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Whether the colour still has a piece of those that must not die out, on the board or in hand."""
+    """Return True if the colour has a piece of `extinct_types`, on the board or in hand."""
     wanted = t["extinct_types"]
     for hand in range(t["hand_kinds"]):
         if p["hands"][colour, hand] > 0 and (wanted >> t["hand_type"][hand]) & 1:
@@ -85,10 +85,10 @@ def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 
 @inlined
 def move_count_reached(t: TablesRow, p: PositionRow) -> Truth:
-    """Whether the move-count rule ends the game.
+    """Return True if the move-count rule ends the game.
 
-    Beyond `checks_counted`, each check of the side that gave more lengthens the count by two
-    plies, the check and its answer (Fairy-Stockfish's reading of the Asian rule).
+    Each check beyond `checks_counted` of the side that gave more checks lengthens the limit by two
+    plies, the check and the reply (Fairy-Stockfish's interpretation of the Asian rule).
     """
     plies = np.int64(t["plies"])
     if plies == 0:
@@ -102,10 +102,10 @@ def move_count_reached(t: TablesRow, p: PositionRow) -> Truth:
 
 @njit
 def cannot_mate(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Whether no sequence of moves lets the colour give mate, by the pieces on the board.
+    """Return True if no sequence of moves lets the colour mate with the pieces on the board.
 
-    A colour-bound piece needs another piece, or one of the other square colour; a knight needs any
-    other piece, of either side. For variants without hands and without other ways to win.
+    A colour-bound piece needs another piece, or one on the other colour of squares; a knight needs
+    any other piece, of either side. For variants without hands and without other ways to win.
     """
     bound = bound_dark = bound_light = free = free_mine = 0
     for square in range(t["squares"]):
@@ -131,7 +131,7 @@ def cannot_mate(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 
 @njit
 def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> Number:
-    """How the game ended at position i of which `moves` legal moves and `check` are known.
+    """Return the end of the game at position i. moves: number of legal moves. check: 1 in check.
 
     Arrays: TABLES shape (1,), POSITION shape (n,). Returns reason + 8 * (1 + winner), winner -1
     for a draw: `end & 7` is the reason (NO_END, CHECKMATE, ...), `(end >> 3) - 1` the winner.
