@@ -137,8 +137,8 @@ def test_promotion_in_place() -> None:
 def test_what_a_record_cannot_hold_is_kept(name: str, moves: str) -> None:
     rules = rules_of(name)
     game = Game.from_uci(rules, None, moves.split())
-    told = pyffish().get_fen(name, pyffish().start_fen(name), moves.split())
-    assert identity(rules.fen(game.position)) == identity(told)
+    ahead = pyffish().get_fen(name, pyffish().start_fen(name), moves.split())
+    assert identity(rules.fen(game.position)) == identity(ahead)
     assert game.uci_moves() == moves.split()
     again = rules.position(game.fen())
     assert again["key"][0] == game.position["key"][0]
@@ -212,20 +212,20 @@ def test_workers_know_what_records_cannot_hold() -> None:
     position = Game.from_uci(rules, None, ["g1f3", "e7e5", "f3e5"]).position
     workers = RulesWorkers(rules.spec, 1)
     moves = rules.legal_moves(position)[:3].tolist()
-    for move, told in zip(moves, workers.ask([(position, m) for m in moves]), strict=True):
+    for move, ahead in zip(moves, workers.ask([(position, m) for m in moves]), strict=True):
         own = look_ahead(rules, position, move)
-        assert told is not None
-        assert told.position.tobytes() == own.position.tobytes()
-        assert rules.fen(told.position) == rules.fen(own.position)
-        assert "*" in rules.fen(told.position)
-        assert told.moves.tolist() == own.moves.tolist()
+        assert ahead is not None
+        assert ahead.position.tobytes() == own.position.tobytes()
+        assert rules.fen(ahead.position) == rules.fen(own.position)
+        assert "*" in rules.fen(ahead.position)
+        assert ahead.moves.tolist() == own.moves.tolist()
     workers.close()
 
 
-def test_few_questions_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new position costs two: its FEN and its moves. A known one costs none."""
+def test_results_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new position takes two calls, for its FEN and its moves; a known one takes none."""
     rules = rules_of("atomic")
-    asked: list[str] = []
+    called: list[str] = []
     plain = FairyVariant._ask
 
     def ask(self: FairyVariant, call: object, fen: str, moves: object = ()) -> object:

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.fairy.fairy_workers import SOON, RulesWorkers, look_ahead, workers_of
+from variant_ai.core.rules.fairy.fairy_workers import (
+    TARGET_SECONDS,
+    RulesWorkers,
+    look_ahead,
+    workers_of,
+)
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.core.spec.loader import load_spec
@@ -104,10 +109,10 @@ def test_questions_that_take_long_are_asked_a_few_at_a_time(rules: Rules) -> Non
     assert workers.is_running
     assert workers.at_once == 2  # nothing is known of their pace
     workers.ask(questions(rules))
-    assert workers.at_once == 2 * max(int(SOON / workers._pace), 1)
-    workers._pace = 0.5
+    assert workers.at_once == 2 * max(int(TARGET_SECONDS / workers._seconds_each), 1)
+    workers._seconds_each = 0.5
     assert workers.at_once == 2
-    workers._pace = 0.001
+    workers._seconds_each = 0.001
     assert workers.at_once == 60
     workers.close()
     assert not workers.is_running
