@@ -226,23 +226,23 @@ def test_results_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new position takes two calls, for its FEN and its moves; a known one takes none."""
     rules = rules_of("atomic")
     called: list[str] = []
-    plain = FairyVariant._ask
+    call = FairyVariant._call
 
-    def ask(self: FairyVariant, call: object, fen: str, moves: object = ()) -> object:
-        asked.append(fen)
-        return plain(self, call, fen, moves)  # type: ignore[arg-type]
+    def counted(self: FairyVariant, function: str, *arguments: Any) -> object:
+        called.append(function)
+        return call(self, function, *arguments)
 
-    monkeypatch.setattr(FairyVariant, "_ask", ask)
+    monkeypatch.setattr(FairyVariant, "_call", counted)
     start = rules.position()
     rules.legal_moves(start)
     move = UciNotation().read(rules, start, "g1f3")
-    asked.clear()
+    called.clear()
     after = rules.play(start, move)
     assert rules.outcome(after) is None
     assert len(rules.legal_moves(after)) > 10
-    assert len(asked) == 2
+    assert len(called) == 2
     look_ahead(rules, start, move)
-    assert len(asked) == 2
+    assert len(called) == 2
 
 
 def test_a_start_position_that_fairy_stockfish_cannot_play() -> None:
