@@ -1,4 +1,4 @@
-"""`variant-ai spec`: show what a spec means, check that it means what it should, its schema."""
+"""`variant-ai spec`: show, check and compare specs, and write their schema."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ def command() -> None:
 @click.option(
     "--resolved",
     is_flag=True,
-    help="Print the whole spec as YAML, with the words of those it extends.",
+    help="Print the whole spec as YAML, merged with those it extends.",
 )
 @json_option
 def show(variant: str, resolved: bool, as_json: bool) -> None:
-    """Show what a spec means: pieces, rules, planes and actions with their indices.
+    """Show pieces, rules, planes and actions of a spec with their indices.
 
-    Planes and actions are numbered as networks see them: index = plane * ranks * files +
-    row * files + file, and row 0 is the mover's own first rank. Directions are compass points
-    seen from the mover.
+    Planes and actions are numbered as in networks: index = plane * ranks * files + row * files +
+    file, and row 0 is the mover's own first rank. Directions are compass points seen from the
+    mover.
     """
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     if resolved:
-        from variant_ai.cli.variants.spec_yaml import as_yaml, written_out
+        from variant_ai.cli.variants.spec_text import as_yaml, written_out
 
         tree = written_out(spec, registry().path(variant))
         if as_json:
@@ -75,7 +75,7 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
         else:
             click.echo(as_yaml(tree), nl=False)
         return
-    if spec.rules.engine == "fairy":  # what its start position needs only Fairy-Stockfish knows
+    if spec.rules.engine == "fairy":  # only Fairy-Stockfish can check its start position
         registry().rules(spec)
     shown = _describe(spec, variant)
     if as_json:
@@ -85,7 +85,7 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
 
 
 def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
-    """All that `show` prints, as JSON sees it."""
+    """Everything that `show` prints, as JSON."""
     from variant_ai.cli.variants.spec_text import moves_in_words, piece_notes, rules_in_words
     from variant_ai.core.encoding import FlatLabels, PolicyMap
     from variant_ai.core.rules.pieces import PieceTypes
@@ -146,7 +146,7 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
         [
             ("variant", f"{spec.variant}: {spec.title}"),
             ("file", shown["file"]),
-            ("judge", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
+            ("reference", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
             ("rules engine", spec.rules.engine),
             ("board", f"{board.files} files, {board.ranks} ranks, sides: {board.sides}"),
             (
@@ -175,7 +175,7 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
     click.echo("\n".join(["Rules", *(f"  {line}" for line in shown["rules"])]))
     click.echo()
     print_table(
-        ["plane", "item", "what", "divided by"],
+        ["plane", "item", "meaning", "divided by"],
         [
             (p["index"], p["item"], p["name"], f"{p['max']:g}" if p["max"] != 1 else None)
             for p in planes["planes"]
@@ -185,7 +185,7 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
     )
     click.echo()
     print_table(
-        ["plane", "actions", "kind", "what", "dx", "dy", "square"],
+        ["plane", "actions", "kind", "meaning", "dx", "dy", "square"],
         [_policy_row(p, board.files * board.ranks) for p in policy["planes"]],
         title=f"Policy ({policy['layout']}): {_by(policy['shape'])} = {policy['actions']} actions, "
         f"or {policy['flat_labels']} flat labels",
@@ -232,7 +232,7 @@ def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="Positions of random games to compare.",
+    help="Number of positions of random games to compare.",
 )
 @seed_option()
 @json_option
@@ -313,12 +313,12 @@ def _print_reports(reports: list[Report]) -> None:
 @click.argument("other", metavar="NAME|FILE")
 @json_option
 def diff(one: str, other: str, as_json: bool) -> None:
-    """Show the words in which two specs differ, inherited ones included.
+    """Show the words in which two specs differ, including inherited ones.
 
-    Exit status 0 if their rules, planes and policy are the same, so that nets and stores of one are
-    accepted by the other, else 1.
+    Exit status 0 if rules, planes and policy are the same, so that nets and stores of one spec can
+    be used with the other, else 1.
     """
-    from variant_ai.cli.variants.spec_yaml import difference_lines
+    from variant_ai.cli.variants.spec_text import difference_lines
     from variant_ai.core.spec import encoding_hash
     from variant_ai.core.spec.hashing import spec_differences
 
@@ -331,8 +331,8 @@ def diff(one: str, other: str, as_json: bool) -> None:
         print_json({"differences": words, "same_encoding": same})
     else:
         click.echo("\n".join(difference_lines(found)) or "no difference")
-        verb = "accepted" if same else "refused"
-        click.echo(f"\nNets of one are {verb} by the other.")
+        verb = "can" if same else "cannot"
+        click.echo(f"\nNets of one spec {verb} be used with the other.")
     if not same:
         raise SystemExit(EXIT_ERROR)
 
@@ -355,7 +355,7 @@ def diff(one: str, other: str, as_json: bool) -> None:
     help="File to write instead of stdout.",
 )
 def schema(output: Path | None) -> None:
-    """Print the JSON schema of specs, with which editors complete and check them."""
+    """Print the JSON schema of specs, for editors that complete and check them."""
     from variant_ai.core.spec.json_schema import schema_text
 
     if output is None:

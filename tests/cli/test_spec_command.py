@@ -95,7 +95,7 @@ def test_betza_is_put_into_words(betza: str, words: str) -> None:
 
 def test_wins_and_hands_are_put_into_words() -> None:
     said = run("show", "dobutsu")
-    assert "A side wins by bringing L to rank 4 where it is not attacked." in said
+    assert "A side wins by bringing L to rank 4 if it is not attacked there." in said
     assert "(C E G); a promoted one reverts to what it was." in said
 
 
@@ -136,7 +136,7 @@ def test_specs_are_compared_word_by_word(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("extends: chess\nvariant: mine\npieces: {N: {moves: NW}}\n", "utf-8")
     said = run("diff", "chess", str(mine), status=1)
-    assert "pieces.N.moves\n  - N\n  + NW\n" in said and "are refused by the other" in said
+    assert "pieces.N.moves\n  - N\n  + NW\n" in said and "cannot be used with the other" in said
     same_rules = tmp_path / "same.yaml"
     same_rules.write_text("extends: chess\nvariant: mine\ntitle: Mine\n", "utf-8")
     same = json.loads(run("diff", "chess", str(same_rules), "--json"))

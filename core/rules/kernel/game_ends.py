@@ -1,7 +1,4 @@
-"""Game ends that a position shows by itself, for compiled callers.
-
-What repetition means needs the moves before, and is judged in `game.py`.
-"""
+"""Game ends that follow from a position alone, for compiled callers; repetition is in `game.py`."""
 
 from __future__ import annotations
 
@@ -72,13 +69,13 @@ def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 @inlined
 def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
     """Return True if the colour has a piece of `extinct_types`, on the board or in hand."""
-    wanted = t["extinct_types"]
+    types = t["extinct_types"]
     for hand in range(t["hand_kinds"]):
-        if p["hands"][colour, hand] > 0 and (wanted >> t["hand_type"][hand]) & 1:
+        if p["hands"][colour, hand] > 0 and (types >> t["hand_type"][hand]) & 1:
             return True
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
-        if piece >= 0 and piece >> COLOUR_BIT == colour and (wanted >> (piece & TYPE_MASK)) & 1:
+        if piece >= 0 and piece >> COLOUR_BIT == colour and (types >> (piece & TYPE_MASK)) & 1:
             return True
     return False
 
