@@ -51,12 +51,11 @@ def command(as_json: bool) -> None:
             note(f"{row['name']}: {row['problem']}")
 
 
-def _short(path: str) -> str:
+def _short(path: Path) -> str:
     """Path of a spec, or `built in` for one of the project (`--json` has all paths)."""
-    import variant_ai
+    from variant_ai.core.spec.catalogue import SPECS
 
-    home = Path(variant_ai.__file__).parent
-    return "built in" if Path(path).is_relative_to(home) else path
+    return "built in" if path.parent == SPECS else str(path)
 
 
 def _variants() -> list[dict[str, Any]]:
