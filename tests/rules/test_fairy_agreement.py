@@ -1,4 +1,4 @@
-"""Variants that records and move integers cannot hold by themselves: pyffish is the judge."""
+"""Variants that records and move integers cannot hold alone, compared with pyffish."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def rules_of(name: str) -> FairyRules:
         "troitzky",  # walls from the start
     ],
 )
-def test_a_walk_agrees(name: str) -> None:
+def test_random_games_agree(name: str) -> None:
     found = check_fairy_engine(name, 17, seed=3)
     assert (found.verdict, found.first_difference, found.skipped) == ("agrees", "", "")
 
 
-def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = FairyVariant.legal_moves
 
     def other(self: FairyVariant, fen: str, moves: tuple[str, ...] = ()) -> list[str]:
@@ -173,7 +173,7 @@ def test_codes_that_say_less_than_a_move() -> None:
     for rules, plies in (
         (joust, 6),
         (kyoto, 2),
-    ):  # the wall stands where the knight was; who moves is turned over
+    ):  # the wall is where the knight was; the mover is turned over
         game, codec = Game(rules), MoveCodec(rules.spec)
         for _ in range(plies):
             stored = [m for m in game.legal_moves().tolist() if move_extra(m)] or [

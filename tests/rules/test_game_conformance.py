@@ -49,7 +49,7 @@ def test_a_wrong_end_is_named_by_fen_and_moves() -> None:
     assert "ours: the game goes on; Fairy-Stockfish: draw" in report.first_difference
 
 
-def test_without_a_judge() -> None:
+def test_without_a_reference() -> None:
     spec = load_spec(builtin_specs()["crazyhouse"])
     data = spec.model_dump(mode="python", by_alias=True)
     nameless = VariantSpec.model_validate({**data, "fairy": None})

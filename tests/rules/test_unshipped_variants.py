@@ -1,4 +1,4 @@
-"""Variants nobody wrote a file for: the vocabulary reaches further than the specs that ship.
+"""Variants without a shipped spec: the vocabulary has more than the specs use.
 
 Each is chess with other pieces, another board or other hands, judged by Fairy-Stockfish: riders and
 hoppers of Betza's notation, a leaping king, steps of two from anywhere, boards of 12 x 8 and

@@ -36,9 +36,9 @@ def questions(rules: Rules) -> list[tuple[np.ndarray, int]]:
 
 def test_workers_answer_as_the_rules_do(rules: Rules) -> None:
     workers = RulesWorkers(rules.spec, 2)
-    asked = questions(rules)
-    told = workers.ask(asked)
-    for (position, move), answer in zip(asked, told, strict=True):
+    requests = questions(rules)
+    ahead = workers.ask(requests)
+    for (position, move), answer in zip(requests, ahead, strict=True):
         own = look_ahead(rules, position, move)
         assert answer is not None
         assert answer.position.tobytes() == own.position.tobytes()
@@ -49,7 +49,7 @@ def test_workers_answer_as_the_rules_do(rules: Rules) -> None:
     assert all(process.poll() is not None for process in processes)
 
 
-def test_a_worker_that_dies_is_told_and_nobody_waits(rules: Rules) -> None:
+def test_a_worker_that_dies_gives_a_warning_and_no_delay(rules: Rules) -> None:
     workers = RulesWorkers(rules.spec, 2)
     workers.ask(questions(rules)[:2])
     processes = list(workers._processes)
@@ -103,7 +103,7 @@ def test_who_has_workers(rules: Rules) -> None:
     assert workers_of(make_rules(load_spec(builtin_specs()["chess"]))) is None
 
 
-def test_questions_that_take_long_are_asked_a_few_at_a_time(rules: Rules) -> None:
+def test_slow_positions_are_requested_a_few_at_a_time(rules: Rules) -> None:
     workers = RulesWorkers(rules.spec, 2)
     workers.start()
     assert workers.is_running

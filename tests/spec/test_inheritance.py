@@ -89,7 +89,7 @@ def test_words_of_a_spec_that_extends_xiangqi_are_known_before_it_is_loaded(tmp_
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("extends: chees\nvariant: mine\n", "mine.yaml:1:1: extends: unknown variant 'chees'"),
         ("extends: none.yaml\nvariant: mine\n", "mine.yaml:1:1: extends: there is no file"),
@@ -110,10 +110,10 @@ def test_words_of_a_spec_that_extends_xiangqi_are_known_before_it_is_loaded(tmp_
         ("variant: mine\ninput: [inherited]\nspec: 1\n", "`inherited` stands for|is missing|given"),
     ],
 )
-def test_mistakes_have_the_childs_line(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_have_the_childs_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec_of(tmp_path, text)
-    assert any(part in str(caught.value) for part in said.split("|")), str(caught.value)
+    assert any(part in str(caught.value) for part in message.split("|")), str(caught.value)
 
 
 def test_a_parents_word_that_clashes_has_the_parents_file_and_line(tmp_path: Path) -> None:

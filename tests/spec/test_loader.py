@@ -19,7 +19,7 @@ def text_of(name: str) -> str:
 
 def edited(name: str, old: str, new: str) -> str:
     text = text_of(name)
-    assert old in text, f"the spec no longer says {old!r}"
+    assert old in text, f"the spec no longer has {old!r}"
     return text.replace(old, new, 1)
 
 
@@ -29,7 +29,7 @@ def test_built_in_specs_load(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "line_with", "said"),
+    ("name", "old", "new", "line_with", "expected"),
     [
         ("xiangqi", "engine: kernel", "enginee: kernel", "enginee", "did you mean 'engine'"),
         ("xiangqi", "title: X", "variant: shogi\ntitle: X", "variant: shogi", "duplicate"),
@@ -225,12 +225,12 @@ def test_built_in_specs_load(name: str) -> None:
         ("xiangqi", "also: H", "also: E", "also: E", "also: letter 'E' is used by B already"),
     ],
 )
-def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, said: str) -> None:
+def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, expected: str) -> None:
     text = edited(name, old, new)
     with pytest.raises(SpecError) as caught:
         parse_spec(text, "my.yaml")
     message = str(caught.value)
-    assert said in message
+    assert expected in message
     lines = [n for n, line in enumerate(text.splitlines(), 1) if line_with in line]
     assert lines if line_with else True
     if line_with:
@@ -252,7 +252,7 @@ def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, said:
         "spec: !!x 1",
     ],
 )
-def test_rubbish_is_refused_in_words(text: str) -> None:
+def test_invalid_text_has_a_message(text: str) -> None:
     with pytest.raises(SpecError):
         parse_spec(text)
 
@@ -290,7 +290,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (LAUGHS, "over 20,000 values (those of an alias count at each use)"),
         ("- 1\n" * 20_001, "over 20,000 values"),
@@ -301,15 +301,15 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("? {a: b}\n: 1\n", ""),
     ],
 )
-def test_yaml_that_multiplies(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=re.escape(f"my.yaml{':' if said else ''}")) as caught:
+def test_yaml_that_multiplies(text: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=re.escape(f"my.yaml{':' if expected else ''}")) as caught:
         parse_spec(text, "my.yaml")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     players = tmp_path / "players.yaml"
     players.write_text(text)
-    if said:
+    if expected:
         with pytest.raises(
-            SettingError, match=re.escape(said.removeprefix("1:").split("a spec")[-1])
+            SettingError, match=re.escape(expected.removeprefix("1:").split("a spec")[-1])
         ):
             read_yaml(players)
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from refused import refusal
+from messages import error_message
 
 from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
 from variant_ai.core.spec.catalogue import spec_names
@@ -30,8 +30,8 @@ def test_the_table_of_shipped_names_agrees_with_the_specs() -> None:
     assert found == SHIPPED
 
 
-def test_an_unknown_name_is_refused_with_its_line_and_names_like_it() -> None:
-    message = refusal("xiangqi", ("fairy: xiangqi", "fairy: xiangqui"))
+def test_an_unknown_name_is_rejected_with_its_line_and_similar_names() -> None:
+    message = error_message("xiangqi", ("fairy: xiangqi", "fairy: xiangqui"))
     assert message.startswith("my.yaml:")
     assert "no variant 'xiangqui' (similar: xiangqi" in message
 
@@ -62,13 +62,13 @@ def test_protocols_are_read_in_every_style_of_list(tmp_path: Path, protocols: st
         ("chess", "/RNBQKBNR ", "/RNBQ1BNR "),
     ],
 )
-def test_a_start_without_a_royal_piece_that_the_rules_need_is_refused(
+def test_a_start_without_a_royal_piece_that_the_rules_need_is_rejected(
     name: str, whole: str, without: str
 ) -> None:
     text = builtin_specs()[name].read_text(encoding="utf-8")
     assert whole in text
     text = text.replace(whole, without)
-    if "castling:" in text:  # its own check would speak first
+    if "castling:" in text:  # its own check would report first
         text = "\n".join(line for line in text.splitlines() if not line.startswith("castling:"))
         text = text.replace("w KQkq", "w -")
     with pytest.raises(SpecError, match=r"rules\.start.*(royal|king)"):
