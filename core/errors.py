@@ -16,8 +16,8 @@ class VariantAIError(Exception):
 
 
 class SpecError(VariantAIError):
-    """Invalid variant spec. where: file:line:column, if it is known. keys: path of the wrong word, for
-    errors that are raised without knowing the file."""
+    """Invalid variant spec. where: file:line:column, if it is known. keys: path of the wrong word,
+    for errors that are raised without knowing the file."""
 
     def __init__(self, message: str, where: str = "", keys: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{where}: {message}" if where else message)
@@ -26,7 +26,8 @@ class SpecError(VariantAIError):
 
 
 class UnknownNameError(VariantAIError):
-    """Unknown name of a variant, net, device, option or notation; the message lists the known ones."""
+    """Unknown name of a variant, net, device, option or notation; the message lists the known
+    ones."""
 
     def __init__(self, kind: str, given: str, known: Iterable[str], also: str = "") -> None:
         """also: description of what is accepted besides the known names."""
@@ -79,7 +80,8 @@ def closest(given: str, known: Sequence[str]) -> str | None:
 
 
 def unknown(kind: str, given: str, known: Sequence[str]) -> str:
-    """Return a message such as `unknown variant 'xianqi'; did you mean 'xiangqi'? accepted: a, b`."""
+    """Return a message such as `unknown variant 'xianqi'; did you mean 'xiangqi'? accepted: a,
+    b`."""
     guess = closest(given, known)
     hint = f"did you mean {guess!r}? " if guess else ""
     listed = ", ".join(known) if known else "none"

@@ -244,7 +244,8 @@ def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
 
 
 def as_yaml(tree: dict[str, Any]) -> str:
-    """Return a spec as YAML text with a line for each piece, rule and plane, like the shipped specs."""
+    """Return a spec as YAML text with a line for each piece, rule and plane, like the shipped
+    specs."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 

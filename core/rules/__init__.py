@@ -65,8 +65,8 @@ def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | s
 
 
 def plugin_engines() -> dict[str, str]:
-    """Name -> `module:object` of the engines added by plugins, for child processes, which do not load
-    plugins but register these again."""
+    """Name -> `module:object` of the engines added by plugins, for child processes, which do not
+    load plugins but register these again."""
     return {n: f for n, f in _engines.items() if n not in OWN_ENGINES and isinstance(f, str)}
 
 

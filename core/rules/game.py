@@ -47,8 +47,8 @@ class Game:
     def __init__(
         self, rules: Rules, fen: str | None = None, *, judge: CycleJudge | None = None
     ) -> None:
-        """fen None: the spec's start position. judge: of perpetual chases; None: the rules engine if
-        it can, else Fairy-Stockfish, used only at a repetition.
+        """fen None: the spec's start position. judge: of perpetual chases; None: the rules engine
+        if it can, else Fairy-Stockfish, used only at a repetition.
 
         Raises FenError; SpecError if the spec forbids chases and there is no judge for them.
         """
@@ -88,7 +88,8 @@ class Game:
 
     @property
     def ply(self) -> int:
-        """Number of moves played in this game (`position['ply']` counts from the FEN's move number)."""
+        """Number of moves played in this game (`position['ply']` counts from the FEN's move
+        number)."""
         return len(self.moves)
 
     @property
@@ -162,8 +163,8 @@ class Game:
         return self.moves.pop()
 
     def outcome(self) -> Outcome | None:
-        """Return the outcome of the game, None while it goes on. Mate, stalemate and move count take
-        precedence over repetition."""
+        """Return the outcome of the game, None while it goes on. Mate, stalemate and move count
+        take precedence over repetition."""
         if not self._judged:
             self._outcome = self.rules.outcome(self.position) or self._repetition()
             self._judged = True
@@ -249,8 +250,8 @@ def _fairy_judge(rules: Rules) -> CycleJudge:
 
 
 def load_judge(rules: Rules) -> None:
-    """Load the judge of perpetual chases if the spec forbids them; at the first repetition it would take
-    most of a second and block all threads."""
+    """Load the judge of perpetual chases if the spec forbids them; at the first repetition it
+    would take most of a second and block all threads."""
     if rules.spec.rules.repetition.perpetual_chase != "none":
         _fairy_judge(rules)
 

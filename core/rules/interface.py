@@ -1,10 +1,10 @@
 """Rules interface: everything that search, data and training know of a game.
 
-There are two implementations: `kernel` (compiled tables, microseconds a call) and `fairy` (pyffish,
-milliseconds a call, every variant of Fairy-Stockfish, and the reference in tests). Positions are
-records (`position.py`), moves are integers. A Rules object has no game state, so it may serve any
-number of games and threads (calls of `fairy` run one at a time). A position of `fairy` carries what a
-record cannot hold (`fairy_states.py`).
+There are two implementations: `kernel` (compiled tables, microseconds a call) and `fairy`
+(pyffish, milliseconds a call, every variant of Fairy-Stockfish, and the reference in tests).
+Positions are records (`position.py`), moves are integers. A Rules object has no game state, so it
+may serve any number of games and threads (calls of `fairy` run one at a time). A position of
+`fairy` carries what a record cannot hold (`fairy_states.py`).
 
 Repetition, perpetual check and perpetual chase depend on the moves before a position; for these
 there is `Game` (`game.py`), which keeps the history.
@@ -65,7 +65,8 @@ class Rules(ABC):
 
     @abstractmethod
     def fen(self, position: Position) -> str:
-        """Return the FEN; `position(fen(p))` equals p except for `repetitions`, `checks` and `last_moves`."""
+        """Return the FEN; `position(fen(p))` equals p except for `repetitions`, `checks` and
+        `last_moves`."""
 
     @abstractmethod
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
@@ -85,11 +86,12 @@ class Rules(ABC):
         count, variant ends, insufficient material. Repetition needs a `Game`."""
 
     def memory(self, position: Position) -> int:
-        """Return a number that distinguishes positions with equal keys whose continuation depends on
-        the moves before them; 0 if only repetitions depend on these."""
+        """Return a number that distinguishes positions with equal keys whose continuation depends
+        on the moves before them; 0 if only repetitions depend on these."""
         return 0
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
         """Return the outcome of a repeated position if the spec's rule depends on more than checks
-        (perpetual chase); None: this engine does not know. moves: UCI, from `fen` to the repetition."""
+        (perpetual chase); None: this engine does not know. moves: UCI, from `fen` to the
+        repetition."""
         return None

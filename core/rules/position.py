@@ -119,8 +119,8 @@ def piece_code(kind: int, colour: int) -> int:
 
 
 def last_move(move: int) -> int:
-    """A move as stored in `last_moves`: 1 + target + 128 * origin, for drops 1 + target + 128 * 128;
-    0 stands for an unknown move."""
+    """A move as stored in `last_moves`: 1 + target + 128 * origin, for drops 1 + target + 128 *
+    128; 0 stands for an unknown move."""
     origin = MAX_SQUARES if move_kind(move) == DROP else move_origin(move)
     return 1 + move_target(move) + origin * MAX_SQUARES
 

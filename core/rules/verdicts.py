@@ -21,8 +21,8 @@ def idle_winner(spec: VariantSpec, side: int) -> int | None:
 
 
 def progress_plies(spec: VariantSpec, position: Position) -> int:
-    """Plies that count for the move-count rule: the clock minus two (a check and its reply) for every
-    check beyond `checks_counted` of the side that gave more checks."""
+    """Plies that count for the move-count rule: the clock minus two (a check and its reply) for
+    every check beyond `checks_counted` of the side that gave more checks."""
     clock = int(position["clock"][0])
     counted = spec.rules.no_progress.checks_counted
     if counted == "all":

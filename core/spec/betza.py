@@ -1,8 +1,8 @@
 """Betza notation: the movement of a piece as a word, as Fairy-Stockfish reads it.
 
-A word is a sequence of atoms with modifiers before them: `mRcpR` moves as a rook (`mR`) and captures
-as a rook over one piece (`cpR`). Tokens that Fairy-Stockfish does not support, or reads differently
-from the notation, are rejected: such a movement could not be checked against it.
+A word is a sequence of atoms with modifiers before them: `mRcpR` moves as a rook (`mR`) and
+captures as a rook over one piece (`cpR`). Tokens that Fairy-Stockfish does not support, or reads
+differently from the notation, are rejected: such a movement could not be checked against it.
 
     leapers    W 0:1  F 1:1  D 0:2  N 1:2  A 2:2  H 0:3  C 1:3  Z 2:3  G 3:3
     compounds  K = WF   R = WW   B = FF   Q = RB
@@ -257,7 +257,8 @@ def _turns(leap: Step) -> list[Step]:
 
 
 def _directed(leap: Step, group: str, compound: bool) -> set[Step]:
-    """Displacements of a leap in a direction group; empty if Fairy-Stockfish does not support it."""
+    """Displacements of a leap in a direction group; empty if Fairy-Stockfish does not support
+    it."""
     steps = set(_turns(leap))
     toward = {
         "f": {s for s in steps if s[1] > 0},

@@ -21,7 +21,7 @@ SPECS = ROOT / "specs"
 SPEC_SUFFIXES = (".yaml", ".yml")
 
 
-# --- files -----------------------------------------------------------------------------------------
+# --- files -----------------------------------------------------------------------------------
 
 
 def home_path(text: str | os.PathLike[str]) -> Path:
@@ -63,7 +63,7 @@ def user_specs(environ: Mapping[str, str]) -> dict[str, Path]:
     return found
 
 
-# --- names in a spec -------------------------------------------------------------------------------
+# --- names in a spec -------------------------------------------------------------------------
 
 
 class SpecNames(NamedTuple):
@@ -105,7 +105,7 @@ def _parsed_names(path: Path, changed: int, size: int) -> SpecNames:
     return SpecNames(str(tree.get("variant") or ""), str(tree.get("fairy") or ""), protocols)
 
 
-# --- names of Fairy-Stockfish ----------------------------------------------------------------------
+# --- names of Fairy-Stockfish ----------------------------------------------------------------
 
 
 def similar_names(name: str, known: Sequence[str] = FAIRY_NAMES) -> str:

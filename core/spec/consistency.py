@@ -1,4 +1,5 @@
-"""Checks that need several words of a spec; each issue knows the path of the word that causes it."""
+"""Checks that need several words of a spec; each issue knows the path of the word that causes
+it."""
 
 from __future__ import annotations
 
@@ -244,8 +245,8 @@ def _double_steps(spec: VariantSpec, symbol: str) -> frozenset[int]:
 
 
 def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
-    """Check that a piece with `passant` has a lame double step straight ahead, captures by moves that
-    are not quiet moves too, and does not promote while it captures en passant."""
+    """Check that a piece with `passant` has a lame double step straight ahead, captures by moves
+    that are not quiet moves too, and does not promote while it captures en passant."""
     files, ranks = spec.board.files, spec.board.ranks
     passers = [symbol for symbol, piece in spec.pieces.items() if piece.passant]
     jumped = frozenset(s for symbol in passers for s in _double_steps(spec, symbol))

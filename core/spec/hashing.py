@@ -1,5 +1,5 @@
-"""Hashes of a spec, which a game store, a checkpoint and an ONNX file must agree on, and the words in
-which two specs differ.
+"""Hashes of a spec, which a game store, a checkpoint and an ONNX file must agree on, and the words
+in which two specs differ.
 
 A hash is the first 16 hex digits of the SHA-256 of canonical JSON, so comments, order of keys and
 spelling of numbers in the YAML do not change it. The order of pieces does: it is the order of
@@ -69,23 +69,18 @@ def _ordered(policy: Any) -> Any:
     ]
 
 
-def spec_difference(ours: Any, theirs: Any, path: str = "") -> str:
+def spec_difference(ours: Any, theirs: Any) -> str:
     """Describe the first difference in rules: `rules.no_progress.plies: 120 there, 100 here`."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for key in [*ours, *(key for key in theirs if key not in ours)]:
-            if key in _NOT_RULES and not path:
-                continue
-            if ours.get(key) != theirs.get(key):
-                inner = f"{path}.{key}" if path else str(key)
-                return spec_difference(ours.get(key), theirs.get(key), inner)
-        return "the order of pieces differs" if list(ours) != list(theirs) else "they look alike"
-    there, here = ("nothing" if value is None else value for value in (ours, theirs))
-    return f"{path}: {there} there, {here} here"
+    for path, *values in spec_differences(ours, theirs):
+        if path.replace(" ", ".").split(".")[0] not in _NOT_RULES:
+            there, here = ("nothing" if value is None else value for value in values)
+            return f"{path}: {there} there, {here} here"
+    return "they look alike"
 
 
 def spec_differences(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield dotted path and both values of every word in which two specs differ, in the order of the
-    first; None stands for a missing word."""
+    """Yield dotted path and both values of every word in which two specs differ, in the order of
+    the first; None stands for a missing word."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in [*one, *(key for key in other if key not in one)]:
             inner = f"{path}.{key}" if path else str(key)

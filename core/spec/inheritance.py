@@ -4,10 +4,10 @@
     variant: my-crazyhouse
     input: [inherited, {halfmove: {max: 100}}]
 
-Mappings are merged key by key, all other values are replaced. A key with `null` removes the parent's.
-In a list the item `inherited` stands for the parent's items. The parent's keys keep their order and
-new ones follow, since the order of pieces is the order of planes. The hashes of the result are those
-of the same spec written out in full.
+Mappings are merged key by key, all other values are replaced. A key with `null` removes the
+parent's. In a list the item `inherited` stands for the parent's items. The parent's keys keep
+their order and new ones follow, since the order of pieces is the order of planes. The hashes of
+the result are those of the same spec written out in full.
 """
 
 from __future__ import annotations

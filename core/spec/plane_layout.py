@@ -57,8 +57,8 @@ class InputPlane:
 
     index: int
     item: str
-    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`, `colour`,
-    `move_number`, `castling`, `halfmove` or `checks`."""
+    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`,
+    `colour`, `move_number`, `castling`, `halfmove` or `checks`."""
     who: Who | None
     piece: str | None
     number: int
@@ -83,8 +83,8 @@ class PolicyPlane:
 
 
 def input_planes(spec: VariantSpec) -> tuple[InputPlane, ...]:
-    """Every input plane, in order ([CrazyAra-preprint] and [CrazyAra] table 1, [Xiangqi-thesis] table
-    4.2)."""
+    """Every input plane, in order ([CrazyAra-preprint] and [CrazyAra] table 1, [Xiangqi-thesis]
+    table 4.2)."""
     planes: list[InputPlane] = []
     for item in spec.input:
         for kind, who, piece, number, top, name in input_rows(spec, item):

@@ -1,9 +1,9 @@
 """Vocabulary of a variant spec: the keys of its YAML file and their types.
 
-A spec is data: it is read once, checked, frozen, and compiled into the tables that the rules kernel,
-encoders, networks and search use. Piece movement is in Betza notation as Fairy-Stockfish reads it,
-squares are algebraic (`e1`), directions are compass points seen from the mover, and ranks are
-counted from the mover's own side.
+A spec is data: it is read once, checked, frozen, and compiled into the tables that the rules
+kernel, encoders, networks and search use. Piece movement is in Betza notation as Fairy-Stockfish
+reads it, squares are algebraic (`e1`), directions are compass points seen from the mover, and
+ranks are counted from the mover's own side.
 
 The models describe one field each. Checks that need several fields (a piece named in a plane
 exists, a zone is on the board) are in `consistency.py` and the modules it uses.
@@ -155,7 +155,8 @@ class NoProgress(Model):
 
 
 class Win(Model):
-    """Another way to win: a piece reaches a zone, a number of checks is given, or a piece is gone."""
+    """Another way to win: a piece reaches a zone, a number of checks is given, or a piece is
+    gone."""
 
     piece: str | None = None
     reaches: Zone | None = None
@@ -343,7 +344,8 @@ PolicyItem = Annotated[
 
 
 class Search(Model):
-    """Search settings of the variant; meaning and source of each stand in `core/search/settings.py`."""
+    """Search settings of the variant; meaning and source of each stand in
+    `core/search/settings.py`."""
 
     cpuct_init: float = Field(default=2.5, ge=0, le=100)
     cpuct_base: float = Field(default=19652.0, ge=1, le=1e9)
@@ -403,8 +405,8 @@ class Drawing(Model):
 
 class Training(Model):
     """Published training settings of the variant: [CrazyAra-preprint] and [CrazyAra] section 8
-    (`value_weight` is α of section 3.1), [Xiangqi-thesis] section 4.7. The defaults are those of the
-    thesis."""
+    (`value_weight` is α of section 3.1), [Xiangqi-thesis] section 4.7. The defaults are those of
+    the thesis."""
 
     lr_max: float = Field(default=0.175, gt=0, le=1000)
     lr_min: float = Field(default=1e-5, gt=0)

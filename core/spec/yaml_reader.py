@@ -33,8 +33,8 @@ class _BoundError(MarkedYAMLError):
 
 
 class _BoundedComposer(Composer):
-    """Composer that counts nodes. Ten lines of aliases of aliases stand for billions of nodes, which
-    take no memory until they are visited."""
+    """Composer that counts nodes. Ten lines of aliases of aliases stand for billions of nodes,
+    which take no memory until they are visited."""
 
     def __init__(self, loader: Any = None) -> None:
         super().__init__(loader=loader)
@@ -58,7 +58,8 @@ class _BoundedComposer(Composer):
 
 
 def read_text(path: Path, what: str) -> str:
-    """Read a text file. what: its expected content for messages (`a variant spec`). Raises SpecError."""
+    """Read a text file. what: its expected content for messages (`a variant spec`). Raises
+    SpecError."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise SpecError(f"over {MAX_FILE_BYTES} bytes: not {what}", str(path))
@@ -182,7 +183,8 @@ def _deeper(node: YamlNode, part: str | int) -> YamlNode | None:
 
 
 def yaml_path(tree: YamlNode, loc: Iterable[str | int]) -> tuple[str | int, ...]:
-    """Convert a location of pydantic: without tags of unions, ending at the deepest existing word."""
+    """Convert a location of pydantic: without tags of unions, ending at the deepest existing
+    word."""
     path: list[str | int] = []
     node = tree
     for part in loc:
@@ -194,8 +196,8 @@ def yaml_path(tree: YamlNode, loc: Iterable[str | int]) -> tuple[str | int, ...]
 
 
 def located_message(tree: YamlNode, path: Sequence[str | int], message: str) -> str:
-    """Return `file:line:column: a.b.c: message`; if the path is too long, the location of its deepest
-    existing word."""
+    """Return `file:line:column: a.b.c: message`; if the path is too long, the location of its
+    deepest existing word."""
     dotted = ".".join(str(part) for part in path)
     return f"{location_of(tree, path)}: {dotted + ': ' if dotted else ''}{message}"
 

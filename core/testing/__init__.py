@@ -7,8 +7,8 @@ For the tests of plugins as much as for ours:
     report = check_rules(load_spec("my-variant.yaml"), positions=2000, seed=1)
     assert report.agrees, report.first_difference
 
-Every check plays random games from a seed, stops at the first difference and returns a `Report` that
-names it by FEN and move. Modules in reading order:
+Every check plays random games from a seed, stops at the first difference and returns a `Report`
+that names it by FEN and move. Modules in reading order:
 
     random_games           the report, and random games steered towards what is rare
     rules_conformance      check_rules: moves, checks and FENs against Fairy-Stockfish

@@ -64,7 +64,8 @@ def check_positions(
     starts: Sequence[str] = (),
     seconds: float = float("inf"),
 ) -> Report:
-    """`check_encoder` with a rules object; ends after so many seconds, and one position at least."""
+    """`check_encoder` with a rules object; ends after so many seconds, and one position at
+    least."""
     report = Report("encoding", rules.spec.variant, rules.name, left_out=_asymmetry(rules.spec))
     comparison = _Comparison(rules, report)
     rng = random.Random(seed)
@@ -93,8 +94,8 @@ def check_positions(
 def _asymmetry(spec: VariantSpec) -> str:
     """Explain why the players' moves are not each other's image; empty if they are.
 
-    Left and right are the mover's own (`core/spec/betza.py`), but a board with `sides: mirror` keeps
-    its files for the second player, who sees an asymmetric piece with its sides exchanged.
+    Left and right are the mover's own (`core/spec/betza.py`), but a board with `sides: mirror`
+    keeps its files for the second player, who sees an asymmetric piece with its sides exchanged.
     """
     if spec.board.sides == "rotate":
         return ""

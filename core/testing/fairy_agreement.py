@@ -1,11 +1,11 @@
 """The rules engine `fairy` against pyffish itself, for every variant of pyffish.
 
-This does not compare rules but what is kept of a position: the engine gives pyffish a FEN and the last
-moves, and converts text to records and integers and back; here pyffish gets all moves from the start
-of the game. A variant whose positions hold more than a record shows up as a difference.
+This does not compare rules but what is kept of a position: the engine gives pyffish a FEN and the
+last moves, and converts text to records and integers and back; here pyffish gets all moves from
+the start of the game. A variant whose positions hold more than a record shows up as a difference.
 
-The specs are generated: the board of the start position, a piece for each letter, and only the words
-that the engine needs.
+The specs are generated: the board of the start position, a piece for each letter, and only the
+words that the engine needs.
 """
 
 from __future__ import annotations

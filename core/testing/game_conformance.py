@@ -5,9 +5,10 @@ check, checks that do not count), trading down (long endgames, mates), quiet pla
 (move count), and cycles of four plies from random endgames (chases of every kind).
 
 One difference is known and counted apart. Given the whole game, Fairy-Stockfish also requires the
-move that entered a cycle to have chased what the cycle chases, so a chase entered by a quiet move is
-a draw at the third occurrence and a loss one ply later. A `Game` considers the moves of the cycle
-only. If Fairy-Stockfish, given just these, agrees, the report counts a `chase entered quietly`.
+move that entered a cycle to have chased what the cycle chases, so a chase entered by a quiet move
+is a draw at the third occurrence and a loss one ply later. A `Game` considers the moves of the
+cycle only. If Fairy-Stockfish, given just these, agrees, the report counts a `chase entered
+quietly`.
 """
 
 from __future__ import annotations

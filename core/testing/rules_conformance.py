@@ -84,7 +84,8 @@ def check_rules(
 def fairy_name(spec: VariantSpec) -> str:
     """Fairy-Stockfish's name of the variant.
 
-    Raises SpecError if the spec has no such name, or the installed Fairy-Stockfish does not know it.
+    Raises SpecError if the spec has no such name, or the installed Fairy-Stockfish does not know
+    it.
     """
     if spec.fairy is None:
         raise SpecError(

@@ -38,8 +38,8 @@ def check_spec(
 ) -> list[Report]:
     """Run the conformance kit on a spec: `rules`, `game ends`, `encoding` and `net`, in this order.
 
-    A check that does not apply is skipped, and its report says why. positions: of random games, fewer
-    where a check takes long. on_start: called with the name of each check before it runs.
+    A check that does not apply is skipped, and its report says why. positions: of random games,
+    fewer where a check takes long. on_start: called with the name of each check before it runs.
     """
     checks: dict[str, Callable[[], Report]] = {
         "rules": lambda: check_rules(spec, positions, seed),
@@ -81,7 +81,8 @@ def _encoding(spec: VariantSpec, positions: int, seed: int) -> Report:
 
 
 def check_export(spec: VariantSpec) -> Report:
-    """Export a small network with each head to ONNX, run it, and compare its shapes with the spec."""
+    """Export a small network with each head to ONNX, run it, and compare its shapes with the
+    spec."""
     import onnxruntime
 
     from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, export_onnx

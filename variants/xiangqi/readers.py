@@ -19,7 +19,8 @@ def xiangqi_pgn() -> PgnReader:
 
 _START = "8979695949392919097717866646260600102030405060708012720323436383"
 _PIECES = "RNBAKABNRCCPPPPP" + "rnbakabnrccppppp"
-"""Order of the pieces in `binit`, two digits each: file from the left, rank from the top; 99 none."""
+"""Order of the pieces in `binit`, two digits each: file from the left, rank from the top; 99
+none."""
 _TAG = re.compile(r"\[DhtmlXQ_(\w+)\](.*?)\[/DhtmlXQ_\1\]", re.IGNORECASE)
 _OPEN = re.compile(r"\[DhtmlXQ\]", re.IGNORECASE)
 _SCRIPT = re.compile(r"\bMOVE_STR\s*=\s*[\"']([0-9]+)[\"']")
@@ -46,8 +47,8 @@ _RESULTS = {
 
 
 class DhtmlXqReader(GameReader):
-    """Reader of `[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`, with two digits for each of the two
-    squares of a move, and of pages with `MOVE_STR = "77477062…"`."""
+    """Reader of `[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`, with two digits for each of the
+    two squares of a move, and of pages with `MOVE_STR = "77477062…"`."""
 
     name = "dhtmlxq"
     extensions = (".txt", ".htm", ".html", ".ubb")

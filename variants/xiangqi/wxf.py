@@ -1,9 +1,9 @@
 """WXF notation of the World Xiangqi Federation: `C2=5`, `H8+7`, `R+-2`, `15+1`.
 
-Written as in Fairy-Stockfish: `H` horse, `E` elephant; of two equal pieces on a file the front one is
-`H+`, the other `H-`; soldiers on one file are counted from the front, with number and file (`25=6` is
-the second soldier of file 5), unless there are just two: `P+`, `P-`. Also read: `N` and `B`, `.` for
-sideways, small letters, the sign before the piece (`+C=5`).
+Written as in Fairy-Stockfish: `H` horse, `E` elephant; of two equal pieces on a file the front one
+is `H+`, the other `H-`; soldiers on one file are counted from the front, with number and file
+(`25=6` is the second soldier of file 5), unless there are just two: `P+`, `P-`. Also read: `N` and
+`B`, `.` for sideways, small letters, the sign before the piece (`+C=5`).
 """
 
 from __future__ import annotations

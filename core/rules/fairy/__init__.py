@@ -1,4 +1,5 @@
-"""Rules engine `fairy`: rules by Fairy-Stockfish (pyffish), for variants that the kernel cannot play.
+"""Rules engine `fairy`: rules by Fairy-Stockfish (pyffish), for variants that the kernel cannot
+play.
 
 Modules in reading order:
 

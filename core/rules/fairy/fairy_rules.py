@@ -1,10 +1,10 @@
 """`FairyRules`: variants as Fairy-Stockfish plays them, at 1.4 ms a call.
 
-This engine is the reference for the kernel, and plays the variants that the kernel does not support.
-Positions are the same records and moves the same integers. Each record also carries a FEN and moves
-for Fairy-Stockfish (`fairy_states.py`), since it cannot hold everything (walls, two e.p. squares, a
-pass). pyffish gets only FENs that it wrote itself, that were written from a checked record, or, for
-specs with `engine: fairy`, that it has found valid.
+This engine is the reference for the kernel, and plays the variants that the kernel does not
+support. Positions are the same records and moves the same integers. Each record also carries a FEN
+and moves for Fairy-Stockfish (`fairy_states.py`), since it cannot hold everything (walls, two e.p.
+squares, a pass). pyffish gets only FENs that it wrote itself, that were written from a checked
+record, or, for specs with `engine: fairy`, that it has found valid.
 """
 
 from __future__ import annotations
@@ -218,8 +218,8 @@ class FairyRules(Rules):
     # --- states --------------------------------------------------------------
 
     def _state(self, position: Position) -> State:
-        """Return the state of a position: the one it carries, that of a position made from a FEN with
-        this fingerprint, or one of the FEN written from the record."""
+        """Return the state of a position: the one it carries, that of a position made from a FEN
+        with this fingerprint, or one of the FEN written from the record."""
         state = state_of(position) or self._found.get(fingerprint(position))
         return state or self._state_of_fen(format_fen(self.types, position), False)
 
@@ -272,7 +272,8 @@ class FairyRules(Rules):
         return position, state
 
     def _has_more(self, fen: str, position: Position) -> bool:
-        """Return True if a FEN of Fairy-Stockfish has more than the record that was read from it."""
+        """Return True if a FEN of Fairy-Stockfish has more than the record that was read from
+        it."""
         return self._identity(fen) != self._identity(format_fen(self.types, position))
 
     def _identity(self, fen: str) -> tuple[str, ...]:
@@ -289,7 +290,8 @@ class FairyRules(Rules):
         position["key"] = position_key(position, self._identity(state.fen) if state.hidden else ())
 
     def _record(self, state: State, move: str) -> Position:
-        """Return the record of a state's FEN. Raises SpecError for a piece that is not in the spec."""
+        """Return the record of a state's FEN. Raises SpecError for a piece that is not in the
+        spec."""
         try:
             return parse_fen(self.types, state.fen, lenient=True)
         except FenError as error:
@@ -309,7 +311,8 @@ class FairyRules(Rules):
         return fits[0] if len(fits) == 1 else None
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
-        """Return the outcome after `moves` (UCI) from `fen`, if the position is repeated often enough.
+        """Return the outcome after `moves` (UCI) from `fen`, if the position is repeated often
+        enough.
 
         `fen` should be the first occurrence. If there is a move before it, Fairy-Stockfish (0.0.90)
         requires that this move, too, chased what the cycle chases, so that a chase entered by a
@@ -370,8 +373,8 @@ class FairyRules(Rules):
             raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
 
     def _facing(self, position: Position) -> bool:
-        """Return True if two pieces that may not face each other (`faces`) are on a file with nothing
-        between. Fairy-Stockfish accepts such positions."""
+        """Return True if two pieces that may not face each other (`faces`) are on a file with
+        nothing between. Fairy-Stockfish accepts such positions."""
         files, board = self.spec.board.files, position["board"][0]
         for square in np.flatnonzero(board):
             piece = self.types.all[piece_type(int(board[square]))]
@@ -401,8 +404,8 @@ def _require_board(spec: VariantSpec, fen: str) -> None:
 
 
 def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
-    """Stable 64-bit hash of a position: board with promoted pieces, hands, side, castling rights, e.p.
-    square, checks left to win; and `more` that a record does not hold."""
+    """Stable 64-bit hash of a position: board with promoted pieces, hands, side, castling rights,
+    e.p. square, checks left to win; and `more` that a record does not hold."""
     record = position[0]
     digest = hashlib.blake2b(digest_size=8)
     for field in ("board", "hands", "side", "castling", "ep", "wins_left"):

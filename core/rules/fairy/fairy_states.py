@@ -1,10 +1,11 @@
 """Positions as Fairy-Stockfish keeps them, with cached results.
 
 A record holds what planes show. In some variants Fairy-Stockfish knows more: walls on the board,
-several e.p. squares, rights to bring pieces in, that the last move was a pass. So every record of the
-engine `fairy` carries a `State`: a FEN of Fairy-Stockfish, the moves made since, and cached results.
-A copy of a record carries the same state as long as it is the same position. A record that lost its
-state (for example in an array) is found again by its bytes, or the FEN is written from the record.
+several e.p. squares, rights to bring pieces in, that the last move was a pass. So every record of
+the engine `fairy` carries a `State`: a FEN of Fairy-Stockfish, the moves made since, and cached
+results. A copy of a record carries the same state as long as it is the same position. A record
+that lost its state (for example in an array) is found again by its bytes, or the FEN is written
+from the record.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ _SIDE, _LIMIT_END = int(_FIELDS["side"][1]), int(_FIELDS["count_limit"][1]) + 2
 
 
 def fingerprint(position: Position) -> bytes:
-    """Bytes of the fields that identify a position: board, hands and key; side, rights, e.p. square,
-    kings, checks left and counting limit."""
+    """Bytes of the fields that identify a position: board, hands and key; side, rights, e.p.
+    square, kings, checks left and counting limit."""
     record = position.tobytes()
     return record[:_KEY_END] + record[_SIDE:_LIMIT_END]
 

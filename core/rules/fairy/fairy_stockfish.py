@@ -7,8 +7,8 @@ first. So no other module imports it, and this one ensures:
 
 - variants are in the list of `variants()`;
 - a configuration has known keys and is loaded at most once per process;
-- FENs and moves are plain ASCII without control characters; callers pass FENs that they wrote from a
-  checked position, never a user's text;
+- FENs and moves are plain ASCII without control characters; callers pass FENs that they wrote from
+  a checked position, never a user's text;
 - values are +1, 0, -1 for the side to move, or None if the game goes on.
 
 State is global to the process, and every call holds the GIL for about 2 ms, because the piece
@@ -99,8 +99,8 @@ class FairyVariant:
     """
 
     def __init__(self, base: str, settings: Mapping[str, str] | None = None) -> None:
-        """base: a built-in variant. settings: keys and values of Fairy-Stockfish's `variants.ini`; it
-        ignores unknown keys without an error.
+        """base: a built-in variant. settings: keys and values of Fairy-Stockfish's `variants.ini`;
+        it ignores unknown keys without an error.
 
         Raises UnknownNameError, SpecError.
         """
@@ -140,7 +140,8 @@ class FairyVariant:
         return bool(self._call("gives_check", fen, moves))
 
     def immediate_end(self, fen: str, moves: Sequence[str] = ()) -> int | None:
-        """Value of an end by the variant's rules other than mate, stalemate, repetition and counting."""
+        """Value of an end by the variant's rules other than mate, stalemate, repetition and
+        counting."""
         return self._end("is_immediate_game_end", fen, moves)
 
     def optional_end(self, fen: str, moves: Sequence[str] = ()) -> int | None:
@@ -183,7 +184,8 @@ class FairyVariant:
 
 
 def _load(base: str, settings: Mapping[str, str]) -> str:
-    """Load a configuration, unless this process has already, and return its name. Needs the lock."""
+    """Load a configuration, unless this process has already, and return its name. Needs the
+    lock."""
     body = "".join(f"{key} = {value}\n" for key, value in settings.items())
     name = _PREFIX + hashlib.blake2b(f"{base}\n{body}".encode(), digest_size=8).hexdigest()
     if name not in pyffish().variants():

@@ -1,11 +1,12 @@
 """Child processes that compute positions for the rules engine `fairy` ahead of time.
 
-A call of Fairy-Stockfish takes milliseconds and holds the GIL, so threads do not help. A search knows
-which positions it will need next: it requests them together, and each worker computes a part.
+A call of Fairy-Stockfish takes milliseconds and holds the GIL, so threads do not help. A search
+knows which positions it will need next: it requests them together, and each worker computes a
+part.
 
-A worker is another Python process with the same spec that reads requests from a pipe. It ends when the
-pipe closes, however the parent process ended, and leaves signals such as Ctrl-C to the parent. If a
-worker dies there is a warning, and the search continues without workers.
+A worker is another Python process with the same spec that reads requests from a pipe. It ends when
+the pipe closes, however the parent process ended, and leaves signals such as Ctrl-C to the parent.
+If a worker dies there is a warning, and the search continues without workers.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class RulesWorkers:
                     self._give_up(error)
 
     def ask(self, requests: Sequence[tuple[Position, int]]) -> list[Lookahead | None]:
-        """`look_ahead` of each position (1,) and legal move; None if a worker has not computed it."""
+        """`look_ahead` of each position (1,) and legal move; None if a worker has not computed
+        it."""
         missing: list[Lookahead | None] = [None] * len(requests)
         if not self.count or not requests:
             return missing
@@ -167,8 +169,8 @@ _known: weakref.WeakKeyDictionary[Rules, RulesWorkers] = weakref.WeakKeyDictiona
 def workers_of(rules: Rules, count: int | None = None) -> RulesWorkers | None:
     """Return the workers of a rules object, shared by all its searches; None if it has none.
 
-    count: new number of workers; None: unchanged, at first one for each processor up to `MAX_WORKERS`,
-    and none on a machine with one processor.
+    count: new number of workers; None: unchanged, at first one for each processor up to
+    `MAX_WORKERS`, and none on a machine with one processor.
     """
     if type(rules) is not FairyRules:  # not for other engines, whose results may differ
         return None

@@ -39,7 +39,8 @@ LEAVING_SAVES = 8
 ANYTHING = LEAVING_MATTERS | ENTERING_MATTERS | ENTERING_SAVES | LEAVING_SAVES
 
 WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
-"""Scratch memory of move generation: marks of `scan_king`, and 1 if the side to move is in check."""
+"""Scratch memory of move generation: marks of `scan_king`, and 1 if the side to move is in
+check."""
 MoveWork: TypeAlias = Annotated[NDArray[np.void], array(WORK)]
 MoveWorkRow: TypeAlias = Annotated[Any, element(WORK)]
 

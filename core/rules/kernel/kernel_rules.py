@@ -58,7 +58,8 @@ class _Scratch(threading.local):
 
 
 class KernelRules(Rules):
-    """Compiled rules. Thread-safe; a thread's first call compiles or loads the functions it needs."""
+    """Compiled rules. Thread-safe; a thread's first call compiles or loads the functions it
+    needs."""
 
     name = "kernel"
 

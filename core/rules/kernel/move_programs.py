@@ -190,8 +190,8 @@ def _merged(paths: list[Path]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 
 
 def may_repeat(program: list[int]) -> bool:
-    """Return True if a forward program may list a quiet move to or a capture on one square twice, by a
-    leap and a slide or by two of either."""
+    """Return True if a forward program may list a quiet move to or a capture on one square twice,
+    by a leap and a slide or by two of either."""
     met: set[tuple[int, int]] = set()
     at = 0
     while program[at] != END:
@@ -208,8 +208,8 @@ def may_repeat(program: list[int]) -> bool:
 
 
 def _combined(listed: list[int]) -> list[int]:
-    """Combine the flags of rays over the same squares: plain slides in one, and a capturing hop in the
-    same one if the slide is quiet only (xiangqi's cannon)."""
+    """Combine the flags of rays over the same squares: plain slides in one, and a capturing hop in
+    the same one if the slide is quiet only (xiangqi's cannon)."""
     slide = _union(flags for flags in listed if not flags & HOP)
     hops = sorted({flags for flags in listed if flags & HOP})
     if slide == QUIET and HOP | CAPTURE in hops:

@@ -94,7 +94,8 @@ def new_moves(n: int = 1) -> NDArray[np.void]:
 
 
 def new_work() -> NDArray[np.void]:
-    """Scratch memory of one thread: two records, the second for replies to a drop that may not mate."""
+    """Scratch memory of one thread: two records, the second for replies to a drop that may not
+    mate."""
     return np.zeros(2, WORK)
 
 
@@ -218,8 +219,8 @@ def safe_after(
     king: Number,
     them: Number,
 ) -> Truth:
-    """Return True if the king on `king` is safe after a move. gone: a square that is emptied too, or
-    -1. origin: -1 for a drop.
+    """Return True if the king on `king` is safe after a move. gone: a square that is emptied too,
+    or -1. origin: -1 for a drop.
     """
     board = p["board"]
     captured = board[target]

@@ -1,8 +1,8 @@
 """TABLES: everything that compiled code needs to know of a variant, in one record of fixed size.
 
 One dtype serves every variant, so that each compiled function has one signature and is compiled
-once. Compiled code is fastest with records of arrays; the record is passed as an array of shape (1,)
-and indexed inside.
+once. Compiled code is fastest with records of arrays; the record is passed as an array of shape
+(1,) and indexed inside.
 
 Tables are flat for the same reason. The index by colour and square is `colour * 128 + square`, by
 piece code and square `code * 128 + square` (see `position.py` for codes).
@@ -46,7 +46,8 @@ MAX_WALK = 12
 MAX_PASSANT = 4
 HAND_COUNTS = 128
 MAX_PIECE_MOVES = 256
-"""Maximum moves of one piece from one square, with promotions; `movegen.py` reserves room for them."""
+"""Maximum moves of one piece from one square, with promotions; `movegen.py` reserves room for
+them."""
 MAX_DROPS = 1024
 """Maximum types in hand times squares."""
 
@@ -393,8 +394,8 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
 
 
 def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
-    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it: a knight or a piece on
-    squares of one colour needs help; a piece that promotes counts as its best choice."""
+    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it: a knight or a piece
+    on squares of one colour needs help; a piece that promotes counts as its best choice."""
     piece = kind.piece
     promotes = piece.promotes
     if promotes is not None and not kind.twin:

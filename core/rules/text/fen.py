@@ -6,10 +6,10 @@ A variant's FEN has the fields of its start position: shogi has no castling and 
 three-check has one for the checks left, and makruk has the counting limit in the e.p. field and the
 counted plies as clock. Missing fields at the end get defaults.
 
-Some forms are read but never written: pockets as `/Qn` after the last rank and as `[-]`, letters of
-`also:`, side `r` for the first player, checks given as `+1+0` at the end. Castling rights are kept
-only if king and rook are on their squares, and an e.p. square only if it can be captured on, so that
-equal positions have equal records. The key is left 0 for the rules engine.
+Some forms are read but never written: pockets as `/Qn` after the last rank and as `[-]`, letters
+of `also:`, side `r` for the first player, checks given as `+1+0` at the end. Castling rights are
+kept only if king and rook are on their squares, and an e.p. square only if it can be captured on,
+so that equal positions have equal records. The key is left 0 for the rules engine.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ class _FenFormat:
         return square_index(field, self.files, self.ranks) is not None
 
     def _placement(self, field: str, text: str, lenient: bool = False) -> tuple[list[int], Hands]:
-        """Parse piece codes of all squares, and hand indices of each side, one per piece in hand."""
+        """Parse piece codes of all squares, and hand indices of each side, one per piece in
+        hand."""
         placement, bracket, pocket = field.partition("[")
         rows = placement.split("/")
         if bracket:
@@ -277,7 +278,8 @@ class _FenFormat:
         return False
 
     def _checks_field(self, text: str, rest: list[str], position: Position) -> list[str]:
-        """Parse the checks field, which may be anywhere in the rest, and return the other fields."""
+        """Parse the checks field, which may be anywhere in the rest, and return the other
+        fields."""
         if not self.checks:
             return rest
         for i, field in enumerate(rest):

@@ -55,8 +55,8 @@ class Notation(ABC):
     def read(self, rules: Rules, position: Position, text: str) -> int:
         """Return the legal move that a text means.
 
-        Raises MoveError if the text is not of this notation, or no legal move or several fit it; the
-        message has the text and the FEN. `MoveText` helps with that.
+        Raises MoveError if the text is not of this notation, or no legal move or several fit it;
+        the message has the text and the FEN. `MoveText` helps with that.
         """
 
 
@@ -116,8 +116,8 @@ class SanNotation(Notation):
     """Standard algebraic notation with the spec's letters; the piece `P` has no letter.
 
     `Nf3`, `exd5`, `R1e2`, `O-O`, `e8=Q`, `N@g5`, `P@h6`; `+` check, `#` mate, `--` pass. Also
-    read: `@h6`, `0-0`, `e8Q`, `Ng1-f3`, `e2e4`, comment signs such as `!?`, and pieces with too much
-    disambiguation, or none if one move fits.
+    read: `@h6`, `0-0`, `e8Q`, `Ng1-f3`, `e2e4`, comment signs such as `!?`, and pieces with too
+    much disambiguation, or none if one move fits.
     """
 
     name = "san"
