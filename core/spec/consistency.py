@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.errors import unknown
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.issues import (
@@ -19,9 +19,9 @@ from variant_ai.core.spec.issues import (
 )
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
-from variant_ai.core.spec.schema import MAX_PIECE_TYPES, VariantSpec
+from variant_ai.core.spec.schema import MAX_PIECE_TYPES, Hands, Piece, VariantSpec
 from variant_ai.core.spec.start_position import check_home, start_array
-from variant_ai.core.spec.zones import reads_as_zone, square_of, zone_squares
+from variant_ai.core.spec.zones import reads_as_zone, zone_squares
 from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
@@ -58,11 +58,13 @@ def check(spec: VariantSpec) -> list[Issue]:
 
 
 def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
+    """Check zones, symbols and moves."""
     for name, zone in spec.board.zones.items():
+        path: Path = ("board", "zones", name)
         if reads_as_zone(name):
             message = f"{name!r} already has a meaning; accepted: any other name, such as camp"
-            yield Issue(("board", "zones", name), message)
-        yield from zone_issues(spec, ("board", "zones", name), zone)
+            yield Issue(path, message)
+        yield from zone_issues(spec, path, zone)
     twins = spec.hands is not None and spec.hands.promoted.startswith("returns as ")
     count = len(spec.pieces) + (len(all_promotion_choices(spec)) if twins else 0)
     if count > MAX_PIECE_TYPES:
@@ -75,62 +77,65 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
             yield Issue(("pieces", symbol, "also"), message)
         elif piece.also is not None:
             letters[piece.also] = symbol
-    for symbol, piece in spec.pieces.items():
-        path: Path = ("pieces", symbol)
-        if not _SYMBOL.match(symbol):
-            yield Issue(
-                path,
-                f"{symbol!r} is not a piece symbol; accepted: one capital letter, or "
-                "`+` and one capital letter for a promoted piece",
-            )
-        if piece.also is not None and not _LETTER.match(piece.also):
-            message = f"{piece.also!r} is not a letter of a FEN; accepted: one capital letter"
-            yield Issue((*path, "also"), message)
-        yield from betza_issues((*path, "moves"), piece.moves)
-        for zone, moves in piece.from_.items():
-            yield from zone_issues(spec, (*path, "from", zone), zone)
-            yield from betza_issues((*path, "from", zone), moves)
-        yield from zone_issues(spec, (*path, "within"), piece.within)
-        yield from zone_issues(spec, (*path, "drop"), piece.drop)
-        if piece.faces is not None and (piece.faces != symbol or not piece.royal):
-            message = (
-                f"{piece.faces!r}; accepted: {symbol} on a royal piece, if the two may not face each "
-                "other on an open file"
-            )
-            yield Issue((*path, "faces"), message)
-        if (promotes := piece.promotes) is not None:
-            if piece.royal:
-                message = f"{symbol} is royal and cannot promote; remove `promotes`"
-                yield Issue((*path, "promotes"), message)
-            yield from zone_issues(spec, (*path, "promotes", "at"), promotes.at)
-            if promotes.must not in ("where stuck", True, False):
-                yield from zone_issues(spec, (*path, "promotes", "must"), promotes.must)
-            if promotes.to != "captured pieces":
-                yield from unknown_pieces(spec, (*path, "promotes", "to"), promotes.to)
-                yield from _promotion_issues(spec, symbol, promotes.to)
+    for symbol in spec.pieces:
+        yield from _piece_issues(spec, symbol)
+        yield from _promotion_issues(spec, symbol)
 
 
-def _promotion_issues(spec: VariantSpec, symbol: str, to: tuple[str, ...]) -> Iterator[Issue]:
-    """Reject choices that are the piece itself, royal, listed twice, or a second `+`."""
-    path: Path = ("pieces", symbol, "promotes", "to")
+def _piece_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
+    """Check the words of one piece, without its promotion."""
+    piece, path = spec.pieces[symbol], ("pieces", symbol)
+    if not _SYMBOL.match(symbol):
+        yield Issue(
+            path,
+            f"{symbol!r} is not a piece symbol; accepted: one capital letter, or "
+            "`+` and one capital letter for a promoted piece",
+        )
+    if piece.also is not None and not _LETTER.match(piece.also):
+        message = f"{piece.also!r} is not a letter of a FEN; accepted: one capital letter"
+        yield Issue((*path, "also"), message)
+    yield from betza_issues((*path, "moves"), piece.moves)
+    for zone, moves in piece.from_.items():
+        yield from zone_issues(spec, (*path, "from", zone), zone)
+        yield from betza_issues((*path, "from", zone), moves)
+    yield from zone_issues(spec, (*path, "within"), piece.within)
+    yield from zone_issues(spec, (*path, "drop"), piece.drop)
+    if piece.faces is not None and (piece.faces != symbol or not piece.royal):
+        yield Issue(
+            (*path, "faces"),
+            f"{piece.faces!r}; accepted: {symbol} on a royal piece, if the two may not face "
+            "each other on an open file",
+        )
+
+
+def _promotion_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
+    """Check the zones of a promotion, and reject choices that are the piece itself, royal, listed
+    twice, or a second `+`."""
+    promotes, path = spec.pieces[symbol].promotes, ("pieces", symbol, "promotes")
+    if promotes is None:
+        return
+    if spec.pieces[symbol].royal:
+        yield Issue(path, f"{symbol} is royal and cannot promote; remove `promotes`")
+    yield from zone_issues(spec, (*path, "at"), promotes.at)
+    if promotes.must != "where stuck":
+        yield from zone_issues(spec, (*path, "must"), promotes.must)
+    if promotes.to == "captured pieces":
+        return
+    to = promotes.to
     if not to:
-        message = "an empty list; accepted: pieces, or `captured pieces`"
-        yield Issue(path, message)
+        yield Issue((*path, "to"), "an empty list; accepted: pieces, or `captured pieces`")
+    yield from unknown_pieces(spec, (*path, "to"), to)
+    yield from listed_twice((*path, "to"), to)
     for i, letter in enumerate(to):
         if letter == symbol:
-            yield Issue((*path, i), f"{letter} would promote to itself; accepted: another piece")
-        elif letter in to[:i]:
-            yield Issue((*path, i), f"{letter} is listed already; accepted: each piece once")
-        elif letter.startswith("+") and any(other.startswith("+") for other in to[:i]):
-            message = (
-                f"{letter} is a second choice with `+`, and the text of a move has `+` for both"
-            )
-            yield Issue((*path, i), f"{message}; accepted: one, and other choices with a letter")
+            message = f"{letter} would promote to itself; accepted: another piece"
+            yield Issue((*path, "to", i), message)
         elif letter in spec.pieces and spec.pieces[letter].royal:
-            message = (
-                f"{letter} is royal, and a player has one royal piece; accepted: another piece"
-            )
-            yield Issue((*path, i), message)
+            message = f"{letter} is royal, and a player has one royal piece"
+            yield Issue((*path, "to", i), f"{message}; accepted: another piece")
+        elif letter.startswith("+") and any(o.startswith("+") and o != letter for o in to[:i]):
+            message = f"{letter} is a second choice with `+`, which moves would write for both"
+            yield Issue((*path, "to", i), f"{message}; accepted: one, and others with a letter")
 
 
 def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
@@ -157,9 +162,40 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
 
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
+    """Check the words of rules, castling, hands, start position and training."""
     if spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
-        message = unknown_fairy_variant(spec.fairy, spec.variant)
-        yield Issue(("fairy",), message)
+        yield Issue(("fairy",), unknown_fairy_variant(spec.fairy, spec.variant))
+    yield from _castling_issues(spec)
+    if spec.hands is not None:
+        yield from _hand_issues(spec, spec.hands)
+    rules = spec.rules
+    path: Path = ("rules", "no_progress", "reset")
+    words = ["captures", "drops", *spec.pieces]
+    for i, word in enumerate(rules.no_progress.reset):
+        if word not in words:
+            yield Issue((*path, i), unknown("event", word, words))
+    yield from listed_twice(path, rules.no_progress.reset, "event")
+    if rules.insufficient_material and (spec.hands is not None or rules.wins):
+        other = "hands" if spec.hands is not None else "`wins`"
+        message = f"with {other} any material may win; accepted: false"
+        yield Issue(("rules", "insufficient_material"), message)
+    for i, win in enumerate(rules.wins):
+        path = ("rules", "wins", i)
+        for key, letter in (("piece", win.piece), ("extinct", win.extinct)):
+            everything = key == "extinct" and letter == "all pieces"
+            if letter is not None and letter not in spec.pieces and not everything:
+                yield Issue((*path, key), unknown("piece", letter, list(spec.pieces)))
+        yield from zone_issues(spec, (*path, "reaches"), win.reaches)
+    yield from _start_issues(spec)
+    if spec.training.lr_min > spec.training.lr_max:
+        yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
+    low, high = spec.training.momentum
+    if not 0 <= low <= high < 1:
+        yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
+
+
+def _castling_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that the walks of castling are squares of the board."""
     for side, walk in spec.castling.items():
         for who, text in (("king", walk.king), ("rook", walk.rook)):
             path: Path = ("castling", side, who)
@@ -167,95 +203,63 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
                 yield Issue(path, f"{text!r} is not two squares; accepted: such as 'e1-g1'")
                 continue
             for name in text.split("-"):
-                try:
-                    square_of(name, spec.board)
-                except SpecError as error:
-                    yield Issue(path, str(error))
-    if spec.hands is not None:
-        yield from unknown_pieces(spec, ("hands", "order"), spec.hands.order)
-        yield from listed_twice(("hands", "order"), spec.hands.order)
-        returns = _RETURNS.match(spec.hands.promoted)
-        if returns is None and spec.hands.promoted not in ("reverts", "keeps"):
-            yield Issue(
-                ("hands", "promoted"),
-                f"{spec.hands.promoted!r}; accepted: `returns as P` (a piece), `reverts`, `keeps`",
-            )
-        elif returns is not None and returns[1] not in spec.pieces:
-            message = unknown("piece", returns[1], list(spec.pieces))
-            yield Issue(("hands", "promoted"), message)
-        elif spec.hands.promoted == "reverts":
-            yield from _revert_issues(spec)
-    words, reset = ["captures", "drops", *spec.pieces], spec.rules.no_progress.reset
-    path = ("rules", "no_progress", "reset")
-    for i, word in enumerate(reset):
-        if word not in words:
-            yield Issue((*path, i), unknown("event", word, words))
-    yield from listed_twice(path, reset, "event")
-    if spec.rules.insufficient_material and (spec.hands is not None or spec.rules.wins):
-        other = "hands" if spec.hands is not None else "`wins`"
-        message = f"with {other} any material may win; accepted: false"
-        yield Issue(("rules", "insufficient_material"), message)
-    for i, win in enumerate(spec.rules.wins):
-        for key in ("piece", "extinct"):
-            letter = getattr(win, key)
-            if key == "extinct" and letter == "all pieces":
-                continue
-            if letter is not None and letter not in spec.pieces:
-                message = unknown("piece", letter, list(spec.pieces))
-                yield Issue(("rules", "wins", i, key), message)
-        yield from zone_issues(spec, ("rules", "wins", i, "reaches"), win.reaches)
-    yield from _start_issues(spec)
-    training = spec.training
-    if training.lr_min > training.lr_max:
-        yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
-    low, high = training.momentum
-    if not 0 <= low <= high < 1:
-        yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
+                yield from zone_issues(spec, path, (name,))
 
 
-def _revert_issues(spec: VariantSpec) -> Iterator[Issue]:
-    """Check that the letter of a captured piece determines what it promoted from."""
+def _hand_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
+    """Check the pieces in hand, and what becomes of captured promoted pieces."""
+    yield from unknown_pieces(spec, ("hands", "order"), hands.order)
+    yield from listed_twice(("hands", "order"), hands.order)
     path: Path = ("hands", "promoted")
-    assert spec.hands is not None
+    returns = _RETURNS.match(hands.promoted)
+    if returns is not None:
+        if returns[1] not in spec.pieces:
+            yield Issue(path, unknown("piece", returns[1], list(spec.pieces)))
+    elif hands.promoted == "reverts":
+        yield from _revert_issues(spec, hands)
+    elif hands.promoted != "keeps":
+        accepted = "`returns as P` (a piece), `reverts`, `keeps`"
+        yield Issue(path, f"{hands.promoted!r}; accepted: {accepted}")
+
+
+def _revert_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
+    """Check that the letter of a captured piece determines what it promoted from."""
     origins: dict[str, str] = {}
-    for symbol, piece in spec.pieces.items():
-        for choice in promotion_choices(spec, symbol) if piece.promotes else ():
-            if choice in spec.hands.order:
-                message = (
-                    f"`reverts`, and {symbol} promotes to {choice}, which is in `order` itself"
-                )
-                yield Issue(path, f"{message}; accepted: `returns as {symbol}`, `keeps`")
+    for symbol in spec.pieces:
+        for choice in promotion_choices(spec, symbol):
+            if choice in hands.order:
+                message = f"{symbol} promotes to {choice}, which is in `order` itself"
             elif origins.setdefault(choice, symbol) != symbol:
-                both = f"{origins[choice]} or {symbol}"
-                message = f"`reverts`, and a {choice} may have been {both}"
-                yield Issue(path, f"{message}; accepted: `returns as {symbol}`, `keeps`")
+                message = f"a {choice} may have been {origins[choice]} or {symbol}"
+            else:
+                continue
+            accepted = f"accepted: `returns as {symbol}`, `keeps`"
+            yield Issue(("hands", "promoted"), f"`reverts`, and {message}; {accepted}")
 
 
-def _double_steps(spec: VariantSpec, symbol: str) -> frozenset[int]:
+def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
     """Squares, in the player's view, that the piece's double steps jump over."""
-    piece, board = spec.pieces[symbol], spec.board
+    board = spec.board
     everywhere = frozenset(range(board.files * board.ranks))
-    jumped: set[int] = set()
-    for zone, word in ((None, piece.moves), *piece.from_.items()):
-        doubles = [m for m in parse_betza(word) if m.lame and m.quiet and (m.dx, m.dy) == (0, 2)]
-        if doubles:
-            origins = everywhere if zone is None else zone_squares(zone, board)
-            jumped |= {s + board.files for s in origins}
-    return frozenset(jumped) & everywhere
+    zones = [(everywhere, piece.moves)]
+    zones += [(zone_squares(zone, board), word) for zone, word in piece.from_.items()]
+    for squares, word in zones:
+        if any(move.is_double_step and move.dy > 0 for move in parse_betza(word)):
+            yield from {square + board.files for square in squares} & everywhere
 
 
 def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
     """Check that a piece with `passant` has a lame double step straight ahead, captures by moves
     that are not quiet moves too, and does not promote while it captures en passant."""
     files, ranks = spec.board.files, spec.board.ranks
-    passers = [symbol for symbol, piece in spec.pieces.items() if piece.passant]
-    jumped = frozenset(s for symbol in passers for s in _double_steps(spec, symbol))
+    passers = {symbol: piece for symbol, piece in spec.pieces.items() if piece.passant}
+    jumped = {s for piece in passers.values() for s in _jumped_squares(spec, piece)}
     # as the other player sees them
-    onto = frozenset((ranks - 1 - s // files) * files + s % files for s in jumped)
+    onto = {(ranks - 1 - s // files) * files + s % files for s in jumped}
     if spec.board.sides == "rotate":
-        onto = frozenset(files * ranks - 1 - s for s in jumped)
-    for symbol in passers:
-        piece, path = spec.pieces[symbol], ("pieces", symbol, "passant")
+        onto = {files * ranks - 1 - s for s in jumped}
+    for symbol, piece in passers.items():
+        path: Path = ("pieces", symbol, "passant")
         moves = [m for word in piece.words for m in parse_betza(word)]
         if not jumped:
             message = "no piece with `passant` has a lame double step straight ahead"
