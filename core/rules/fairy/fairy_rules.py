@@ -376,19 +376,14 @@ class FairyRules(Rules):
         """Return True if two pieces that may not face each other (`faces`) are on a file with
         nothing between. Fairy-Stockfish accepts such positions."""
         files, board = self.spec.board.files, position["board"][0]
-        for square in np.flatnonzero(board):
-            piece = self.types.all[piece_type(int(board[square]))]
-            if piece.piece.faces is None:
-                continue
-            for ahead in range(int(square) + files, files * self.spec.board.ranks, files):
-                code = int(board[ahead])
-                if code:
-                    other = self.types.all[piece_type(code)]
-                    if other.base == piece.piece.faces and piece_colour(code) != piece_colour(
-                        int(board[square])
-                    ):
-                        return True
-                    break
+        for square in np.flatnonzero(board).tolist():
+            code = int(board[square])
+            faces = self.types.all[piece_type(code)].piece.faces
+            ahead = board[square + files :: files]
+            for other in ahead[ahead != 0][:1].tolist() if faces else ():
+                same = piece_colour(other) == piece_colour(code)
+                if not same and self.types.all[piece_type(other)].base == faces:
+                    return True
         return False
 
 
