@@ -57,7 +57,7 @@ def command() -> None:
 )
 @json_option
 def show(variant: str, resolved: bool, as_json: bool) -> None:
-    """Show pieces, rules, planes and actions of a spec with their indices.
+    """Show pieces, rules, planes and actions.
 
     Planes and actions are numbered as in networks: index = plane * ranks * files + row * files +
     file, and row 0 is the mover's own first rank. Directions are compass points seen from the
@@ -237,12 +237,12 @@ def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
 @seed_option()
 @json_option
 def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
-    """Check a spec with the conformance kit, and print the first difference with its FEN and move.
+    """Check a spec with the conformance kit.
 
-    Compared over random games: legal moves, checks and game ends with Fairy-Stockfish; FENs,
-    moves, actions and codes written and read back; positions with their mirror images and with
-    colours exchanged; and the ONNX file of a small net with the spec's planes and actions. Exit
-    status 1 if anything differs.
+    The first difference is printed with its FEN and move. Compared over random games: legal moves,
+    checks and game ends with Fairy-Stockfish; FENs, moves, actions and codes written and read
+    back; positions with their mirror images and with colours exchanged; and the ONNX file of a
+    small net with the spec's planes and actions. Exit status 1 if anything differs.
     """
     from variant_ai.core.testing import check_spec
     from variant_ai.plugins import registry
@@ -313,10 +313,10 @@ def _print_reports(reports: list[Report]) -> None:
 @click.argument("other", metavar="NAME|FILE")
 @json_option
 def diff(one: str, other: str, as_json: bool) -> None:
-    """Show the words in which two specs differ, including inherited ones.
+    """Compare two specs word by word.
 
-    Exit status 0 if rules, planes and policy are the same, so that nets and stores of one spec can
-    be used with the other, else 1.
+    Inherited words are included. Exit status 0 if rules, planes and policy are the same, so that
+    nets and stores of one spec can be used with the other, else 1.
     """
     from variant_ai.cli.variants.spec_text import difference_lines
     from variant_ai.core.spec import encoding_hash
@@ -355,7 +355,10 @@ def diff(one: str, other: str, as_json: bool) -> None:
     help="File to write instead of stdout.",
 )
 def schema(output: Path | None) -> None:
-    """Print the JSON schema of specs, for editors that complete and check them."""
+    """Print the JSON schema of specs.
+
+    Editors use it to complete and check specs.
+    """
     from variant_ai.core.spec.json_schema import schema_text
 
     if output is None:
