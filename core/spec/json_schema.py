@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from variant_ai.core.spec.schema import VariantSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -16,7 +18,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema() -> dict[str, Any]:
     """Schema of a spec file. It does not cover what several words must agree on; `variant-ai spec
     check` does."""
-    schema = _inheritable(_without_titles(VariantSpec.model_json_schema(by_alias=True)))
+    schema = _inheritable(
+        VariantSpec.model_json_schema(by_alias=True, schema_generator=_WithoutTitles)
+    )
     extends = {
         "type": "string",
         "description": "Spec that this one modifies: the name of a variant, or the path of a "
@@ -24,11 +28,12 @@ def json_schema() -> dict[str, Any]:
         "for the items of that spec",
     }
     for name, inner in schema["$defs"].items():
+        inner.pop("title", None)
         if not name.endswith(("Plane", "Planes")):  # these are distinguished by their required keys
             inner.pop("required", None)
     schema["properties"] = {"extends": extends, **schema["properties"]}
     schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends", "variant"]}]
-    return {"$schema": DIALECT, "title": "Variant spec", **schema}
+    return {"$schema": DIALECT, **schema, "title": "Variant spec"}
 
 
 def schema_text() -> str:
@@ -36,20 +41,11 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """Remove the titles that pydantic derives from the names of fields; editors would show them.
+class _WithoutTitles(GenerateJsonSchema):
+    """Leaves out the titles that pydantic derives from the names of fields."""
 
-    names: the keys of this mapping are names of fields, one of which may be `title`.
-    """
-    if isinstance(node, dict):
-        return {
-            key: _without_titles(value, names=key in ("properties", "$defs") and not names)
-            for key, value in node.items()
-            if names or key != "title"
-        }
-    if isinstance(node, list):
-        return [_without_titles(item) for item in node]
-    return node
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def _inheritable(node: Any) -> Any:
