@@ -34,9 +34,13 @@ from variant_ai.cli.common.console import run_script
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.rules.fairy.fairy_stockfish import fairy_variants
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.testing.fairy_agreement import Walk, walk
-from variant_ai.core.testing.game_conformance import check_game_ends
-from variant_ai.core.testing.rules_conformance import check_rules, in_child
+from variant_ai.core.testing import (
+    Report,
+    check_fairy_engine,
+    check_game_ends,
+    check_rules,
+)
+from variant_ai.core.testing.rules_conformance import in_child
 
 FULL = {"crazyhouse": 200_000, "xiangqi": 200_000}
 OTHERS = 20_000
@@ -103,17 +107,15 @@ def compare(task: Task) -> Result:
     spec = load_spec(builtin_specs()[task.variant])
     if task.what == "moves":
         report = check_rules(spec, task.positions, task.seed, isolated=False)
-        found = [f"seed {task.seed}: {report.first_difference}"] if report.differences else []
-        return Result(report.positions, report.moves, report.games, report.kinds, found)
+        found = [] if report.agrees else [f"seed {task.seed}: {report.first_difference}"]
+        return Result(report.positions, report.moves, report.games, report.counts, found)
     result = Result()
     number = 0
     while result.positions < task.positions and not result.differences:
         seed = task.seed * 1_000 + number
         ends = check_game_ends(spec, GAMES_AT_ONCE, seed, max_plies=GAME_PLIES)
-        found = [f"ends, seed {seed}: {ends.first_difference}"] if ends.differences else []
-        result.add(Result(ends.positions, 0, ends.games, ends.ends, found))
-        if ends.entered_quietly:
-            result.kinds["chases entered quietly (see game_conformance.py)"] += ends.entered_quietly
+        found = [] if ends.agrees else [f"ends, seed {seed}: {ends.first_difference}"]
+        result.add(Result(ends.positions, 0, ends.games, ends.counts, found))
         number += 1
     return result
 
@@ -177,18 +179,18 @@ FAIRY_PLIES = 200
 FAIRY_HEADING = "# Agreement of the engine fairy with pyffish"
 
 
-def walk_apart(name: str, plies: int, seed: int) -> Walk:
-    """Run a variant in a process of its own, because pyffish may crash."""
+def walk_apart(name: str, plies: int, seed: int) -> Report:
+    """One variant in a process of its own, which pyffish may kill."""
     try:
-        return in_child(walk, name, plies, seed)
+        return in_child(check_fairy_engine, name, plies, seed)
     except BrokenProcessPool:
-        return Walk(name, difference="pyffish's process died")
+        return Report("fairy", name, first_difference="pyffish's process died")
 
 
-def walk_all(names: list[str], plies: int, seed: int, jobs: int) -> list[Walk]:
-    """Yield the results of the variants; a process runs several, and is restarted if it dies."""
+def walk_all(names: list[str], plies: int, seed: int, jobs: int) -> list[Report]:
+    """Walks of the variants; a process serves several, and is started again if it dies."""
     if jobs == 1:
-        return [walk(name, plies, seed) for name in _shown(names)]
+        return [check_fairy_engine(name, plies, seed) for name in _shown(names)]
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(lambda name: walk_apart(name, plies, seed), _shown(names)))
 
@@ -200,8 +202,8 @@ def _shown(names: list[str]) -> Iterator[str]:
         yield name
 
 
-def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
-    """Return the report as Markdown."""
+def write_walks(walks: list[Report], plies: int, seed: int) -> str:
+    """The report as Markdown."""
     verdicts = Counter(w.verdict for w in walks)
     counted = ", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items()))
     lines = [
@@ -216,10 +218,12 @@ def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
         "| --- | ---: | ---: | ---: | --- | --- |",
     ]
     for w in walks:
-        ends = ", ".join(f"{count} {reason}" for reason, count in sorted(w.ends.items()))
-        row = [w.variant, str(w.plies), str(w.games), f"{w.moves:,}", ends, w.verdict]
+        ends = ", ".join(f"{count} {reason}" for reason, count in sorted(w.counts.items()))
+        row = [w.variant, str(w.positions), str(w.games), f"{w.moves:,}", ends, w.verdict]
         lines.append(f"| {' | '.join(row)} |")
-    problems = [(w.variant, w.difference or w.refused) for w in walks if w.verdict != "agrees"]
+    problems = [
+        (w.variant, w.first_difference or w.skipped) for w in walks if w.verdict != "agrees"
+    ]
     if problems:
         lines += ["", "Differences and errors:", "", *(f"- {n}: {text}" for n, text in problems)]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,7 @@
-"""The one exception tree of the project. Every error a user can cause is a `VariantAIError`.
+"""Exceptions of the project. Every error that a user can cause is a `VariantAIError`.
 
-It lives in the lowest room because every room above raises from it. A message says what was
-given, where (file:line:column, FEN, ply), and what would be accepted; the command line prints it
-as one sentence and exits with status 1.
+A message says what was given, where (file:line:column, FEN, ply), and what is accepted; the command
+line prints it as one sentence and exits with status 1.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from collections.abc import Iterable, Sequence
 
 
 class VariantAIError(Exception):
-    """Base of every error that names a mistake in the user's input or environment."""
+    """Base of all errors caused by the user's input or environment."""
 
 
 class SpecError(VariantAIError):
-    """A variant spec that cannot be used: `where` is file:line:column when it came from a file;
-    `keys` lead to the word that is wrong, where who raises it knows the word and not the file."""
+    """Invalid variant spec. where: file:line:column, if it is known. keys: path of the wrong word,
+    for errors that are raised without knowing the file."""
 
     def __init__(self, message: str, where: str = "", keys: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{where}: {message}" if where else message)
@@ -27,45 +26,46 @@ class SpecError(VariantAIError):
 
 
 class UnknownNameError(VariantAIError):
-    """A variant, net, device, option or notation that does not exist; says which do."""
+    """Unknown name of a variant, net, device, option or notation; the message lists the known
+    ones."""
 
     def __init__(self, kind: str, given: str, known: Iterable[str], also: str = "") -> None:
-        """`also`: what is accepted beside the known names, in words."""
+        """also: description of what is accepted besides the known names."""
         self.kind, self.given, self.known, self.also = kind, given, sorted(known), also
-        said = unknown(kind, given, self.known)
-        super().__init__(f"{said}, {also}" if also else said)
+        message = unknown(kind, given, self.known)
+        super().__init__(f"{message}, {also}" if also else message)
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str], str]]:
-        # without it a process that raises one dies of being read by the process that asked
+        # the default cannot be unpickled, which would kill the process that receives the error
         return type(self), (self.kind, self.given, self.known, self.also)
 
 
 class SettingError(VariantAIError):
-    """A setting with a value it does not take; says which it does."""
+    """Invalid value of a setting; the message says which are valid."""
 
 
 class FenError(VariantAIError):
-    """A FEN that is not a position of the variant."""
+    """Text that is not the FEN of a position of the variant."""
 
 
 class MoveError(VariantAIError):
-    """A move text or move integer that is not a legal move of the position; shows both."""
+    """Text or integer that is not a legal move of the position; the message has both."""
 
 
 class DataError(VariantAIError):
-    """A game file, game store or checkpoint that is damaged or does not fit."""
+    """Damaged or unsuitable game file, game store or checkpoint."""
 
 
 class PluginError(VariantAIError):
-    """A plugin that cannot be loaded or speaks another version of the plugin API."""
+    """Plugin that cannot be loaded or uses another version of the plugin API."""
 
 
 class EngineError(VariantAIError):
-    """An external engine that cannot be started, died, hung, or broke the protocol."""
+    """External engine that cannot be started, died, hung, or violated the protocol."""
 
 
 def os_reason(error: OSError, path: str | os.PathLike[str]) -> str:
-    """Why a file could not be opened or written, in words; of a folder that is missing, its name."""
+    """Describe why a file could not be opened or written; names the folder if it is missing."""
     folder = os.path.dirname(os.path.abspath(path))
     if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
         return f"there is no folder {folder}"
@@ -73,14 +73,15 @@ def os_reason(error: OSError, path: str | os.PathLike[str]) -> str:
 
 
 def closest(given: str, known: Sequence[str]) -> str | None:
-    """The known name most like `given` (case ignored), or None where nothing is close."""
+    """Return the known name most similar to `given` (ignoring case), or None if none is close."""
     by_lower = {name.lower(): name for name in known}
     hits = difflib.get_close_matches(given.lower(), list(by_lower), n=1, cutoff=0.5)
     return by_lower[hits[0]] if hits else None
 
 
 def unknown(kind: str, given: str, known: Sequence[str]) -> str:
-    """One sentence: `unknown variant 'xianqi'; did you mean 'xiangqi'? accepted: a, b`."""
+    """Return a message such as `unknown variant 'xianqi'; did you mean 'xiangqi'? accepted: a,
+    b`."""
     guess = closest(given, known)
     hint = f"did you mean {guess!r}? " if guess else ""
     listed = ", ".join(known) if known else "none"

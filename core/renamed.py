@@ -14,7 +14,7 @@ _MOVED = (
     (
         "specs",
         "core.spec",
-        "betza checks=consistency difference fairy_names hashing index=catalogue inheritance json_schema loader located planes=plane_layout schema start_checks=start_position zones",
+        "betza checks=consistency difference=hashing fairy_names=catalogue hashing index=catalogue inheritance json_schema loader located=yaml_reader planes=plane_layout schema start_checks=start_position zones",
     ),
     (
         "core",

@@ -1,4 +1,4 @@
-"""The specs that ship with the project, one YAML file per variant, and their JSON schema.
+"""Specs that ship with the project: a YAML file per variant, their JSON schema, and a table of names.
 
 The code that reads them is `variant_ai.core.spec`.
 """

@@ -337,17 +337,20 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
 
 
 def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
-    from variant_ai.cli.host.selftest import run_self_test
-    from variant_ai.core.errors import SpecError
+    from variant_ai.core.errors import SpecError, VariantAIError
     from variant_ai.plugins import registry
 
     if broken & {"numpy", "numba", "pyffish", "torch"}:
         yield Check("self-test", "note", "not run", "fix the imports above first")
         return
+    from variant_ai.core.testing import check_variant
+
     share = seconds / max(1, len(registry().variants))
     for name, entry in registry().variants.items():
         try:
-            done = run_self_test(registry(), registry().variant(name), share)
+            done = check_variant(registry().rules(registry().variant(name)), share)
+            if not done.agrees:
+                raise VariantAIError(done.first_difference)
         except SpecError as error:
             yield Check(name, "problem", str(error), f"fix {entry.path}, or remove it")
         except Exception as error:  # any error is a finding
@@ -358,6 +361,6 @@ def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
             yield Check(
                 name,
                 "ok",
-                f"{done.plies} plies with rules, encoder, net and search in {done.seconds:.1f} s, "
+                f"{done.positions} plies through rules, encoder, net and search in {done.seconds:.1f} s, "
                 f"{sample} sample games",
             )

@@ -158,7 +158,7 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
         builtin_plugins,
         builtin_specs,
         home_path,
-        spec_words,
+        spec_names,
         user_specs,
     )
 
@@ -173,7 +173,7 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
         path = home_path(variant)
         if not path.is_file():
             fail(f"{path}: there is no such file")
-        variant = spec_words(path).variant or path.stem
+        variant = spec_names(path).variant or path.stem
         extra[variant] = path
     files.update(extra)
     default = next((name for name in builtin_plugins() if name in files), min(files))

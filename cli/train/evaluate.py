@@ -221,12 +221,12 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
 
 
 def _spec_of_all(models: list[Model]) -> VariantSpec:
-    """The spec of a net whose planes include those of all other nets."""
-    from variant_ai.core.spec.plane_layout import input_planes, moves_seen, policy_planes
+    """The spec of a net whose positions have all that the others are shown."""
+    from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown, policy_planes
 
     def demands(spec: VariantSpec) -> tuple[int, int]:
         repetitions = any(plane.item == "repetitions" for plane in input_planes(spec))
-        return moves_seen(spec), int(repetitions)
+        return last_moves_shown(spec), int(repetitions)
 
     specs = [model.spec for model in models]
     shown = max(specs, key=demands)

@@ -1,4 +1,4 @@
-"""`variant-ai perft`: count the leaves of the move tree, by one rules engine or by both."""
+"""`variant-ai perft`: count the leaves of the move tree with one rules engine or two."""
 
 from __future__ import annotations
 
@@ -40,16 +40,19 @@ class _Count:
     )
 )
 @variant_option()
-@click.option("--fen", help="Position to start from; the variant's start position if not given.")
+@click.option("--fen", help="Position to start from.  [default: the variant's start position]")
 @click.option(
-    "--depth", type=click.IntRange(0, 20), required=True, help="Length of the sequences, in plies."
+    "--depth",
+    type=click.IntRange(0, 20),
+    required=True,
+    help="Length of the move sequences, in plies.",
 )
-@click.option("--divide", "divided", is_flag=True, help="Show the count of each first move.")
+@click.option("--divide", "divided", is_flag=True, help="Show the count for each first move.")
 @click.option(
     "--engine",
     metavar="kernel|fairy|both|NAME",
-    help="Rules engine, or one that a plugin adds; `both` compares kernel and fairy and fails at a "
-    "difference.  [default: the spec's]",
+    help="Rules engine, or one of a plugin; `both` compares kernel and fairy, and fails if they "
+    "differ.  [default: the spec's]",
 )
 @json_option
 def command(
@@ -57,8 +60,8 @@ def command(
 ) -> None:
     """Count the sequences of legal moves of a given length.
 
-    The number is known for many positions, so it tests move rules, and its speed is theirs. The
-    kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
+    The counts of many positions are known, so this tests the move rules and measures their speed.
+    The kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
     """
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.rules import RULES_ENGINES
@@ -86,7 +89,7 @@ def _count(spec: VariantSpec, engine: str, fen: str | None, depth: int, divided:
 
     rules = registry().rules(spec, engine)
     position = rules.position(fen)
-    perft(rules, position, min(depth, 1))  # compilation is not counted
+    perft(rules, position, min(depth, 1))  # compiles, which is not timed
     start = time.perf_counter()
     parts = divide(rules, position, depth) if divided and depth > 0 else None
     nodes = perft(rules, position, depth) if parts is None else sum(parts.values())
@@ -94,7 +97,7 @@ def _count(spec: VariantSpec, engine: str, fen: str | None, depth: int, divided:
 
 
 def _difference(counts: list[_Count]) -> str | None:
-    """The first move on which two engines disagree, in words."""
+    """Describe the first move on which two engines differ; None if they agree."""
     if len(counts) < 2 or counts[0].divide is None or counts[1].divide is None:
         return None
     first, second = counts[0].divide, counts[1].divide
@@ -115,7 +118,7 @@ def _as_json(
     divided: bool,
     difference: str | None,
 ) -> dict[str, Any]:
-    """nodes, seconds and divide of the (first) engine; with two, each under its name."""
+    """Nodes, seconds and divide of one engine, or of each of two under its name."""
     rows = {
         c.engine: {"nodes": c.nodes, "seconds": c.seconds}
         | ({"divide": c.divide} if divided and c.divide is not None else {})

@@ -1,11 +1,8 @@
-"""`variant-ai spec`: show what a spec means, check that it means what it should, its schema."""
+"""`variant-ai spec`: show, check and compare specs, and write their schema."""
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +19,10 @@ from variant_ai.cli.common.console import (
     print_table,
     seed_option,
 )
-from variant_ai.core.errors import VariantAIError
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
+    from variant_ai.core.testing import Report
 
 
 @click.group(
@@ -56,21 +53,21 @@ def command() -> None:
 @click.option(
     "--resolved",
     is_flag=True,
-    help="Print the whole spec as YAML, with the words of those it extends.",
+    help="Print the whole spec as YAML, merged with those it extends.",
 )
 @json_option
 def show(variant: str, resolved: bool, as_json: bool) -> None:
-    """Show what a spec means: pieces, rules, planes and actions with their indices.
+    """Show pieces, rules, planes and actions.
 
-    Planes and actions are numbered as networks see them: index = plane * ranks * files +
-    row * files + file, and row 0 is the mover's own first rank. Directions are compass points
-    seen from the mover.
+    Planes and actions are numbered as in networks: index = plane * ranks * files + row * files +
+    file, and row 0 is the mover's own first rank. Directions are compass points seen from the
+    mover.
     """
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     if resolved:
-        from variant_ai.cli.variants.spec_yaml import as_yaml, written_out
+        from variant_ai.cli.variants.spec_text import as_yaml, written_out
 
         tree = written_out(spec, registry().path(variant))
         if as_json:
@@ -78,7 +75,7 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
         else:
             click.echo(as_yaml(tree), nl=False)
         return
-    if spec.rules.engine == "fairy":  # what its start position needs only Fairy-Stockfish knows
+    if spec.rules.engine == "fairy":  # only Fairy-Stockfish can check its start position
         registry().rules(spec)
     shown = _describe(spec, variant)
     if as_json:
@@ -88,8 +85,8 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
 
 
 def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
-    """All that `show` prints, as JSON sees it."""
-    from variant_ai.cli.variants.spec_words import moves_in_words, piece_notes, rules_in_words
+    """Everything that `show` prints, as JSON."""
+    from variant_ai.cli.variants.spec_text import moves_in_words, piece_notes, rules_in_words
     from variant_ai.core.encoding import FlatLabels, PolicyMap
     from variant_ai.core.rules.pieces import PieceTypes
     from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
@@ -142,14 +139,14 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
 
 
 def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
-    from variant_ai.cli.variants.spec_words import board_drawing, zone_in_words
+    from variant_ai.cli.variants.spec_text import board_drawing, zone_in_words
 
     board, policy, planes = spec.board, shown["policy"], shown["input"]
     print_facts(
         [
             ("variant", f"{spec.variant}: {spec.title}"),
             ("file", shown["file"]),
-            ("judge", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
+            ("reference", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
             ("rules engine", spec.rules.engine),
             ("board", f"{board.files} files, {board.ranks} ranks, sides: {board.sides}"),
             (
@@ -178,7 +175,7 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
     click.echo("\n".join(["Rules", *(f"  {line}" for line in shown["rules"])]))
     click.echo()
     print_table(
-        ["plane", "item", "what", "divided by"],
+        ["plane", "item", "meaning", "divided by"],
         [
             (p["index"], p["item"], p["name"], f"{p['max']:g}" if p["max"] != 1 else None)
             for p in planes["planes"]
@@ -188,7 +185,7 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
     )
     click.echo()
     print_table(
-        ["plane", "actions", "kind", "what", "dx", "dy", "square"],
+        ["plane", "actions", "kind", "meaning", "dx", "dy", "square"],
         [_policy_row(p, board.files * board.ranks) for p in policy["planes"]],
         title=f"Policy ({policy['layout']}): {_by(policy['shape'])} = {policy['actions']} actions, "
         f"or {policy['flat_labels']} flat labels",
@@ -222,25 +219,6 @@ def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
 # --- check -------------------------------------------------------------------------------------
 
 
-@dataclass
-class Stage:
-    """One part of the conformance kit and what came of it."""
-
-    name: str
-    compared: dict[str, int] = field(default_factory=dict)
-    difference: str = ""
-    """The first one; empty if there was none."""
-    left_out: str = ""
-    """What of it was not compared, and why."""
-    skipped: str = ""
-    """Why it was not run."""
-    seconds: float = 0
-
-    @property
-    def verdict(self) -> str:
-        return "skipped" if self.skipped else "differs" if self.difference else "agrees"
-
-
 @command.command(
     epilog=examples(
         "variant-ai spec check crazyhouse",
@@ -254,161 +232,72 @@ class Stage:
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="Positions of random games to compare.",
+    help="Number of positions of random games to compare.",
 )
 @seed_option()
 @json_option
 def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
-    """Run the conformance kit of a spec, and name the first difference by its FEN and move.
+    """Check a spec with the conformance kit.
 
-    Compared over random games: legal moves, checks and game ends with Fairy-Stockfish; FENs,
-    moves, actions and codes with themselves written and read back; positions with their
-    mirror images and with colours exchanged; and a small net's ONNX file with the spec's planes
-    and actions. Exit status 1 if anything differs.
+    The first difference is printed with its FEN and move. Compared over random games: legal moves,
+    checks and game ends with Fairy-Stockfish; FENs, moves, actions and codes written and read
+    back; positions with their mirror images and with colours exchanged; and the ONNX file of a
+    small net with the spec's planes and actions. Exit status 1 if anything differs.
     """
+    from variant_ai.core.testing import check_spec
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
-    registry().rules(spec)  # a start position that is none has its place; no stage would say more
-    stages: list[Stage] = []
-    for name, run in (
-        ("rules", _check_rules),
-        ("game ends", _check_ends),
-        ("encoding", _check_encoding),
-        ("net", _check_net),
-    ):
-        stage = Stage(name)
-        stages.append(stage)
-        if name == "game ends" and stages[0].difference:
-            stage.skipped = "the rules differ already, so the judge could not follow the games"
-            continue
-        note(f"{name} ...")
-        with _timed(stage):
-            run(spec, positions, seed, stage)
-    differs = any(stage.difference for stage in stages)
+    registry().rules(spec)  # reports an invalid start position with its line, before any check
+    reports = check_spec(spec, positions, seed, on_start=lambda name: note(f"{name} ..."))
+    agrees = all(report.agrees for report in reports)
     if as_json:
         print_json(
             {
                 "variant": spec.variant,
                 "seed": seed,
                 "positions": positions,
-                "agrees": not differs,
-                "stages": [{**asdict(s), "verdict": s.verdict} for s in stages],
+                "agrees": agrees,
+                "stages": [_as_json(report) for report in reports],
             }
         )
     else:
-        _print_stages(spec, stages)
-    if differs:
+        _print_reports(reports)
+    if not agrees:
         raise SystemExit(EXIT_ERROR)
 
 
-def _print_stages(spec: VariantSpec, stages: list[Stage]) -> None:
+def _as_json(report: Report) -> dict[str, Any]:
+    return {
+        "name": report.check,
+        "compared": _compared(report),
+        "difference": report.first_difference,
+        "left_out": report.left_out,
+        "skipped": report.skipped,
+        "seconds": round(report.seconds, 2),
+        "verdict": report.verdict,
+    }
+
+
+def _compared(report: Report) -> dict[str, int]:
+    """Numbers of what was compared, by name; none of them is 0."""
+    totals = {"games": report.games, "positions": report.positions, "moves": report.moves}
+    shown = {name: number for name, number in totals.items() if number}
+    return {**shown, **report.counts}
+
+
+def _print_reports(reports: list[Report]) -> None:
     rows = []
-    for stage in stages:
-        counted = ", ".join(f"{count:,} {name}" for name, count in stage.compared.items())
-        rows.append((stage.name, stage.verdict, stage.skipped or counted, f"{stage.seconds:.1f} s"))
+    for report in reports:
+        counted = ", ".join(f"{count:,} {name}" for name, count in _compared(report).items())
+        row = (report.check, report.verdict, report.skipped or counted, f"{report.seconds:.1f} s")
+        rows.append(row)
     print_table(["part", "verdict", "compared", "time"], rows, right=["time"])
-    for stage in stages:
-        if stage.left_out:
-            click.echo(f"\nLeft out in {stage.name}: {stage.left_out}")
-        if stage.difference:
-            click.echo(f"\nFirst difference in {stage.name}:\n{stage.difference}")
-
-
-@contextlib.contextmanager
-def _timed(stage: Stage) -> Iterator[None]:
-    """Take the time; an error that names a mistake of the spec is a difference."""
-    started = time.monotonic()
-    try:
-        yield
-    except VariantAIError as error:
-        stage.difference = str(error)
-    finally:
-        stage.seconds = round(time.monotonic() - started, 2)
-
-
-def _check_rules(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
-    if spec.fairy is None:
-        stage.skipped = "no `fairy:` name, so there is no judge"
-        return
-    from variant_ai.core.testing.rules_conformance import check_rules
-
-    report = check_rules(spec, positions, seed)
-    stage.compared = {"positions": report.positions, "moves": report.moves, **report.kinds}
-    stage.difference = report.first_difference
-
-
-def _check_ends(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
-    if spec.fairy is None:
-        stage.skipped = "no `fairy:` name, so there is no judge"
-        return
-    from variant_ai.core.errors import SpecError
-    from variant_ai.core.testing.game_conformance import STYLES, check_game_ends
-
-    games = max(len(STYLES), positions // 100)
-    plies = max(20, min(400, 2 * positions // games))
-    try:
-        report = check_game_ends(spec, games, seed, max_plies=plies)
-    except SpecError as error:
-        stage.skipped = str(error)
-        return
-    stage.compared = {"games": report.games, "positions": report.positions, **report.ends}
-    stage.difference = report.first_difference
-
-
-def _check_encoding(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
-    from variant_ai.core.testing.encoding_conformance import check_encoding
-
-    fewer = positions if spec.rules.engine == "kernel" else max(1, positions // 20)
-    report = check_encoding(spec, fewer, seed)
-    stage.compared = {"positions": report.positions, **report.checks}
-    stage.left_out = report.left_out
-    stage.difference = report.first_difference
-
-
-def _check_net(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> None:
-    """A small net of each head, written as ONNX and run: are its shapes those of the spec?"""
-    import tempfile
-
-    import numpy as np
-    import onnxruntime
-
-    from variant_ai.core.encoding import Encoder, Head
-    from variant_ai.core.nets import build_net
-    from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, export_onnx
-    from variant_ai.core.rules import make_rules
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    heads: tuple[Head, ...] = ("map", "flat")
-    for head in heads:
-        encoder = Encoder(spec, head)
-        planes, ranks, files = encoder.shape
-        net = build_net(
-            "risev2-mobile",
-            planes=planes,
-            board=(ranks, files),
-            policy_planes=encoder.policy_shape[0],
-            actions=encoder.actions,
-            head=head,
-            blocks=1,
-            channels=16,
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "net.onnx"
-            export_onnx(net, path, {"variant": spec.variant, "head": head})
-            session = onnxruntime.InferenceSession(
-                path.read_bytes(), options, providers=["CPUExecutionProvider"]
-            )
-        start = encoder.planes(make_rules(spec).position())
-        value, policy = session.run(list(OUTPUTS), {INPUT: np.repeat(start, 2, axis=0)})
-        stage.compared[f"{head} head outputs"] = int(policy.shape[1])
-        if value.shape != (2, 1) or policy.shape != (2, encoder.actions):
-            stage.difference = (
-                f"{head} head: value {value.shape} and policy {policy.shape} of two positions; "
-                f"expected (2, 1) and (2, {encoder.actions})"
-            )
-            return
+    for report in reports:
+        if report.left_out:
+            click.echo(f"\nLeft out in {report.check}: {report.left_out}")
+        if not report.agrees:
+            click.echo(f"\nFirst difference in {report.check}:\n{report.first_difference}")
 
 
 # --- diff ----------------------------------------------------------------------------------------
@@ -424,14 +313,14 @@ def _check_net(spec: VariantSpec, positions: int, seed: int, stage: Stage) -> No
 @click.argument("other", metavar="NAME|FILE")
 @json_option
 def diff(one: str, other: str, as_json: bool) -> None:
-    """Show the words in which two specs differ, inherited ones included.
+    """Compare two specs word by word.
 
-    Exit status 0 if their rules, planes and policy are the same, so that nets and stores of one are
-    accepted by the other, else 1.
+    Inherited words are included. Exit status 0 if rules, planes and policy are the same, so that
+    nets and stores of one spec can be used with the other, else 1.
     """
-    from variant_ai.cli.variants.spec_yaml import difference_lines
+    from variant_ai.cli.variants.spec_text import difference_lines
     from variant_ai.core.spec import encoding_hash
-    from variant_ai.core.spec.difference import spec_differences
+    from variant_ai.core.spec.hashing import spec_differences
 
     specs = [load_variant(name) for name in (one, other)]
     first, second = (s.model_dump(mode="json", by_alias=True, exclude_defaults=True) for s in specs)
@@ -442,8 +331,8 @@ def diff(one: str, other: str, as_json: bool) -> None:
         print_json({"differences": words, "same_encoding": same})
     else:
         click.echo("\n".join(difference_lines(found)) or "no difference")
-        verb = "accepted" if same else "refused"
-        click.echo(f"\nNets of one are {verb} by the other.")
+        verb = "can" if same else "cannot"
+        click.echo(f"\nNets of one spec {verb} be used with the other.")
     if not same:
         raise SystemExit(EXIT_ERROR)
 
@@ -466,7 +355,10 @@ def diff(one: str, other: str, as_json: bool) -> None:
     help="File to write instead of stdout.",
 )
 def schema(output: Path | None) -> None:
-    """Print the JSON schema of specs, with which editors complete and check them."""
+    """Print the JSON schema of specs.
+
+    Editors use it to complete and check specs.
+    """
     from variant_ai.core.spec.json_schema import schema_text
 
     if output is None:

@@ -1,4 +1,4 @@
-"""`variant-ai variants`: what can be named with `-V`."""
+"""`variant-ai variants`: list the variants that `-V` accepts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from variant_ai.cli.common.console import examples, json_option, note, print_jso
     epilog=examples(
         "variant-ai variants",
         "variant-ai variants --json",
-        "# a folder with YAML specs of one's own",
+        "# a folder with your own YAML specs",
         "VARIANT_AI_SPECS=~/my-specs variant-ai variants",
     )
 )
 @json_option
 def command(as_json: bool) -> None:
-    """List the variants that can be named.
+    """List the available variants.
 
-    They come from plugins, and from the YAML files in ~/.config/variant-ai/specs (or the folders
-    in VARIANT_AI_SPECS). Wherever a variant is asked for, the path of a YAML spec does as well.
+    They come from plugins, and from YAML files in ~/.config/variant-ai/specs (or the folders in
+    VARIANT_AI_SPECS). Every command also accepts the path of a YAML spec as a variant.
     """
     listed = _variants()
     if as_json:
@@ -51,15 +51,15 @@ def command(as_json: bool) -> None:
             note(f"{row['name']}: {row['problem']}")
 
 
-def _short(path: str) -> str:
-    """The path of a spec; `built in` for one of the project (`--json` has all paths)."""
-    from variant_ai.core.spec.catalogue import ROOT
+def _short(path: Path) -> str:
+    """Path of a spec, or `built in` for one of the project (`--json` has all paths)."""
+    from variant_ai.core.spec.catalogue import SPECS
 
-    return "built in" if Path(path).is_relative_to(ROOT) else path
+    return "built in" if path.parent == SPECS else str(path)
 
 
 def _variants() -> list[dict[str, Any]]:
-    """One row for each registered variant; one that cannot be read has a `problem`."""
+    """Return a row for each registered variant; one that cannot be read has a `problem`."""
     from variant_ai.core.errors import SpecError
     from variant_ai.plugins import registry
 

@@ -124,7 +124,7 @@ class _Compiler:
     def __init__(self, spec: VariantSpec, record: np.void) -> None:
         self.spec, self.record = spec, record
         self.types = PieceTypes(spec)
-        start = start_record(spec, self.types)
+        start = start_record(self.types)
         self.start_count = np.zeros((2, len(self.types)), np.int64)
         for code in start[0]["board"]:
             if code:

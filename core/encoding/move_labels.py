@@ -97,7 +97,7 @@ class FlatLabels(LabelEncoder):
     def _start_squares(self, colour: int) -> list[tuple[str, int]]:
         """(piece, square in its owner's view) of the start array."""
         board = self.spec.board
-        start = start_record(self.spec, self.types)
+        start = start_record(self.types)
         return [
             (
                 self.types.all[piece_type(code)].base,

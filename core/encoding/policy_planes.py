@@ -26,7 +26,8 @@ from variant_ai.core.encoding.encoding_tables import (
 )
 from variant_ai.core.encoding.input_planes import turn_table
 from variant_ai.core.errors import SpecError
-from variant_ai.core.rules.kernel.move_programs import Geometry
+from variant_ai.core.rules.geometry import Geometry
+from variant_ai.core.rules.kernel.move_programs import piece_paths
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
@@ -143,7 +144,7 @@ class PolicyMap:
                 continue
             record["special"][kind.index] |= STEPS_SPECIALLY
             for colour, origin in itertools.product((0, 1), range(self.squares)):
-                for path in geometry.paths(kind, colour, origin):
+                for path in piece_paths(geometry, kind, colour, origin):
                     padded = record["padded"][colour]
                     step = int(padded[path.targets[0]]) - int(padded[origin]) + STEP_ORIGIN
                     if path.kind == DOUBLE_STEP:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from variant_ai.core.engine.packaged_nets import engine_net, packaged_net_paths
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.spec.catalogue import SpecWords, home_path, spec_words
+from variant_ai.core.spec.catalogue import SpecNames, home_path, spec_names
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -106,16 +106,16 @@ class EngineBuilder:
     # --- variants ------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _words(self) -> dict[str, SpecWords]:
+    def _names(self) -> dict[str, SpecNames]:
         """Names and protocols of every variant, by name in alphabetical order."""
-        return {name: spec_words(path) for name, path in sorted(self.files.items())}
+        return {name: spec_names(path) for name, path in sorted(self.files.items())}
 
     @functools.cached_property
     def _by_fairy_name(self) -> dict[str, str]:
         """Our name by Fairy-Stockfish's, in lower case."""
         found: dict[str, str] = {}
         for name in self.files:
-            found.setdefault(self._words[name].fairy.lower(), name)
+            found.setdefault(self._names[name].fairy.lower(), name)
         found.pop("", None)
         return found
 
@@ -132,11 +132,11 @@ class EngineBuilder:
 
     def supports(self, name: str, protocol: str) -> bool:
         """Return True if the variant's spec lists the protocol; without a list it is UCI only."""
-        return protocol in self._words.get(name, SpecWords()).protocols
+        return protocol in self._names.get(name, SpecNames()).protocols
 
     def variant_for(self, protocol: str) -> str | None:
         """Return the default variant if it supports the protocol, else the first one that does."""
-        names = (self.default, *self._words)
+        names = (self.default, *self._names)
         return next((name for name in names if self.supports(name, protocol)), None)
 
     def spec(self, name: str) -> VariantSpec:

@@ -1,7 +1,7 @@
 """Rules of a variant: positions, moves, legality, game ends, FEN and move text.
 
-Read `interface` first, then `position`, `pieces`, `game`, and the folders `kernel/` (compiled),
-`fairy/` (pyffish) and `text/` (FEN, notations). Engines are found by name in `RULES_ENGINES`.
+Rules engines have names. Two are built in and imported at first use; plugins add theirs with
+`register_rules_engine`. README.md lists the modules in reading order.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["RULES_ENGINES", "make_rules", "register_rules_engine", "rules_engine
 
 
 def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
-    """Rules of the spec, played by the named engine (None: the spec's choice).
+    """Make the rules of a spec with the named engine; None: the spec's engine.
 
-    Raises UnknownNameError for an engine that does not exist, SpecError if the engine cannot play
-    the spec or its start position.
+    Raises UnknownNameError for an unknown engine, SpecError if the engine cannot play the spec or
+    its start position.
     """
     factory = RULES_ENGINES.load(spec.rules.engine if engine is None else engine)
     try:
@@ -36,13 +36,13 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
 
 
 def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | str) -> None:
-    """Add an engine: a Rules class or function of the spec, or `module:object` to import late.
+    """Add an engine: a Rules class, a function of the spec, or `module:object` to import late.
 
-    Adding the same one again changes nothing. Raises PluginError if another has the name.
+    Adding the same engine twice has no effect. Raises PluginError if another one has the name.
     """
     RULES_ENGINES.register(name, factory)
 
 
 def rules_engines() -> tuple[str, ...]:
-    """Names that `make_rules` takes."""
+    """Names that `make_rules` accepts."""
     return RULES_ENGINES.names

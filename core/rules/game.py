@@ -1,13 +1,13 @@
-"""A game: positions in order, and the ends that need the order.
+"""Game: a sequence of positions, and the ends that depend on it.
 
-A position knows mate, stalemate and the move count; that it has occurred before, and who gave
-check or chased all the while, only the game knows. Whoever plays or replays moves asks a `Game`
-for the outcome, never a position alone.
+A position alone shows mate, stalemate and the move count. Repetition, and who gave check or chased
+meanwhile, needs the game. Code that plays or replays moves must therefore use the outcome of a
+`Game`, never that of a position.
 
-    repeated `fold` times            what happened between the first and the last occurrence
-      every move of one side a check   that side loses where the spec says so; both: draw
-      else one side always chasing     that side loses under the spec's rule set; both: draw
-      else                             the spec's `otherwise`
+    position repeated `fold` times, and between the first and the last occurrence
+      every move of one side was a check   that side loses if the spec says so; both: draw
+      else one side always chased          that side loses if the spec says so; both: draw
+      else                                 the spec's `otherwise`
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.rules.verdicts import PLAYERS, idle_winner, ordinal
 
 IDENTITY = ("board", "hands", "side", "castling", "ep", "wins_left")
-"""Fields in which repeated positions agree: all but counters and what follows from these."""
+"""Fields in which repeated positions agree: all except counters and derived fields."""
 MAX_REPETITIONS = 127
 
 
 class CycleJudge(Protocol):
-    """Whoever can tell a perpetual chase; `Rules.judge_cycle` is the contract."""
+    """Object that can judge a perpetual chase, as `Rules.judge_cycle` does."""
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None: ...
 
 
 class Game:
-    """Moves played from a start position, with the verdict on the last one.
+    """Moves played from a start position, and the outcome after the last one.
 
-    `push` costs one `Rules.play` and a dictionary entry; checks and chases of a cycle are looked
-    at when a position has occurred often enough, not before. The look-back is never cut at a
-    capture: with hands, positions recur across captures.
+    `push` costs one `Rules.play` and a dictionary entry; checks and chases are examined only when a
+    position has occurred often enough. Captures do not end the search for repetitions: with hands,
+    positions recur across captures.
     """
 
     def __init__(
         self, rules: Rules, fen: str | None = None, *, judge: CycleJudge | None = None
     ) -> None:
-        """fen None: the spec's start. judge: tells perpetual chases; None: the rules engine where
-        it can, else Fairy-Stockfish, asked only at a repetition.
+        """fen None: the spec's start position. judge: of perpetual chases; None: the rules engine
+        if it can, else Fairy-Stockfish, used only at a repetition.
 
-        Raises FenError; SpecError where the spec forbids chases and nobody can judge them.
+        Raises FenError; SpecError if the spec forbids chases and there is no judge for them.
         """
         self.rules = rules
         self.moves: list[int] = []
@@ -67,15 +67,15 @@ class Game:
 
     @classmethod
     def from_uci(cls, rules: Rules, fen: str | None, moves: Iterable[str]) -> Game:
-        """Replay UCI moves. Raises FenError, or MoveError with the ply that cannot be played."""
+        """Replay UCI moves. Raises FenError, or MoveError with the ply of the illegal move."""
         game = cls(rules, fen)
         for text in moves:
             game.push_uci(text)
         return game
 
     def copy(self, rules: Rules | None = None) -> Game:
-        """A game of its own with the same moves. rules: those of another spec that plays the same
-        game; then its positions remember what that spec's planes show."""
+        """Return an independent game with the same moves. rules: those of another spec of the same
+        game, whose positions then hold what that spec's planes show."""
         copy = Game(rules or self.rules, self.rules.fen(self.positions[0]), judge=self.judge)
         for move in self.moves:
             copy.push(move)
@@ -88,7 +88,8 @@ class Game:
 
     @property
     def ply(self) -> int:
-        """Moves played in this game (`position['ply']` counts from the FEN's move number)."""
+        """Number of moves played in this game (`position['ply']` counts from the FEN's move
+        number)."""
         return len(self.moves)
 
     @property
@@ -103,17 +104,17 @@ class Game:
         return [uci(self.rules.types, self.rules.spec.board.files, m) for m in self.moves]
 
     def legal_moves(self) -> NDArray[np.int32]:
-        """Legal moves by the position alone, shape (n,); do not write to it."""
+        """Legal moves of the position, without regard to repetitions, shape (n,); read only."""
         if self._legal is None:
             self._legal = self.rules.legal_moves(self.position)
         return self._legal
 
     def times_seen(self, key: int) -> int:
-        """How often a position of this key has occurred, the last one included."""
+        """Number of occurrences of a key in the game, including the last position."""
         return len(self._seen.get(key, ()))
 
     def lost_at_once(self) -> list[int]:
-        """Legal moves with which the player to move loses the game by its rules of repetition."""
+        """Legal moves that lose the game at once by the rules of repetition."""
         fold = self.rules.spec.rules.repetition.fold
         often = {key for key, seen in self._seen.items() if len(seen) >= fold - 1}
         lost = []
@@ -127,7 +128,7 @@ class Game:
         return lost
 
     def push(self, move: int) -> None:
-        """Play a legal move. Legality is the caller's word: `push_uci` checks."""
+        """Play a legal move; the caller must ensure that it is legal (`push_uci` checks)."""
         position = self.rules.play(self.position, move)
         occurrences = self._seen.setdefault(int(position["key"][0]), [])
         position["repetitions"] = min(len(occurrences), MAX_REPETITIONS)
@@ -137,13 +138,13 @@ class Game:
         self._forget()
 
     def push_uci(self, text: str) -> int:
-        """Play a move given as UCI text, if it is legal, and return it. Raises MoveError."""
+        """Play a move given as UCI text and return it. Raises MoveError if it is illegal."""
         move = self.read_uci(text)
         self.push(move)
         return move
 
     def read_uci(self, text: str) -> int:
-        """The legal move of a UCI text. Raises MoveError."""
+        """Read the legal move of a UCI text. Raises MoveError."""
         try:
             return _UCI.read(self.rules, self.position, text)
         except MoveError as error:
@@ -162,8 +163,8 @@ class Game:
         return self.moves.pop()
 
     def outcome(self) -> Outcome | None:
-        """How the game has ended, None while it goes on. Mate, stalemate and move count come
-        before repetition."""
+        """Return the outcome of the game, None while it goes on. Mate, stalemate and move count
+        take precedence over repetition."""
         if not self._judged:
             self._outcome = self.rules.outcome(self.position) or self._repetition()
             self._judged = True
@@ -201,9 +202,9 @@ class Game:
         )
 
     def _perpetual_check(self, first: int, occurrence: str) -> Outcome | None:
-        """Verdict where every move of a side since position `first` gave check."""
+        """Return the outcome if every move of a side since position `first` gave check."""
         last = len(self.positions) - 1
-        # the side that stands in check on move now was checked by the other one
+        # the side to move is in check: the opponent gave it
         opponent_checks = self._all_in_check(last, first)
         mover_checks = self._all_in_check(last - 1, first)
         if not (opponent_checks or mover_checks):
@@ -218,10 +219,10 @@ class Game:
         return all(self.rules.in_check(p) for p in self.positions[first : last + 1][::-1][::2])
 
     def _perpetual_chase(self, first: int) -> Outcome | None:
-        """Verdict of the judge where it sees a perpetual chase, else None.
+        """Return the judge's verdict if it is a perpetual chase, else None.
 
-        The judge sees the cycle and nothing before it: the moves of the cycle are what the
-        verdict is about, and Fairy-Stockfish would hold the move that entered it against a chase.
+        The judge gets only the moves of the cycle, which the rule is about: Fairy-Stockfish would
+        not see a chase if the move that entered the cycle was no chase.
         """
         types, files = self.rules.types, self.rules.spec.board.files
         moves = [uci(types, files, move) for move in self.moves[first:]]
@@ -240,7 +241,7 @@ _judges: WeakKeyDictionary[Rules, CycleJudge] = WeakKeyDictionary()
 
 
 def _fairy_judge(rules: Rules) -> CycleJudge:
-    """Fairy-Stockfish as judge of the spec, one for each rules object."""
+    """Fairy-Stockfish as judge, one for each rules object."""
     if rules not in _judges:
         from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 
@@ -249,19 +250,19 @@ def _fairy_judge(rules: Rules) -> CycleJudge:
 
 
 def load_judge(rules: Rules) -> None:
-    """Load now what judges perpetual chases, where the spec forbids them: it takes the better part of a
-    second, and stops all threads, at the first repetition that asks for it."""
+    """Load the judge of perpetual chases if the spec forbids them; at the first repetition it
+    would take most of a second and block all threads."""
     if rules.spec.rules.repetition.perpetual_chase != "none":
         _fairy_judge(rules)
 
 
 def _require_judge(rules: Rules) -> None:
-    """A judge of chases that is missing is an error now, not in the middle of a game."""
+    """Raise SpecError if there is no judge of chases, before a game needs it."""
     spec = rules.spec
     if spec.fairy is None and type(rules).judge_cycle is Rules.judge_cycle:
         raise SpecError(
             f"variant {spec.variant!r} has `perpetual_chase: {spec.rules.repetition.perpetual_chase}`"
-            " but no `fairy:` name, so nobody can judge a chase; name one or use `none`"
+            " but no `fairy:` name for a judge of chases; add one or use `none`"
         )
 
 

@@ -1,8 +1,8 @@
-"""Piece types of a variant: the spec's pieces, then the promoted twins that remember a pawn.
+"""Piece types of a variant: the spec's pieces, then their promoted twins.
 
-Where captured promoted pieces return as the piece they promoted from (`hands: promoted: returns
-as P`), a promoted queen is a type of its own, `Q~`: it moves as a queen and is captured as a pawn.
-So no mask of promoted squares is needed anywhere.
+If captured promoted pieces return as the piece they promoted from (`hands: {promoted: returns as
+P}`), a promoted queen is a type of its own, `Q~`: it moves as a queen and is captured as a pawn.
+This makes a mask of promoted squares unnecessary.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from variant_ai.core.rules.position import piece_colour, piece_type
 from variant_ai.core.spec.schema import Piece, VariantSpec
 
 
 @dataclass(frozen=True)
 class PieceType:
+    """One type of piece."""
+
     index: int
     symbol: str
-    """As written in FEN for the first player: `N`, `+P`, `Q~`."""
+    """Symbol in the FEN of the first player: `N`, `+P`, `Q~`."""
     base: str
-    """The spec's piece whose movement it has (`Q` for `Q~`)."""
+    """Symbol of the spec's piece with the same movement (`Q` for `Q~`)."""
     piece: Piece
     twin: bool
-    """Whether it is a promoted twin (`Q~`)."""
+    """True for a promoted twin (`Q~`)."""
     hand: int
-    """Index into hands.order that the captor gains, -1 if none."""
+    """Index into hands.order of the piece that the captor gains, -1 if none."""
 
 
 @dataclass(frozen=True)
 class CastlingRight:
-    """One right of one colour, squares absolute: bit i of `POSITION['castling']`."""
+    """One castling right of one colour, bit i of `POSITION['castling']`; squares are absolute."""
 
     bit: int
     letter: str
-    """As in FEN: `K`, `Q`, `k`, `q`."""
+    """Letter in the FEN: `K`, `Q`, `k`, `q`."""
     colour: int
     king_from: int
     king_to: int
@@ -42,7 +45,7 @@ class CastlingRight:
 
 
 class PieceTypes:
-    """All piece types of a variant, in code order: spec's pieces first, then twins."""
+    """All piece types of a variant in the order of their codes: the spec's pieces, then twins."""
 
     def __init__(self, spec: VariantSpec) -> None:
         self.spec = spec
@@ -87,21 +90,26 @@ class PieceTypes:
         return len(self.all)
 
     def promoted(self, symbol: str) -> int:
-        """Type index that a pawn promoting to `symbol` becomes: the twin where there is one."""
+        """Type index of a pawn that promotes to `symbol`: the twin if there is one."""
         return self.by_symbol.get(f"{symbol}~", self.by_symbol[symbol]).index
 
+    def symbol(self, code: int) -> str:
+        """Symbol of a piece code as in FEN: lower case for the second player."""
+        symbol = self.all[piece_type(code)].symbol
+        return symbol.lower() if piece_colour(code) else symbol
+
     def mask(self, symbol: str) -> int:
-        """Bits of the types that are this piece, its promoted twin included."""
+        """Bit mask of the types that are this piece, including its promoted twin."""
         return sum(1 << t.index for t in self.all if t.base == symbol)
 
     @cached_property
     def royal(self) -> int:
-        """Type index of the royal piece, -1 where the variant has none."""
+        """Type index of the royal piece, -1 if the variant has none."""
         return next((t.index for t in self.all if t.piece.royal and not t.twin), -1)
 
     @cached_property
     def castling_rights(self) -> tuple[CastlingRight, ...]:
-        """First player's rights in spec order, then the second player's (ranks mirrored)."""
+        """Rights of the first player in spec order, then of the second player (ranks mirrored)."""
         files, ranks = self.spec.board.files, self.spec.board.ranks
 
         def square(name: str, colour: int) -> int:

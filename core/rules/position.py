@@ -1,19 +1,19 @@
-"""What a position and a move are: a small fixed-size record, and an integer.
+"""Positions, records of fixed size, and moves, integers.
 
 Squares are numbered from the first player's first rank: `square = rank * files + file`, a1 = 0.
 A piece on the board is a code, `1 + type + 32 * colour`; 0 is an empty square. Colour 0 is the
 first player (White, Red, sente), 1 the second. Types are numbered in `pieces.py`.
 
-A `Position` is a numpy array of shape (1,) and dtype `POSITION`: compiled code takes the array and
-indexes inside, which costs a fifth of passing a scalar record.
+A `Position` is a numpy array of shape (1,) and dtype `POSITION`: passing the array to compiled code
+and indexing inside takes a fifth of the time of passing a scalar record.
 
     move integer, int32
       bits  0-6   target square
       bits  7-13  origin square (0 for drops)
       bits 14-16  kind: NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS
       bits 17-21  argument: type promoted to, hand index dropped, castling right used; else 0
-      bits 22-28  what only some variants of the engine `fairy` have: 1 + the square of a wall that
-                  the move puts up, or `TURNED` for a piece that is turned over (dropped with its
+      bits 22-28  extra, for some variants of the engine `fairy`: 1 + the square of a wall that the
+                  move places, or `TURNED` for a piece that is turned over (dropped with its
                   promoted side up, or demoted by moving); else 0
 """
 
@@ -46,8 +46,12 @@ POSITION = np.dtype(
         ("kings", "i1", (2,)),  # square of the royal piece, -1 none
         ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
         ("count_limit", "i2"),  # spec with `counting:`: draw when clock exceeds it, 0 no counting
-        ("last_moves", "u2", (MAX_LAST_MOVES,)),  # newest first, as `last_move`; as the planes ask
-        ("repetitions", "i1"),  # how often this position occurred before; set by who has history
+        (
+            "last_moves",
+            "u2",
+            (MAX_LAST_MOVES,),
+        ),  # newest first, encoded by `last_move`; as many as the planes show
+        ("repetitions", "i1"),  # earlier occurrences of this position; set by `Game` and search
     ],
     align=True,
 )
@@ -55,7 +59,7 @@ POSITION = np.dtype(
 Position: TypeAlias = Annotated[NDArray[np.void], array(POSITION)]
 """Array of shape (1,), dtype `POSITION`; of more in compiled code."""
 PositionRow: TypeAlias = Annotated[Any, element(POSITION)]
-"""One position of such an array."""
+"""One position of a `Position` array."""
 
 NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS = range(7)
 
@@ -69,11 +73,13 @@ def new_position(n: int = 1) -> Position:
 
 
 TURNED = 127
+"""Value of `move_extra` for a piece that is turned over."""
 
 
 def make_move(
     origin: int, target: int, kind: int = NORMAL, argument: int = 0, extra: int = 0
 ) -> int:
+    """Move integer of its parts."""
     return target | origin << 7 | kind << 14 | argument << 17 | extra << 22
 
 
@@ -94,7 +100,7 @@ def move_argument(move: int) -> int:
 
 
 def move_extra(move: int) -> int:
-    """0, 1 + the square of the wall put up, or `TURNED`."""
+    """0, 1 + the square of the placed wall, or `TURNED`."""
     return move >> 22 & 127
 
 
@@ -113,8 +119,8 @@ def piece_code(kind: int, colour: int) -> int:
 
 
 def last_move(move: int) -> int:
-    """A move as positions remember it: 1 + target + 128 * origin, of drops 1 + target + 128 * 128;
-    0 where none is known."""
+    """A move as stored in `last_moves`: 1 + target + 128 * origin, for drops 1 + target + 128 *
+    128; 0 stands for an unknown move."""
     origin = MAX_SQUARES if move_kind(move) == DROP else move_origin(move)
     return 1 + move_target(move) + origin * MAX_SQUARES
 
@@ -123,7 +129,7 @@ _SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")
 
 
 def square_index(name: str, files: int, ranks: int) -> int | None:
-    """Square number of `e4`, or None where it is not on the board."""
+    """Square number of `e4`, or None if it is not on the board."""
     match = _SQUARE.match(name)
     if match is None:
         return None
@@ -132,9 +138,9 @@ def square_index(name: str, files: int, ranks: int) -> int | None:
 
 
 def view(square: int, colour: int, files: int, ranks: int, sides: str) -> int:
-    """The square as the player of `colour` sees it (its own inverse).
+    """Square as the player of `colour` sees it (the function is its own inverse).
 
-    `mirror` turns ranks and keeps files, `rotate` turns both; the first player sees it unturned.
+    For the second player `mirror` turns ranks and keeps files, `rotate` turns both.
     """
     if colour == 0:
         return square
@@ -144,6 +150,6 @@ def view(square: int, colour: int, files: int, ranks: int, sides: str) -> int:
 
 
 def same_position(a: Position, b: Position) -> bool:
-    """Whether two positions agree in every field."""
+    """Return True if two positions agree in every field."""
     names: Any = POSITION.names
     return all(np.array_equal(a[0][name], b[0][name]) for name in names)

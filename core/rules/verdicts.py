@@ -1,4 +1,4 @@
-"""Verdicts of a spec that every rules engine and the game words alike."""
+"""Descriptions of game ends, shared by the rules engines and `Game`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def ordinal(number: int) -> str:
 
 
 def idle_winner(spec: VariantSpec, side: int) -> int | None:
-    """Who wins by a repetition in which nobody checks or chases; `side` is to move."""
+    """Winner of a repetition without perpetual check or chase; `side` is to move."""
     return {"draw": None, "loss of first player": 1, "loss of mover": side}[
         spec.rules.repetition.otherwise
     ]
 
 
 def progress_plies(spec: VariantSpec, position: Position) -> int:
-    """Plies that count for the move-count rule: the clock, less two (the check and its answer)
-    for every check of the busier checker beyond `checks_counted`."""
+    """Plies that count for the move-count rule: the clock minus two (a check and its reply) for
+    every check beyond `checks_counted` of the side that gave more checks."""
     clock = int(position["clock"][0])
     counted = spec.rules.no_progress.checks_counted
     if counted == "all":
@@ -35,6 +35,6 @@ def stalemate_detail(spec: VariantSpec) -> str:
 
 
 def move_count_detail(spec: VariantSpec) -> str:
-    """The move-count rule in words: `120 plies without captures`."""
+    """Describe the move-count rule: `120 plies without captures`."""
     rule = spec.rules.no_progress
     return f"{rule.plies} plies without {', '.join(rule.reset)}"

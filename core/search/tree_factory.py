@@ -12,7 +12,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.game_tree import Tree
-from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
 
@@ -34,7 +34,7 @@ def sight_of(
 
 def remembered(game: Game, rules: Rules) -> Game:
     """The game, or a copy whose positions know as many of the last moves as the rules' spec shows."""
-    if moves_seen(game.rules.spec) >= moves_seen(rules.spec):
+    if last_moves_shown(game.rules.spec) >= last_moves_shown(rules.spec):
         return game
     return game.copy(rules)
 

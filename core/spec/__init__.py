@@ -1,7 +1,8 @@
-"""Specs of variants: schema, loader, checks, inheritance. The YAML files are in `specs/`.
+"""Specs of variants: vocabulary, loader and checks. The YAML files are in `specs/`; README.md lists
+the modules in reading order.
 
 Names are imported when they are first used, because some programs need only the exceptions and the
-list of specs and must start without pydantic.
+list of specs, and must start without pydantic.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
     "spec_hash",
 ]
 
-_HOME = {
+_MODULES = {
     "VariantSpec": "schema",
     "builtin_specs": "catalogue",
     "encoding_hash": "hashing",
@@ -57,5 +58,5 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = f"{__name__}.{_HOME[name]}" if name in _HOME else "variant_ai.core.errors"
-    return getattr(importlib.import_module(home), name)
+    module = f"{__name__}.{_MODULES[name]}" if name in _MODULES else "variant_ai.core.errors"
+    return getattr(importlib.import_module(module), name)

@@ -1,8 +1,8 @@
-"""Betza notation: how a piece moves, in a word, as Fairy-Stockfish reads it.
+"""Betza notation: the movement of a piece as a word, as Fairy-Stockfish reads it.
 
-A word is a row of atoms, each with its modifiers before it: `mRcpR` moves as a rook (`mR`) and
-captures as a rook over one piece (`cpR`). What Fairy-Stockfish reads differently from the letter,
-or not at all, is refused by name and position: a movement nobody else plays cannot be checked.
+A word is a sequence of atoms with modifiers before them: `mRcpR` moves as a rook (`mR`) and
+captures as a rook over one piece (`cpR`). Tokens that Fairy-Stockfish does not support, or reads
+differently from the notation, are rejected: such a movement could not be checked against it.
 
     leapers    W 0:1  F 1:1  D 0:2  N 1:2  A 2:2  H 0:3  C 1:3  Z 2:3  G 3:3
     compounds  K = WF   R = WW   B = FF   Q = RB
@@ -13,8 +13,8 @@ or not at all, is refused by name and position: a movement nobody else plays can
     lame       n the leg must be empty (N, A, D, and Z with two legs: janggi's elephant)
     directions f b l r s v, in pairs fl, fs, ..., and with h (half: all four) where eight exist
 
-Directions are the mover's: `f` is away from the own side, and for the second player everything is
-turned by 180 degrees, left and right too.
+Directions are the mover's: `f` is away from the own side. For the second player everything is
+rotated by 180 degrees, left and right too.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ LAME = "NADZ"
 DIRECTIONS = "fblrsvh"
 VERTICAL, HORIZONTAL = "fbv", "lrs"
 
-NOT_JUDGED = {
-    "i": "Fairy-Stockfish's 'i' means a region of the board; add moves by zone with `from:`",
-    "O": "castling has a word of its own, `castling:`",
-    "e": "en passant has a word of its own, `passant:`",
+UNSUPPORTED = {
+    "i": "use `from:` for the moves in a zone",
+    "O": "use `castling:`",
+    "e": "use `passant: true` for en passant",
     "j": "Fairy-Stockfish has no such modifier",
     "o": "Fairy-Stockfish has no such modifier",
     "z": "Fairy-Stockfish has no such modifier",
 }
-"""Letters of other dialects, and what to write instead."""
+"""Letters of other dialects, and the words to use instead."""
 
 
 class BetzaError(SpecError):
-    """A Betza word with a token that has no meaning here; says which and where."""
+    """Betza word with an unsupported token; the message has the token and its position."""
 
     def __init__(self, text: str, position: int, message: str) -> None:
         super().__init__(f"Betza {text!r}, character {position + 1}: {message}")
@@ -80,7 +80,7 @@ class Movement:
     dx: int
     dy: int
     reach: int
-    """How often the step may be repeated; 0 is without limit."""
+    """Maximum number of steps; 0 is unlimited."""
     quiet: bool
     """May end on an empty square."""
     capture: bool
@@ -88,11 +88,16 @@ class Movement:
     lame: bool = False
     """The squares of `legs` must be empty."""
     hop: Hop = ""
-    """`over`: must jump exactly one piece; `behind`: and lands on the next square."""
+    """`over`: must jump exactly one piece; `behind`: and must land on the next square."""
+
+    @property
+    def is_double_step(self) -> bool:
+        """True for a lame, quiet step of two squares straight forward or back."""
+        return self.lame and self.quiet and (self.dx, abs(self.dy)) == (0, 2)
 
     @property
     def legs(self) -> tuple[Step, ...]:
-        """Displacements that must be empty for a lame leap: straight first, then diagonally."""
+        """Displacements of the squares that must be empty for a lame leap, straight ones first."""
         if not self.lame:
             return ()
         legs: list[Step] = []
@@ -108,33 +113,31 @@ class Movement:
 
 @functools.cache
 def parse_betza(text: str) -> tuple[Movement, ...]:
-    """The movements of a Betza word, in the order written, directions clockwise from north.
+    """Parse a Betza word into movements, in the order written, directions clockwise from north.
 
-    Raises BetzaError for every token without a meaning, or without a judge for it.
+    Raises BetzaError for an unknown or unsupported token.
     """
     if not text:
         raise BetzaError(text, 0, "the word is empty; it needs at least one atom such as K")
     return tuple(movement for atom in _atoms(text) for movement in atom)
 
 
-def is_lopsided(word: str) -> bool:
-    """Whether it moves differently to the left and to the right."""
+def is_asymmetric(word: str) -> bool:
+    """Return True if a word moves differently to the left and to the right."""
     moves = set(parse_betza(word))
     return moves != {replace(move, dx=-move.dx) for move in moves}
 
 
 def displacements(piece: Piece, board: Board) -> set[Step]:
-    """Every (dx, dy) the piece can move by somewhere on the board: see `word_displacements`."""
-    words = (piece.moves, *piece.from_.values())
-    return {step for word in words for step in word_displacements(word, board)}
+    """Every (dx, dy) by which a piece can move somewhere on the board; see `word_displacements`."""
+    return {step for word in piece.words for step in word_displacements(word, board)}
 
 
 def word_displacements(word: str, board: Board) -> set[Step]:
-    """Every (dx, dy) of one Betza word on the board, in its mover's view.
+    """Every (dx, dy) of a Betza word on the board, as the mover sees it; dy > 0 is forward.
 
-    dy > 0 is forward. Zones are not considered, castling is not a piece's move. Where the second
-    player's board is mirrored, not rotated, left and right of an asymmetric piece change places
-    in the view, so both are listed.
+    Zones and castling are not considered. If the second player's board is mirrored, not rotated,
+    left and right of an asymmetric piece are exchanged in the view, so both are listed.
     """
     found: set[Step] = set()
     for move in parse_betza(word):
@@ -153,7 +156,7 @@ def _sign(n: int) -> int:
 
 
 def _atoms(text: str) -> Iterator[tuple[Movement, ...]]:
-    """Cut the word into atoms with their modifiers and read each."""
+    """Split a word into atoms with their modifiers, and parse each."""
     at = 0
     while at < len(text):
         start = at
@@ -163,14 +166,14 @@ def _atoms(text: str) -> Iterator[tuple[Movement, ...]]:
         if not letter:
             raise BetzaError(text, start, f"modifiers {modifiers!r} have no atom after them")
         if letter not in LEAPS and letter not in COMPOUNDS:
-            known = NOT_JUDGED.get(letter, "atoms are " + " ".join([*LEAPS, *COMPOUNDS]))
+            known = UNSUPPORTED.get(letter, "atoms are " + " ".join([*LEAPS, *COMPOUNDS]))
             raise BetzaError(text, at, f"unknown token {letter!r}; {known}")
         suffix = text[at + 1 : at + 2]
         doubled = suffix == letter
         rides = doubled or suffix in tuple("0123456789")
         if rides and (letter not in MAY_RIDE or (doubled and letter in RIDERS)):
             raise BetzaError(
-                text, at, f"{letter + suffix!r} has no judge; riders are made of {MAY_RIDE}"
+                text, at, f"{letter + suffix!r} is not supported; riders are made of {MAY_RIDE}"
             )
         reach = 0 if doubled else int(suffix) if rides else 0 if letter in RIDERS else 1
         end = at + 1 + rides
@@ -188,9 +191,9 @@ def _read_atom(
     hop: Hop = "over" if "p" in flags else "behind" if "g" in flags else ""
     token = text[start:end]
     if lame and (letter not in LAME or len(token) > len(modifiers) + 1):
-        raise BetzaError(text, start, f"{token!r} has no judge; only nN, nA, nD and nZ do")
+        raise BetzaError(text, start, f"{token!r} is not supported; only nN, nA, nD and nZ are")
     if hop and (letter == "N" or reach != 0 or lame):
-        raise BetzaError(text, start, f"{token!r} has no judge; only unlimited sliders hop")
+        raise BetzaError(text, start, f"{token!r} is not supported; only unlimited sliders hop")
     movements = []
     for base in COMPOUNDS.get(letter, letter):
         leap = LEAPS[base]
@@ -199,7 +202,7 @@ def _read_atom(
             chosen = _directed(leap, group, compound=letter in "KQ")
             if not chosen:
                 raise BetzaError(
-                    text, position, f"direction {group!r} has no judge with atom {letter!r}"
+                    text, position, f"direction {group!r} is not supported with atom {letter!r}"
                 )
             steps.update(chosen)
         movements += [
@@ -211,10 +214,10 @@ def _read_atom(
 
 
 def _split(text: str, start: int, modifiers: str) -> tuple[set[str], list[tuple[int, str]]]:
-    """Flags (m c p g n), and groups of one or two direction letters with their positions.
+    """Split modifiers into flags (m c p g n) and groups of direction letters with their positions.
 
-    Two letters pair when they are equal, or when one is vertical and the other horizontal; `h`
-    pairs with the letter before it.
+    Two letters form a group if they are equal, or if one is vertical and the other horizontal; `h`
+    belongs to the letter before it.
     """
     flags: set[str] = set()
     groups: list[tuple[int, str]] = []
@@ -243,7 +246,7 @@ def _split(text: str, start: int, modifiers: str) -> tuple[set[str], list[tuple[
 
 
 def _turns(leap: Step) -> list[Step]:
-    """All squares a leap reaches by symmetry, clockwise from north."""
+    """All displacements that a leap has by symmetry, clockwise from north."""
     x, y = leap
     quarter = [(x, y)] if x == 0 else [(x, y), (y, x)] if x != y else [(x, y)]
     turned: list[Step] = []
@@ -254,7 +257,8 @@ def _turns(leap: Step) -> list[Step]:
 
 
 def _directed(leap: Step, group: str, compound: bool) -> set[Step]:
-    """Those of a leap's squares that a direction group names; empty where no judge plays it."""
+    """Displacements of a leap in a direction group; empty if Fairy-Stockfish does not support
+    it."""
     steps = set(_turns(leap))
     toward = {
         "f": {s for s in steps if s[1] > 0},
@@ -281,7 +285,7 @@ def _directed(leap: Step, group: str, compound: bool) -> set[Step]:
         if first in "lr" and second in VERTICAL:
             return toward[first] & toward[second] & steep
         return set()
-    if second and compound:  # the halves of K and Q would be cut differently
+    if second and compound:  # the halves of K and Q are ambiguous
         return set()
     if not second or second == "h":
         return toward[first] if not second else set()

@@ -1,62 +1,54 @@
-"""Checks that need several words of a spec at once; each issue knows the path of its word."""
+"""Checks that need several words of a spec; each issue knows the path of the word that causes
+it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from variant_ai.core.errors import SpecError, unknown
-from variant_ai.core.spec.betza import displacements, is_lopsided, parse_betza
-from variant_ai.core.spec.fairy_names import FAIRY_NAMES, unknown_variant
-from variant_ai.core.spec.plane_layout import (
-    all_promotion_choices,
-    castling_steps,
-    clockwise,
-    input_planes,
-    input_rows,
-    policy_planes,
-    promotion_choices,
-    promotion_steps,
-    step_name,
+from variant_ai.core.errors import unknown
+from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.catalogue import unknown_fairy_variant
+from variant_ai.core.spec.issues import (
+    Issue,
+    Path,
+    betza_issues,
+    listed_twice,
+    unknown_pieces,
+    zone_issues,
 )
-from variant_ai.core.spec.schema import (
-    MAX_PIECE_TYPES,
-    CapturedPlanes,
-    CastlingPlanes,
-    ChecksPlane,
-    DropPlanes,
-    HandPlanes,
-    PromotedPlane,
-    PromotionPlanes,
-    VariantSpec,
-)
-from variant_ai.core.spec.start_position import Issue, Path, check_home, start_array
-from variant_ai.core.spec.zones import reads_as_zone, square_of, zone_squares
+from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
+from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
+from variant_ai.core.spec.schema import MAX_PIECE_TYPES, Hands, Piece, VariantSpec
+from variant_ai.core.spec.start_position import check_home, start_array
+from variant_ai.core.spec.zones import reads_as_zone, zone_squares
+from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
 _LETTER = re.compile(r"[A-Z]\Z")
 _CASTLING_WALK = re.compile(r"[a-z][0-9]+-[a-z][0-9]+\Z")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
-_WIN_WORDS = ("piece", "reaches", "checks", "extinct")
+_RETURNS = re.compile(r"returns as (.+)\Z")
+_WIN_WORDS = ("piece", "reaches", "checks", "extinct", "safe")
+_WIN_ITEMS = (["piece", "reaches"], ["piece", "reaches", "safe"], ["checks"], ["extinct"])
 WINS = (
     "`{piece: K, reaches: rank 8}` (with or without `safe: true`), `{checks: 3}`, `{extinct: K}`, "
     "`{extinct: all pieces}`"
 )
-_RETURNS = re.compile(r"returns as (.+)\Z")
 
 
 def check(spec: VariantSpec) -> list[Issue]:
-    """Every issue of the spec; later checks are made only where earlier ones found nothing."""
+    """Return the issues of a spec; a check is made only if the ones before it found none."""
     for stage in (
         _check_pieces,
         _check_rules,
         _check_passant,
         _check_promotion_zones,
-        _win_issues,
+        _check_wins,
         check_home,
-        _check_input,
-        _check_policy,
-        _check_symmetry,
+        check_input,
+        check_policy,
+        check_symmetry,
         _check_drawing,
     ):
         issues = list(stage(spec))
@@ -65,40 +57,14 @@ def check(spec: VariantSpec) -> list[Issue]:
     return []
 
 
-def _zone_issues(spec: VariantSpec, path: Path, zone: object) -> Iterator[Issue]:
-    if not isinstance(zone, str | tuple):
-        return
-    try:
-        zone_squares(zone, spec.board)
-    except SpecError as error:
-        yield Issue(path, str(error))
-
-
-def _betza_issues(spec: VariantSpec, path: Path, moves: str) -> Iterator[Issue]:
-    try:
-        parse_betza(moves)
-    except SpecError as error:
-        yield Issue(path, str(error))
-
-
-def _unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
-    for i, letter in enumerate(letters):
-        if letter not in spec.pieces:
-            yield Issue((*path, i), unknown("piece", letter, list(spec.pieces)))
-
-
-def _twice(path: Path, letters: Sequence[str]) -> Iterator[Issue]:
-    for i, letter in enumerate(letters):
-        if letter in letters[:i]:
-            yield Issue((*path, i), f"{letter} is listed already; accepted: each piece once")
-
-
 def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
+    """Check zones, symbols and moves."""
     for name, zone in spec.board.zones.items():
+        path: Path = ("board", "zones", name)
         if reads_as_zone(name):
-            message = f"{name!r} has a meaning of its own; accepted: any other name, such as camp"
-            yield Issue(("board", "zones", name), message)
-        yield from _zone_issues(spec, ("board", "zones", name), zone)
+            message = f"{name!r} already has a meaning; accepted: any other name, such as camp"
+            yield Issue(path, message)
+        yield from zone_issues(spec, path, zone)
     twins = spec.hands is not None and spec.hands.promoted.startswith("returns as ")
     count = len(spec.pieces) + (len(all_promotion_choices(spec)) if twins else 0)
     if count > MAX_PIECE_TYPES:
@@ -111,77 +77,78 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
             yield Issue(("pieces", symbol, "also"), message)
         elif piece.also is not None:
             letters[piece.also] = symbol
-    for symbol, piece in spec.pieces.items():
-        path: Path = ("pieces", symbol)
-        if not _SYMBOL.match(symbol):
-            yield Issue(
-                path,
-                f"{symbol!r} is no piece symbol; accepted: one capital letter, or "
-                "`+` and one capital letter for a promoted piece",
-            )
-        if piece.also is not None and not _LETTER.match(piece.also):
-            message = f"{piece.also!r} is no letter of a FEN; accepted: one capital letter"
-            yield Issue((*path, "also"), message)
-        yield from _betza_issues(spec, (*path, "moves"), piece.moves)
-        for zone, moves in piece.from_.items():
-            yield from _zone_issues(spec, (*path, "from", zone), zone)
-            yield from _betza_issues(spec, (*path, "from", zone), moves)
-        yield from _zone_issues(spec, (*path, "within"), piece.within)
-        yield from _zone_issues(spec, (*path, "drop"), piece.drop)
-        if piece.faces is not None and (piece.faces != symbol or not piece.royal):
-            message = (
-                f"{piece.faces!r}; accepted: {symbol}, on a royal piece: the two may not face each "
-                "other on an open file"
-            )
-            yield Issue((*path, "faces"), message)
-        if (promotes := piece.promotes) is not None:
-            if piece.royal:
-                message = f"{symbol} is royal, and a player without it has none; accepted: no word"
-                yield Issue((*path, "promotes"), message)
-            yield from _zone_issues(spec, (*path, "promotes", "at"), promotes.at)
-            if promotes.must not in ("where stuck", True, False):
-                yield from _zone_issues(spec, (*path, "promotes", "must"), promotes.must)
-            if promotes.to != "captured pieces":
-                yield from _unknown_pieces(spec, (*path, "promotes", "to"), promotes.to)
-                yield from _promotion_issues(spec, symbol, promotes.to)
+    for symbol in spec.pieces:
+        yield from _piece_issues(spec, symbol)
+        yield from _promotion_issues(spec, symbol)
 
 
-def _promotion_issues(spec: VariantSpec, symbol: str, to: tuple[str, ...]) -> Iterator[Issue]:
-    """Choices that are none: the piece itself, a second king, the same again, a second `+`."""
-    path: Path = ("pieces", symbol, "promotes", "to")
+def _piece_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
+    """Check the words of one piece, without its promotion."""
+    piece, path = spec.pieces[symbol], ("pieces", symbol)
+    if not _SYMBOL.match(symbol):
+        yield Issue(
+            path,
+            f"{symbol!r} is not a piece symbol; accepted: one capital letter, or "
+            "`+` and one capital letter for a promoted piece",
+        )
+    if piece.also is not None and not _LETTER.match(piece.also):
+        message = f"{piece.also!r} is not a letter of a FEN; accepted: one capital letter"
+        yield Issue((*path, "also"), message)
+    yield from betza_issues((*path, "moves"), piece.moves)
+    for zone, moves in piece.from_.items():
+        yield from zone_issues(spec, (*path, "from", zone), zone)
+        yield from betza_issues((*path, "from", zone), moves)
+    yield from zone_issues(spec, (*path, "within"), piece.within)
+    yield from zone_issues(spec, (*path, "drop"), piece.drop)
+    if piece.faces is not None and (piece.faces != symbol or not piece.royal):
+        yield Issue(
+            (*path, "faces"),
+            f"{piece.faces!r}; accepted: {symbol} on a royal piece, if the two may not face "
+            "each other on an open file",
+        )
+
+
+def _promotion_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
+    """Check the zones of a promotion, and reject choices that are the piece itself, royal, listed
+    twice, or a second `+`."""
+    promotes, path = spec.pieces[symbol].promotes, ("pieces", symbol, "promotes")
+    if promotes is None:
+        return
+    if spec.pieces[symbol].royal:
+        yield Issue(path, f"{symbol} is royal and cannot promote; remove `promotes`")
+    yield from zone_issues(spec, (*path, "at"), promotes.at)
+    if promotes.must != "where stuck":
+        yield from zone_issues(spec, (*path, "must"), promotes.must)
+    if promotes.to == "captured pieces":
+        return
+    to = promotes.to
     if not to:
-        message = "an empty list leaves nothing to promote to; accepted: pieces, `captured pieces`"
-        yield Issue(path, message)
+        yield Issue((*path, "to"), "an empty list; accepted: pieces, or `captured pieces`")
+    yield from unknown_pieces(spec, (*path, "to"), to)
+    yield from listed_twice((*path, "to"), to)
     for i, letter in enumerate(to):
         if letter == symbol:
-            yield Issue((*path, i), f"{letter} would promote to itself; accepted: another piece")
-        elif letter in to[:i]:
-            yield Issue((*path, i), f"{letter} is listed already; accepted: each piece once")
-        elif letter.startswith("+") and any(other.startswith("+") for other in to[:i]):
-            message = f"{letter} is a second choice with `+`, and a move says `+` for either"
-            yield Issue((*path, i), f"{message}; accepted: one, the others by a letter")
+            message = f"{letter} would promote to itself; accepted: another piece"
+            yield Issue((*path, "to", i), message)
         elif letter in spec.pieces and spec.pieces[letter].royal:
-            message = f"{letter} is royal, and nobody has two royal pieces; accepted: another piece"
-            yield Issue((*path, i), message)
+            message = f"{letter} is royal, and a player has one royal piece"
+            yield Issue((*path, "to", i), f"{message}; accepted: another piece")
+        elif letter.startswith("+") and any(o.startswith("+") and o != letter for o in to[:i]):
+            message = f"{letter} is a second choice with `+`, which moves would write for both"
+            yield Issue((*path, "to", i), f"{message}; accepted: one, and others with a letter")
 
 
-def _win_issues(spec: VariantSpec) -> Iterator[Issue]:
-    """Every item is one way to win, and there is one at all."""
+def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that every item of `wins` is one way to win, and that someone can win at all."""
     rules = spec.rules
     royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
     for i, win in enumerate(rules.wins):
         path: Path = ("rules", "wins", i)
-        given = [key for key in _WIN_WORDS if getattr(win, key) is not None]
-        given += ["safe"] if win.safe else []
-        if given not in (
-            ["piece", "reaches"],
-            ["piece", "reaches", "safe"],
-            ["checks"],
-            ["extinct"],
-        ):
+        given = [key for key in _WIN_WORDS if getattr(win, key) not in (None, False)]
+        if given not in _WIN_ITEMS:
             yield Issue(path, f"{', '.join(given) or 'nothing'} given; an item is one of {WINS}")
         elif win.checks and not royal and rules.engine == "kernel":
-            message = "nobody can give check: no piece has `royal: true`"
+            message = "there are no checks: no piece has `royal: true`"
             yield Issue((*path, "checks"), message)
     at_home = royal & {symbol for _, symbol in start_array(spec).values()}
     decided = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
@@ -195,125 +162,119 @@ def _win_issues(spec: VariantSpec) -> Iterator[Issue]:
 
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
+    """Check the words of rules, castling, hands, start position and training."""
     if spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
-        message = unknown_variant(spec.fairy, spec.variant)
-        yield Issue(("fairy",), message)
-    for side, walk in spec.castling.items():
-        for who, text in (("king", walk.king), ("rook", walk.rook)):
-            path: Path = ("castling", side, who)
-            if not _CASTLING_WALK.match(text):
-                yield Issue(path, f"{text!r} is no walk of two squares; accepted: 'e1-g1'")
-                continue
-            for name in text.split("-"):
-                try:
-                    square_of(name, spec.board)
-                except SpecError as error:
-                    yield Issue(path, str(error))
+        yield Issue(("fairy",), unknown_fairy_variant(spec.fairy, spec.variant))
+    yield from _castling_issues(spec)
     if spec.hands is not None:
-        yield from _unknown_pieces(spec, ("hands", "order"), spec.hands.order)
-        yield from _twice(("hands", "order"), spec.hands.order)
-        returns = _RETURNS.match(spec.hands.promoted)
-        if returns is None and spec.hands.promoted not in ("reverts", "keeps"):
-            yield Issue(
-                ("hands", "promoted"),
-                f"{spec.hands.promoted!r}; accepted: `returns as P` (a piece), `reverts`, `keeps`",
-            )
-        elif returns is not None and returns[1] not in spec.pieces:
-            message = unknown("piece", returns[1], list(spec.pieces))
-            yield Issue(("hands", "promoted"), message)
-        elif spec.hands.promoted == "reverts":
-            yield from _revert_issues(spec)
+        yield from _hand_issues(spec, spec.hands)
+    rules = spec.rules
+    path: Path = ("rules", "no_progress", "reset")
     words = ["captures", "drops", *spec.pieces]
-    for i, word in enumerate(spec.rules.no_progress.reset):
+    for i, word in enumerate(rules.no_progress.reset):
         if word not in words:
-            yield Issue(("rules", "no_progress", "reset", i), unknown("event", word, words))
-        elif word in spec.rules.no_progress.reset[:i]:
-            message = f"{word} is listed already; accepted: each event once"
-            yield Issue(("rules", "no_progress", "reset", i), message)
-    if spec.rules.insufficient_material and (spec.hands is not None or spec.rules.wins):
-        also = "hands" if spec.hands is not None else "`wins`"
-        message = f"with {also} any material may win; accepted: false"
+            yield Issue((*path, i), unknown("event", word, words))
+    yield from listed_twice(path, rules.no_progress.reset, "event")
+    if rules.insufficient_material and (spec.hands is not None or rules.wins):
+        other = "hands" if spec.hands is not None else "`wins`"
+        message = f"with {other} any material may win; accepted: false"
         yield Issue(("rules", "insufficient_material"), message)
-    for i, win in enumerate(spec.rules.wins):
-        for key in ("piece", "extinct"):
-            letter = getattr(win, key)
-            if key == "extinct" and letter == "all pieces":
-                continue
-            if letter is not None and letter not in spec.pieces:
-                message = unknown("piece", letter, list(spec.pieces))
-                yield Issue(("rules", "wins", i, key), message)
-        yield from _zone_issues(spec, ("rules", "wins", i, "reaches"), win.reaches)
+    for i, win in enumerate(rules.wins):
+        path = ("rules", "wins", i)
+        for key, letter in (("piece", win.piece), ("extinct", win.extinct)):
+            everything = key == "extinct" and letter == "all pieces"
+            if letter is not None and letter not in spec.pieces and not everything:
+                yield Issue((*path, key), unknown("piece", letter, list(spec.pieces)))
+        yield from zone_issues(spec, (*path, "reaches"), win.reaches)
     yield from _start_issues(spec)
-    training = spec.training
-    if training.lr_min > training.lr_max:
+    if spec.training.lr_min > spec.training.lr_max:
         yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
-    low, high = training.momentum
+    low, high = spec.training.momentum
     if not 0 <= low <= high < 1:
         yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
 
 
-def _revert_issues(spec: VariantSpec) -> Iterator[Issue]:
-    """A captured piece must tell by its letter what it promoted from."""
+def _castling_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that the walks of castling are squares of the board."""
+    for side, walk in spec.castling.items():
+        for who, text in (("king", walk.king), ("rook", walk.rook)):
+            path: Path = ("castling", side, who)
+            if not _CASTLING_WALK.match(text):
+                yield Issue(path, f"{text!r} is not two squares; accepted: such as 'e1-g1'")
+                continue
+            for name in text.split("-"):
+                yield from zone_issues(spec, path, (name,))
+
+
+def _hand_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
+    """Check the pieces in hand, and what becomes of captured promoted pieces."""
+    yield from unknown_pieces(spec, ("hands", "order"), hands.order)
+    yield from listed_twice(("hands", "order"), hands.order)
     path: Path = ("hands", "promoted")
-    assert spec.hands is not None
+    returns = _RETURNS.match(hands.promoted)
+    if returns is not None:
+        if returns[1] not in spec.pieces:
+            yield Issue(path, unknown("piece", returns[1], list(spec.pieces)))
+    elif hands.promoted == "reverts":
+        yield from _revert_issues(spec, hands)
+    elif hands.promoted != "keeps":
+        accepted = "`returns as P` (a piece), `reverts`, `keeps`"
+        yield Issue(path, f"{hands.promoted!r}; accepted: {accepted}")
+
+
+def _revert_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
+    """Check that the letter of a captured piece determines what it promoted from."""
     origins: dict[str, str] = {}
-    for symbol, piece in spec.pieces.items():
-        for choice in promotion_choices(spec, symbol) if piece.promotes else ():
-            if choice in spec.hands.order:
-                message = (
-                    f"`reverts`, and {symbol} promotes to {choice}, which is in `order` itself"
-                )
-                yield Issue(path, f"{message}; accepted: `returns as {symbol}`, `keeps`")
+    for symbol in spec.pieces:
+        for choice in promotion_choices(spec, symbol):
+            if choice in hands.order:
+                message = f"{symbol} promotes to {choice}, which is in `order` itself"
             elif origins.setdefault(choice, symbol) != symbol:
-                both = f"{origins[choice]} and {symbol}"
-                message = f"`reverts`, and nobody sees of a {choice} which of {both} it was"
-                yield Issue(path, f"{message}; accepted: `returns as {symbol}`, `keeps`")
+                message = f"a {choice} may have been {origins[choice]} or {symbol}"
+            else:
+                continue
+            accepted = f"accepted: `returns as {symbol}`, `keeps`"
+            yield Issue(("hands", "promoted"), f"`reverts`, and {message}; {accepted}")
 
 
-def _double_steps(spec: VariantSpec, symbol: str) -> frozenset[int]:
-    """Squares, in the player's view, that double steps of a piece with `passant` jump over."""
-    piece, board = spec.pieces[symbol], spec.board
+def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
+    """Squares, in the player's view, that the piece's double steps jump over."""
+    board = spec.board
     everywhere = frozenset(range(board.files * board.ranks))
-    jumped: set[int] = set()
-    for zone, word in ((None, piece.moves), *piece.from_.items()):
-        doubles = [m for m in parse_betza(word) if m.lame and m.quiet and (m.dx, m.dy) == (0, 2)]
-        if doubles:
-            origins = everywhere if zone is None else zone_squares(zone, board)
-            jumped |= {s + board.files for s in origins}
-    return frozenset(jumped) & everywhere
+    zones = [(everywhere, piece.moves)]
+    zones += [(zone_squares(zone, board), word) for zone, word in piece.from_.items()]
+    for squares, word in zones:
+        if any(move.is_double_step and move.dy > 0 for move in parse_betza(word)):
+            yield from {square + board.files for square in squares} & everywhere
 
 
 def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
-    """Nothing is captured in passing but after a lame double step straight ahead, by a capture that
-    is no quiet move, and not while promoting."""
+    """Check that a piece with `passant` has a lame double step straight ahead, captures by moves
+    that are not quiet moves too, and does not promote while it captures en passant."""
     files, ranks = spec.board.files, spec.board.ranks
-    passers = [symbol for symbol, piece in spec.pieces.items() if piece.passant]
-    jumped = frozenset(s for symbol in passers for s in _double_steps(spec, symbol))
+    passers = {symbol: piece for symbol, piece in spec.pieces.items() if piece.passant}
+    jumped = {s for piece in passers.values() for s in _jumped_squares(spec, piece)}
     # as the other player sees them
-    onto = frozenset((ranks - 1 - s // files) * files + s % files for s in jumped)
+    onto = {(ranks - 1 - s // files) * files + s % files for s in jumped}
     if spec.board.sides == "rotate":
-        onto = frozenset(files * ranks - 1 - s for s in jumped)
-    for symbol in passers:
-        piece, path = spec.pieces[symbol], ("pieces", symbol, "passant")
-        moves = [m for word in (piece.moves, *piece.from_.values()) for m in parse_betza(word)]
+        onto = {files * ranks - 1 - s for s in jumped}
+    for symbol, piece in passers.items():
+        path: Path = ("pieces", symbol, "passant")
+        moves = [m for word in piece.words for m in parse_betza(word)]
         if not jumped:
-            message = (
-                "no piece with `passant` has a lame double step straight ahead to be taken after"
-            )
-            yield Issue(
-                path, f"{message}; accepted: `from: {{rank 2: fmnD}}` beside it, or no word"
-            )
+            message = "no piece with `passant` has a lame double step straight ahead"
+            yield Issue(path, f"{message}; add one, such as `from: {{rank 2: fmnD}}`")
             return
         if any(m.lame and m.quiet and m.dx and m.dy for m in moves):
-            message = f"a lame step of {symbol} goes askew, and has no square to be taken on"
-            yield Issue(path, f"{message}; accepted: double steps straight ahead, or no word")
+            message = f"a lame step of {symbol} is not straight, so no square is jumped over"
+            yield Issue(path, f"{message}; accepted: double steps straight ahead")
         takes = {(m.dx, m.dy) for m in moves if m.capture and m.reach == 1}
         if takes & {(m.dx, m.dy) for m in moves if m.quiet and m.reach == 1}:
-            message = f"{symbol} captures where it also moves without capturing"
-            yield Issue(path, f"{message}, which is all it then does; accepted: no word")
+            message = f"{symbol} has the same move with and without capture, so it never captures"
+            yield Issue(path, f"{message} en passant; remove `passant`")
         promotes = piece.promotes
         if promotes is not None and zone_squares(promotes.at, spec.board) & onto:
-            message = f"{symbol} may promote where it captures in passing"
+            message = f"{symbol} may promote on squares where it captures en passant"
             yield Issue(
                 ("pieces", symbol, "promotes", "at"),
                 f"{message}; accepted: a zone without these squares, or no `passant`",
@@ -333,11 +294,11 @@ def _check_promotion_zones(spec: VariantSpec) -> Iterator[Issue]:
 
 
 def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
-    """Size and letters of the start array; all else about a FEN is judged by the rules."""
+    """Check size and letters of the start position; the rules engine checks the rest of the FEN."""
     path: Path = ("rules", "start")
     fields = spec.rules.start.split()
     if len(fields) < 2:
-        yield Issue(path, "a FEN has at least two fields: the board and the side to move")
+        yield Issue(path, "a FEN has at least two fields, the board and the side to move")
         return
     rows = fields[0].split("[")[0].split("/")
     if len(rows) != spec.board.ranks:
@@ -352,7 +313,7 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
                 continue
             width += 1
             if token == "*" and spec.rules.engine == "fairy":
-                continue  # a wall, which Fairy-Stockfish has in some variants
+                continue  # a wall, in some variants of Fairy-Stockfish
             if token.upper().removesuffix("~") not in letters:
                 yield Issue(path, unknown("piece", token, list(spec.pieces)))
                 return
@@ -364,11 +325,11 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
 
 def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
     drawing = spec.drawing
-    yield from _zone_issues(spec, ("drawing", "palace"), drawing.palace)
+    yield from zone_issues(spec, ("drawing", "palace"), drawing.palace)
     if drawing.marks:
-        yield from _zone_issues(spec, ("drawing", "marks"), drawing.marks)
+        yield from zone_issues(spec, ("drawing", "marks"), drawing.marks)
     if drawing.river is not None and drawing.river >= spec.board.ranks:
-        message = f"no rank lies above rank {drawing.river}; the board has {spec.board.ranks}"
+        message = f"no rank is above rank {drawing.river}; the board has {spec.board.ranks}"
         yield Issue(("drawing", "river"), message)
     for symbol in drawing.glyphs:
         if symbol not in spec.pieces:
@@ -376,124 +337,6 @@ def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
             yield Issue(("drawing", "glyphs", symbol), message)
     for i, ink in enumerate(drawing.inks or ()):
         if not _COLOUR.match(ink):
-            yield Issue(("drawing", "inks", i), f"{ink!r} is no colour; accepted: '#b3201b'")
-
-
-def _check_input(spec: VariantSpec) -> Iterator[Issue]:
-    order = spec.hands.order if spec.hands else ()
-    for i, item in enumerate(spec.input):
-        path: Path = ("input", i)
-        match item:
-            case CapturedPlanes(captured=count):
-                yield from _unknown_pieces(spec, (*path, "captured", "order"), count.order)
-                yield from _twice((*path, "captured", "order"), count.order)
-            case HandPlanes(hand=hand):
-                for k, letter in enumerate(hand.order):
-                    if letter not in order:
-                        message = unknown("piece in hand", letter, list(order))
-                        yield Issue((*path, "hand", "order", k), message)
-                yield from _twice((*path, "hand", "order"), hand.order)
-            case PromotedPlane() if not (
-                spec.hands and spec.hands.promoted.startswith("returns as ")
-            ):
-                yield Issue(path, "a `promoted` plane needs `hands: {promoted: returns as …}`")
-            case CastlingPlanes() if not spec.castling:
-                yield Issue(path, "castling planes in a variant without `castling`")
-            case ChecksPlane() if not any(win.checks for win in spec.rules.wins):
-                yield Issue(path, "a `checks` plane needs `wins: [{checks: n}]`")
-            case "en_passant" if not any(p.passant for p in spec.pieces.values()):
-                yield Issue(path, "an en passant plane needs a piece with `passant: true`")
-    if list(_unknown_input(spec)):
-        return
-    if not input_planes(spec):
-        yield Issue(("input",), "a net needs at least one input plane")
-    yield from _input_twice(spec)
-
-
-def _input_twice(spec: VariantSpec) -> Iterator[Issue]:
-    """Items with a plane that an earlier item has already."""
-    listed: dict[Hashable, int] = {}
-    for i, item in enumerate(spec.input):
-        rows = list(input_rows(spec, item))
-        for row in rows:
-            if row in listed:
-                message = f"the plane of {row[-1]!r} is one of input.{listed[row]} already"
-                yield Issue(("input", i), f"{message}; accepted: each block once")
-                break
-        listed.update((row, i) for row in rows)
-
-
-def _unknown_input(spec: VariantSpec) -> Iterator[str]:
-    for item in spec.input:
-        if isinstance(item, CapturedPlanes):
-            yield from (p for p in item.captured.order if p not in spec.pieces)
-        if isinstance(item, HandPlanes):
-            yield from (p for p in item.hand.order if p not in spec.pieces)
-
-
-def _check_policy(spec: VariantSpec) -> Iterator[Issue]:
-    if not isinstance(spec.policy, str):
-        for i, item in enumerate(spec.policy):
-            if isinstance(item, DropPlanes):
-                held = spec.hands.order if spec.hands else ()
-                for k, letter in enumerate(item.drops):
-                    if letter not in held:
-                        message = unknown("piece in hand", letter, list(held))
-                        yield Issue(("policy", i, "drops", k), message)
-            if isinstance(item, PromotionPlanes):
-                path: Path = ("policy", i, "promotions", "to")
-                yield from _unknown_pieces(spec, path, item.promotions.to)
-    try:
-        planes = policy_planes(spec)
-    except SpecError as error:
-        yield Issue(("policy",), str(error))
-        return
-    have = {(p.kind, p.dx, p.dy, p.piece) for p in planes}
-
-    def missing(kind: str, steps: Iterable[tuple[int, int]], to: str | None) -> str:
-        lacking = [s for s in steps if (kind, *s, to) not in have]
-        return ", ".join(step_name(dx, dy) for dx, dy in clockwise(lacking))
-
-    for letter, piece in spec.pieces.items():
-        if lacking := missing("move", displacements(piece, spec.board), None):
-            message = f"the policy cannot express moves of the {piece.name} ({letter}): {lacking}"
-            yield Issue(("policy",), message)
-        for choice in promotion_choices(spec, letter):
-            if lacking := missing("promotion", promotion_steps(spec, piece), choice):
-                message = f"the policy cannot express promotions of {letter} to {choice}: {lacking}"
-                yield Issue(("policy",), message)
-    if lacking := missing("move", castling_steps(spec), None):
-        yield Issue(("policy",), f"the policy cannot express castling: {lacking}")
-    for letter in spec.hands.order if spec.hands else ():
-        if ("drop", 0, 0, letter) not in have:
-            yield Issue(("policy",), f"the policy cannot express drops of {letter}")
-
-
-def _check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
-    if "files" not in spec.symmetry:
-        return
-    if spec.castling:
-        yield Issue(("symmetry",), "left-right mirroring is no symmetry of a game with castling")
-    files = spec.board.files
-
-    def mirrored(squares: frozenset[int]) -> frozenset[int]:
-        return frozenset(s - s % files + files - 1 - s % files for s in squares)
-
-    for letter, piece in spec.pieces.items():
-        for word in (piece.moves, *piece.from_.values()):
-            if is_lopsided(word):
-                message = f"{letter} moves differently to the left and to the right"
-                yield Issue(("symmetry",), message)
-        zones = [piece.within, piece.drop, *piece.from_]
-        if piece.promotes is not None:
-            zones += [piece.promotes.at, piece.promotes.must]
-        for zone in zones:
-            if isinstance(zone, str | tuple) and zone != "where stuck":
-                squares = zone_squares(zone, spec.board)
-                if squares != mirrored(squares):
-                    yield Issue(("symmetry",), f"zone {zone!r} of {letter} is not symmetric")
-    for win in spec.rules.wins:
-        if win.reaches is not None:
-            squares = zone_squares(win.reaches, spec.board)
-            if squares != mirrored(squares):
-                yield Issue(("symmetry",), f"goal {win.reaches!r} of `wins` is not symmetric")
+            yield Issue(
+                ("drawing", "inks", i), f"{ink!r} is not a colour; accepted: such as '#b3201b'"
+            )

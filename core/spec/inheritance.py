@@ -1,13 +1,13 @@
-"""`extends:` a spec that says only what differs from another one.
+"""`extends:` in a spec that contains only its differences from another one.
 
     extends: crazyhouse          a name, or the path of a file beside this one
     variant: my-crazyhouse
     input: [inherited, {halfmove: {max: 100}}]
 
-Mappings are merged key by key, all other values replaced. A key with `null` takes the parent's away.
-In a list the item `inherited` stands for the parent's items. The parent's keys keep their places and new
-ones follow: the order of pieces is the order of planes. What comes out is a spec like any other, and
-its hashes are those of the same spec written out.
+Mappings are merged key by key, all other values are replaced. A key with `null` removes the
+parent's. In a list the item `inherited` stands for the parent's items. The parent's keys keep
+their order and new ones follow, since the order of pieces is the order of planes. The hashes of
+the result are those of the same spec written out in full.
 """
 
 from __future__ import annotations
@@ -18,74 +18,74 @@ from typing import Any
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
-from variant_ai.core.spec.located import Node, parse_yaml, plain, read_text
+from variant_ai.core.spec.yaml_reader import YamlNode, parse_yaml, plain_values, read_text
 
 EXTENDS = "extends"
 INHERITED = "inherited"
-MOST_PARENTS = 20
+MAX_PARENTS = 20
 
 
-def read_spec_tree(text: str, where: str, folder: Path | None = None) -> Node:
-    """The whole tree of a spec, inherited words included. Raises SpecError with file, line and column.
+def read_spec_tree(text: str, where: str, folder: Path | None = None) -> YamlNode:
+    """Parse a spec and merge it with those it extends. Raises SpecError with file, line and column.
 
-    where: stands before line and column in messages. folder: of the spec's file, in which parents
-    are looked for before the specs that come with the program.
+    where: precedes line and column in messages. folder: of the spec's file; parents are searched
+    there first, then among the specs that come with the program.
     """
     return _resolved(_parsed(text, where), where, folder, ())
 
 
-def _parsed(text: str, where: str) -> Node:
+def _parsed(text: str, where: str) -> YamlNode:
     return parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
 
 
-def _resolved(own: Node, where: str, folder: Path | None, chain: tuple[Path, ...]) -> Node:
+def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path, ...]) -> YamlNode:
     if EXTENDS not in own:
         return own
     parent = own.value[EXTENDS]
     path = _find(parent, folder)
-    if path in chain or len(chain) >= MOST_PARENTS:
+    if path in chain or len(chain) >= MAX_PARENTS:
         names = " → ".join(p.name for p in (*chain, path))
-        raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.place)
+        raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.location)
     text = read_text(path, "a variant spec")
     whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
-    rest = Node({key: node for key, node in own.value.items() if key != EXTENDS}, own.place)
-    merged = _merged(whole, rest)
-    assert isinstance(merged, Node)
-    return merged
+    rest = YamlNode({key: node for key, node in own.value.items() if key != EXTENDS}, own.location)
+    return _merged_mapping(whole, rest)
 
 
-def _find(parent: Node, folder: Path | None) -> Path:
-    """The file that a spec extends."""
+def _find(parent: YamlNode, folder: Path | None) -> Path:
+    """Find the file that a spec extends."""
     name = parent.value
     if not isinstance(name, str):
         raise SpecError(
-            f"{EXTENDS}: given {plain(parent)!r}; accepted: the name of a variant, or the path of a "
+            f"{EXTENDS}: given {plain_values(parent)!r}; accepted: the name of a variant, or the path of a "
             "spec",
-            parent.place,
+            parent.location,
         )
     if name.endswith(SPEC_SUFFIXES):
         path = Path(name).expanduser()
         path = path if folder is None else folder / path
         if not path.is_file():
-            raise SpecError(f"{EXTENDS}: there is no file {path}", parent.place)
+            raise SpecError(f"{EXTENDS}: there is no file {path}", parent.location)
         return path.resolve()
     beside = [] if folder is None else [folder / f"{name}{suffix}" for suffix in SPEC_SUFFIXES]
     found = next((path for path in beside if path.is_file()), builtin_specs().get(name))
     if found is None:
         known = unknown("variant", name, sorted(builtin_specs()))
-        raise SpecError(f"{EXTENDS}: {known}, or the path of a spec", parent.place)
+        raise SpecError(f"{EXTENDS}: {known}, or the path of a spec", parent.location)
     return found.resolve()
 
 
-def _merged(parent: Node | None, child: Node) -> Node | None:
-    """None: the child takes the parent's value away."""
+def _merged(parent: YamlNode | None, child: YamlNode) -> YamlNode | None:
+    """Merge two values; None if the child removes the parent's."""
     if child.value is None and parent is not None:
         return None
     if isinstance(child.value, list):
-        return Node(_merged_list(parent, child.value), child.place)
-    if not isinstance(child.value, dict):
-        return child
-    keys: dict[str, Node] = {}
+        return YamlNode(_merged_list(parent, child.value), child.location)
+    return _merged_mapping(parent, child) if isinstance(child.value, dict) else child
+
+
+def _merged_mapping(parent: YamlNode | None, child: YamlNode) -> YamlNode:
+    keys: dict[str, YamlNode] = {}
     if parent is not None and isinstance(parent.value, dict):
         keys.update(parent.value)
     for key, node in child.value.items():
@@ -94,10 +94,10 @@ def _merged(parent: Node | None, child: Node) -> Node | None:
             del keys[key]
         else:
             keys[key] = merged
-    return Node(keys, child.place)
+    return YamlNode(keys, child.location)
 
 
-def _merged_list(parent: Node | None, items: Sequence[Node]) -> list[Any]:
+def _merged_list(parent: YamlNode | None, items: Sequence[YamlNode]) -> list[Any]:
     found: list[Any] = []
     for item in items:
         if item.value != INHERITED:
@@ -106,8 +106,7 @@ def _merged_list(parent: Node | None, items: Sequence[Node]) -> list[Any]:
             found += parent.value
         else:
             raise SpecError(
-                f"`{INHERITED}` stands for the items of the spec that is extended, which has no "
-                "such list",
-                item.place,
+                f"`{INHERITED}` stands for the items of the extended spec, which has no such list",
+                item.location,
             )
     return found

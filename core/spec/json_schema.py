@@ -1,6 +1,6 @@
-"""The vocabulary as JSON schema, so that editors complete and check a spec while it is written.
+"""JSON schema of the vocabulary, with which editors complete and check a spec as it is written.
 
-`specs/schema.json` is what `schema_text` gives; `variant-ai spec schema` writes it anew.
+`specs/schema.json` is the output of `schema_text`; `variant-ai spec schema` writes it.
 """
 
 from __future__ import annotations
@@ -8,52 +8,48 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from variant_ai.core.spec.schema import VariantSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a spec file. Sizes and shapes are in it, what several words must agree on is
-    not: `variant-ai spec check` looks at that."""
-    schema = _inheritable(_without_titles(VariantSpec.model_json_schema(by_alias=True)))
+    """Schema of a spec file. It does not cover what several words must agree on; `variant-ai spec
+    check` does."""
+    schema = _inheritable(
+        VariantSpec.model_json_schema(by_alias=True, schema_generator=_WithoutTitles)
+    )
     extends = {
         "type": "string",
-        "description": "Spec that this one changes in some words: the name of a variant, or "
-        "the path of a file. Mappings are merged, `null` takes a key away, and in lists the item "
-        "`inherited` stands for the items of that spec",
+        "description": "Spec that this one modifies: the name of a variant, or the path of a "
+        "file. Mappings are merged, `null` removes a key, and in lists the item `inherited` stands "
+        "for the items of that spec",
     }
     for name, inner in schema["$defs"].items():
-        if not name.endswith(("Plane", "Planes")):  # those are told apart by what they need
+        inner.pop("title", None)
+        if not name.endswith(("Plane", "Planes")):  # these are distinguished by their required keys
             inner.pop("required", None)
     schema["properties"] = {"extends": extends, **schema["properties"]}
     schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends", "variant"]}]
-    return {"$schema": DIALECT, "title": "Variant spec", **schema}
+    return {"$schema": DIALECT, **schema, "title": "Variant spec"}
 
 
 def schema_text() -> str:
-    """The same as text, as it stands in `specs/schema.json`."""
+    """Text of the schema, as in `specs/schema.json`."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """pydantic titles every field with its own name in other letters; editors would show it.
+class _WithoutTitles(GenerateJsonSchema):
+    """Leaves out the titles that pydantic derives from the names of fields."""
 
-    `names`: the keys of this mapping are names of fields, of which one may be `title`.
-    """
-    if isinstance(node, dict):
-        return {
-            key: _without_titles(value, names=key in ("properties", "$defs") and not names)
-            for key, value in node.items()
-            if names or key != "title"
-        }
-    if isinstance(node, list):
-        return [_without_titles(item) for item in node]
-    return node
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def _inheritable(node: Any) -> Any:
-    """The same for a spec that extends another: any key may be null, and any list may hold
+    """Adapt the schema to specs that extend another: any key may be null, and any list may contain
     `inherited`."""
     if isinstance(node, list):
         return [_inheritable(item) for item in node]

@@ -1,4 +1,4 @@
-"""From a YAML file to a checked `VariantSpec`, with the file:line:column of every mistake."""
+"""YAML files read as checked `VariantSpec`s, with the file:line:column of every mistake."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pydantic import ValidationError
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.consistency import check
 from variant_ai.core.spec.inheritance import read_spec_tree
-from variant_ai.core.spec.located import (
-    Node,
-    line_of,
+from variant_ai.core.spec.issues import Issue
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.yaml_reader import (
+    YamlNode,
     located_error,
-    place_of,
-    plain,
+    located_message,
+    location_of,
+    plain_values,
     read_text,
     yaml_path,
 )
-from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import Issue
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
 Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]
@@ -30,7 +30,7 @@ Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]
 
 
 def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
-    """Read and check a spec. Raises SpecError: a line per mistake, each with its place.
+    """Read and check a spec. Raises SpecError: a line per mistake, each with its location.
 
     With `known`, names that are not registered are among the mistakes; without, whoever uses them
     finds out.
@@ -45,12 +45,12 @@ def parse_spec(text: str, where: str = "<spec>", *, known: Known | None = None) 
     return _parsed_spec(read_spec_tree(text, where), where, known)
 
 
-def _parsed_spec(tree: Node, where: str, known: Known | None) -> VariantSpec:
+def _parsed_spec(tree: YamlNode, where: str, known: Known | None) -> VariantSpec:
     try:
-        spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
+        spec = VariantSpec.model_validate_json(json.dumps(plain_values(tree)))
     except ValidationError as error:
-        found = _said_once(tree, error.errors(include_url=False))
-        raise located_error((line_of(tree, *one) for one in found), where) from None
+        found = _mistakes(tree, error.errors(include_url=False))
+        raise located_error((located_message(tree, *one) for one in found), where) from None
     issues = check(spec)
     for path, (kind, names) in (known or {}).items():
         given: Any = spec
@@ -59,13 +59,16 @@ def _parsed_spec(tree: Node, where: str, known: Known | None) -> VariantSpec:
         if given not in names:
             issues.append(Issue(path, unknown(kind, given, sorted(names))))
     if issues:
-        raise located_error((line_of(tree, i.path, i.message) for i in issues), where)
+        raise located_error((located_message(tree, i.path, i.message) for i in issues), where)
     return spec
 
 
-def _said_once(tree: Node, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Path and message of each mistake. A word that may be of several types is refused once for
-    each; that is one mistake, and none of its own where a deeper word says what is wrong."""
+def _mistakes(tree: YamlNode, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield path and message of each mistake.
+
+    pydantic reports a word that may have several types once per type. That is one mistake, and none
+    if a deeper word has one.
+    """
     by_path: dict[tuple[str | int, ...], list[Any]] = {}
     for item in errors:
         by_path.setdefault(yaml_path(tree, item["loc"]), []).append(item)
@@ -82,11 +85,11 @@ def _said_once(tree: Node, errors: Iterable[Any]) -> Iterator[tuple[tuple[str | 
 
 
 def in_file(error: SpecError, path: Path) -> SpecError:
-    """What was found wrong with a spec after it was read, with the place in its file."""
+    """Add the location in the file to an error that was found after the spec was read."""
     if error.where:
         return error
     tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
-    return SpecError(str(error), place_of(tree, error.keys), error.keys)
+    return SpecError(str(error), location_of(tree, error.keys), error.keys)
 
 
 _TYPE_ERRORS = {
@@ -100,12 +103,12 @@ _TYPE_ERRORS = {
     "model_attributes_type",
     "literal_error",
 }
-"""pydantic's names of errors that say the value is of another type."""
+"""pydantic's names of errors for values of a wrong type."""
 _ZONE_WORDS = {"at", "must", "within", "drop", "reaches", "palace"}
 
 
 def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
-    """What was given, and every form that would be accepted in its place."""
+    """Message with the given value and every form that would be accepted."""
     given = items[-1]["input"]
     options = [node for item in items for node in _subschemas(item["loc"])]
     zone = bool(path) and (path[-1] in _ZONE_WORDS or "zones" in path[-2:-1])
@@ -114,7 +117,7 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
     bare = loc[0] in ("input", "policy") and loc[2:] == (given,)
     forms: list[str] = []
     for option in options:
-        if bare:  # a plane item's key without its value
+        if bare:  # the key of a plane item without its value
             values = option.get("enum") or [_form(option, None)]
             forms += [f"{{{given}: {value}}}" for value in values]
         elif zone and "const" not in option and option.get("type") in ("string", "array"):
@@ -129,7 +132,7 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
 
 
 def _form(node: Mapping[str, Any], given: Any) -> str:
-    """A JSON subschema in words."""
+    """Describe a JSON subschema in words."""
     if "const" in node:
         return f"`{node['const']}`"
     if "enum" in node:
@@ -178,7 +181,7 @@ def _short(value: Any) -> str:
 
 
 def _subschemas(loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
-    """JSON subschemas that pydantic's location can stand for."""
+    """Yield the JSON subschemas that a location of pydantic may refer to."""
     root = VariantSpec.model_json_schema(by_alias=True)
 
     def flat(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -200,7 +203,7 @@ def _subschemas(loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
                 deeper += flat(node["properties"][part])
             elif isinstance(node.get("additionalProperties"), dict):
                 deeper += flat(node["additionalProperties"])
-        nodes = deeper or nodes  # a union's tag leads nowhere: stay
+        nodes = deeper or nodes  # the tag of a union is no level of the schema
     yield from nodes
 
 

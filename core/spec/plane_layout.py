@@ -1,8 +1,7 @@
-"""Input and policy planes of a spec, one descriptor per plane, in order.
+"""Input and policy planes of a spec, one record per plane, in order.
 
-The only place that turns the words of `input:` and `policy:` into plane numbers: encoders,
-networks, `spec show` and the checks all read these lists. Everything is in the mover's view:
-`dy > 0` is forward, `dx > 0` is to the mover's right as the board is turned for them.
+Encoders, networks, `spec show` and the checks all use these lists. Everything is in the mover's
+view: `dy > 0` is forward, `dx > 0` is to the right on the board as it is turned for the mover.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from variant_ai.core.spec.schema import (
     MoveNumberPlane,
     Piece,
     PiecePlanes,
-    PolicyItem,
     PromotedPlane,
     PromotionPlanes,
     RepetitionPlanes,
@@ -55,22 +53,26 @@ Step = tuple[int, int]
 
 @dataclass(frozen=True)
 class InputPlane:
+    """One input plane."""
+
     index: int
     item: str
-    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`, `colour`,
-    `move_number`, `castling`, `halfmove` or `checks`."""
+    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`,
+    `colour`, `move_number`, `castling`, `halfmove` or `checks`."""
     who: Who | None
     piece: str | None
     number: int
-    """Which repetition (1 = occurred once before), which castling side (0 = first), or of
-    `last_moves` 2 * (plies since the move) for its origin, one more for its target."""
+    """Number of the repetition (1 = occurred once before) or of the castling side (0 = first); for
+    `last_moves` 2 * (plies since the move) for its origin, plus 1 for its target."""
     max: float
-    """Normalisation constant: the count is divided by it; 1 for binary planes."""
+    """Normalisation constant by which the count is divided; 1 for binary planes."""
     name: str
 
 
 @dataclass(frozen=True)
 class PolicyPlane:
+    """One policy plane: a displacement of moves or promotions, or drops of a piece."""
+
     index: int
     kind: Literal["move", "promotion", "drop", "pass"]
     dx: int
@@ -81,7 +83,8 @@ class PolicyPlane:
 
 
 def input_planes(spec: VariantSpec) -> tuple[InputPlane, ...]:
-    """Every input plane in order (papers 000/001 table 1, thesis table 4.2)."""
+    """Every input plane, in order ([CrazyAra-preprint] and [CrazyAra] table 1, [Xiangqi-thesis]
+    table 4.2)."""
     planes: list[InputPlane] = []
     for item in spec.input:
         for kind, who, piece, number, top, name in input_rows(spec, item):
@@ -93,7 +96,7 @@ _Row = tuple[str, Who | None, str | None, int, float, str]
 
 
 def input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
-    """The planes of one item of `input`: all of `InputPlane` but the index."""
+    """Planes of one item of `input`: the fields of `InputPlane` without the index."""
     match item:
         case PiecePlanes(pieces=who):
             for letter, piece in spec.pieces.items():
@@ -132,8 +135,8 @@ def input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
             yield "en_passant", None, None, 0, 1, "en passant square"
 
 
-def moves_seen(spec: VariantSpec) -> int:
-    """How many of the last moves the planes of a spec show."""
+def last_moves_shown(spec: VariantSpec) -> int:
+    """Number of last moves that the input planes show."""
     return max(
         (item.last_moves for item in spec.input if isinstance(item, LastMovesPlanes)), default=0
     )
@@ -150,12 +153,12 @@ def parse_leap(text: str) -> Step:
 
 
 def parse_step(text: str) -> Step:
-    """A compass point or a leap. Raises SpecError."""
+    """Displacement of a compass point or a leap. Raises SpecError."""
     return COMPASS[text] if text in COMPASS else parse_leap(text)
 
 
 def step_name(dx: int, dy: int) -> str:
-    """`N`, `3NE`, `2N1E`: how a displacement is written in tables."""
+    """Name of a displacement: `N`, `3NE`, `2N1E`."""
     if dx == 0 or dy == 0 or abs(dx) == abs(dy):
         length = max(abs(dx), abs(dy))
         point = ("N" if dy > 0 else "S" if dy < 0 else "") + ("E" if dx > 0 else "W" if dx else "")
@@ -166,11 +169,10 @@ def step_name(dx: int, dy: int) -> str:
 def policy_planes(
     spec: VariantSpec, layout: Literal["derived"] | None = None
 ) -> tuple[PolicyPlane, ...]:
-    """Every policy plane in order (paper 000 table 2, thesis table 4.3).
+    """Every policy plane, in order ([CrazyAra-preprint] table 2, [Xiangqi-thesis] table 4.3).
 
-    `layout="derived"` gives the layout that follows from the pieces, whatever the spec says; of its
-    own layout only `pass` is kept, which follows from no piece.
-    Raises SpecError where two planes stand for the same move.
+    `layout="derived"` ignores the planes in the spec and derives them from the pieces; only `pass`,
+    which cannot be derived, is kept. Raises SpecError if two planes have the same move.
     """
     derived = layout == "derived" or spec.policy == "derived"
     rows = _derived_rows(spec) if derived else _written_rows(spec)
@@ -181,7 +183,7 @@ def policy_planes(
         name = step_name(dx, dy) if kind in ("move", "promotion") else kind
         name = f"{name}={piece}" if kind == "promotion" else f"{piece}@" if piece else name
         if key in seen:
-            raise SpecError(f"planes {seen[key]} and {len(planes)} both stand for {kind} {name}")
+            raise SpecError(f"planes {seen[key]} and {len(planes)} both have the {kind} {name}")
         seen[key] = len(planes)
         planes.append(PolicyPlane(len(planes), kind, dx, dy, piece, name))
     return tuple(planes)
@@ -192,41 +194,36 @@ _PolicyRow = tuple[_Kind, int, int, str | None]
 
 
 def _written_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
-    assert not isinstance(spec.policy, str)
     steps: list[Step] = []
+    """Displacements so far, for `promotions: {as: moves}`."""
     for item in spec.policy:
-        yield from _item_rows(spec, item, steps)
-
-
-def _item_rows(spec: VariantSpec, item: PolicyItem, steps: list[Step]) -> Iterator[_PolicyRow]:
-    """Rows of one item; `steps` collects displacements so far, for `promotions: {as: moves}`."""
-    match item:
-        case SlidePlanes(slides=slides):
-            for point, length in slides.items():
-                dx, dy = COMPASS[point]
-                for k in range(1, length + 1):
-                    steps.append((k * dx, k * dy))
-                    yield "move", k * dx, k * dy, None
-        case LeapPlanes(leaps=leaps):
-            for text in leaps:
-                dx, dy = parse_leap(text)
-                steps.append((dx, dy))
-                yield "move", dx, dy, None
-        case PromotionPlanes(promotions=choice):
-            choices = choice.to or all_promotion_choices(spec)
-            twins = steps if choice.as_ == "moves" else [parse_step(s) for s in choice.steps]
-            for piece in choices:
-                for dx, dy in twins:
-                    yield "promotion", dx, dy, piece
-        case DropPlanes(drops=drops):
-            for piece in drops:
-                yield "drop", 0, 0, piece
-        case "pass":
-            yield "pass", 0, 0, None
+        match item:
+            case SlidePlanes(slides=slides):
+                for point, length in slides.items():
+                    dx, dy = COMPASS[point]
+                    for k in range(1, length + 1):
+                        steps.append((k * dx, k * dy))
+                        yield "move", k * dx, k * dy, None
+            case LeapPlanes(leaps=leaps):
+                for text in leaps:
+                    dx, dy = parse_leap(text)
+                    steps.append((dx, dy))
+                    yield "move", dx, dy, None
+            case PromotionPlanes(promotions=choice):
+                choices = choice.to or all_promotion_choices(spec)
+                twins = steps if choice.as_ == "moves" else [parse_step(s) for s in choice.steps]
+                for piece in choices:
+                    for dx, dy in twins:
+                        yield "promotion", dx, dy, piece
+            case DropPlanes(drops=drops):
+                for piece in drops:
+                    yield "drop", 0, 0, piece
+            case "pass":
+                yield "pass", 0, 0, None
 
 
 def clockwise(steps: Iterable[Step]) -> list[Step]:
-    """Displacements clockwise from north, then by length."""
+    """Sort displacements clockwise from north, then by length."""
 
     def key(step: Step) -> tuple[float, int]:
         dx, dy = step
@@ -251,13 +248,13 @@ def _derived_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
             yield "promotion", dx, dy, choice
     for piece_ in spec.hands.order if spec.hands else ():
         yield "drop", 0, 0, piece_
-    # No piece tells whether a player may pass; last, so that all other moves keep their codes.
+    # no piece shows that players may pass; last, so that all other moves keep their codes
     if not isinstance(spec.policy, str) and "pass" in spec.policy:
         yield "pass", 0, 0, None
 
 
 def castling_steps(spec: VariantSpec) -> set[Step]:
-    """Displacements of the castling king, for both players' views."""
+    """Displacements of the castling king, in both players' views."""
     steps: set[Step] = set()
     for side in spec.castling.values():
         a, b = (square_of(name, spec.board) for name in side.king.split("-"))
@@ -280,13 +277,13 @@ def promotion_choices(spec: VariantSpec, letter: str) -> tuple[str, ...]:
 
 
 def all_promotion_choices(spec: VariantSpec) -> tuple[str, ...]:
-    """Every piece any piece may promote to, in plane order."""
-    wanted = {choice for letter in spec.pieces for choice in promotion_choices(spec, letter)}
-    return tuple(p for p in spec.pieces if p in wanted)
+    """Every piece that some piece may promote to, in plane order."""
+    found = {choice for letter in spec.pieces for choice in promotion_choices(spec, letter)}
+    return tuple(p for p in spec.pieces if p in found)
 
 
 def promotion_steps(spec: VariantSpec, piece: Piece) -> set[Step]:
-    """Displacements with which the piece can promote somewhere on the board."""
+    """Displacements by which a piece can promote somewhere on the board."""
     promotes = piece.promotes
     if promotes is None:
         return set()

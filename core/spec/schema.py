@@ -1,12 +1,12 @@
-"""The vocabulary of a variant spec: what a YAML file may say, and its type.
+"""Vocabulary of a variant spec: the keys of its YAML file and their types.
 
-A spec is data and nothing else: it is read once, checked, frozen, and compiled into the tables
-that rules kernel, encoders, networks and search run on. Terms are the field's: piece movement in
-Betza notation as Fairy-Stockfish reads it, squares algebraic (`e1`), directions as compass points
-seen from the mover, ranks counted from the mover's own side.
+A spec is data: it is read once, checked, frozen, and compiled into the tables that the rules
+kernel, encoders, networks and search use. Piece movement is in Betza notation as Fairy-Stockfish
+reads it, squares are algebraic (`e1`), directions are compass points seen from the mover, and
+ranks are counted from the mover's own side.
 
-Shape of the models is what YAML shows; what needs several fields at once (a piece named in a plane
-exists, a zone lies on the board) is checked in `consistency.py`, so that each error can name its line.
+The models describe one field each. Checks that need several fields (a piece named in a plane
+exists, a zone is on the board) are in `consistency.py` and the modules it uses.
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ from pydantic import (
 
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
 
-SPEC_VERSION = 1
 MAX_FILES = 12
 MAX_RANKS = 10
 MAX_SQUARES = 120
 MAX_PIECE_TYPES = 24
 MAX_HAND_KINDS = 16
 MAX_PLIES = 30_000
-"""Of the move-count rule: the clock of a FEN ends there."""
+"""Greatest limit of the move-count rule; the clock of a FEN ends there."""
 MAX_FOLD = 100
 MAX_LENGTH = 11
-"""Of a slide: from edge to edge of the longest board."""
+"""Squares of a slide from edge to edge of the longest board."""
 MAX_COUNT = 1e6
-"""Greatest number that counts are divided by in input planes."""
-PLAY_OPTIONS = ("kernel", "fairy")
+"""Greatest divisor of counts in input planes."""
 
 Zone = str | tuple[str, ...]
-"""`rank 2`, `rank 6-10`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
+"""`rank 2`, `rank 6-10`, `file a-c`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
 
 Who = Literal["me", "them"]
 MAX_LAST_MOVES = 8
@@ -49,7 +47,7 @@ Compass = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
 
 
 class Model(BaseModel):
-    """Strict, frozen, nothing extra: a misspelt key is an error, not a silent default."""
+    """Base of all models: strict and frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(
         defer_build=True,
@@ -63,20 +61,21 @@ class Model(BaseModel):
 
 
 class Board(Model):
-    """Size of the board, how the second player sees it, and named zones (from the mover's side)."""
+    """Size of the board, its orientation for the second player, and named zones (as the mover sees
+    them)."""
 
     files: int = Field(ge=1, le=MAX_FILES)
     ranks: int = Field(ge=1, le=MAX_RANKS)
     sides: Literal["mirror", "rotate"] = Field(
         default="mirror",
-        description="how zones and planes are turned for the second player: ranks mirrored with "
-        "files kept, or the board rotated by 180 degrees (shogi family)",
+        description="orientation of zones and planes for the second player: ranks mirrored and files "
+        "kept, or the board rotated by 180 degrees (shogi family)",
     )
     zones: dict[str, Zone] = Field(default_factory=dict)
 
 
 class Promotes(Model):
-    """When a piece turns into another one."""
+    """Promotion of a piece into another one."""
 
     at: Zone = Field(description="squares where it may promote")
     to: tuple[str, ...] | Literal["captured pieces"] = Field(
@@ -85,13 +84,13 @@ class Promotes(Model):
     on: Literal["to", "from or to"] = "to"
     must: bool | Zone | Literal["where stuck"] = Field(
         default=False,
-        description="promotion is forced: by every move that may promote, on squares of a smaller "
-        "zone, or only on squares without a further move",
+        description="promotion is forced by every move that may promote, on the squares of a smaller "
+        "zone, or only on squares from which the piece could not move again",
     )
 
 
 class Piece(Model):
-    """One kind of piece. Order of pieces in the file is the order of planes."""
+    """One type of piece. The order of pieces in the file is the order of planes."""
 
     name: str
     moves: str = Field(description="Betza notation")
@@ -103,7 +102,9 @@ class Piece(Model):
     faces: str | None = Field(
         default=None, description="piece it may not face on an open line (flying general)"
     )
-    also: str | None = Field(default=None, description="further letter read (never written) in FEN")
+    also: str | None = Field(
+        default=None, description="second letter that is read (never written) in FEN"
+    )
     passant: bool = Field(
         default=False, description="may capture on the square a lame double step jumped over"
     )
@@ -113,9 +114,14 @@ class Piece(Model):
         default=None,
         ge=1,
         le=MAX_RANKS,
-        description="at most this many of a side on one file by drops",
+        description="drops may not exceed this number of a side's pieces on one file",
     )
-    drop_mate: bool = Field(default=True, description="whether its drop may give mate")
+    drop_mate: bool = Field(default=True, description="its drop may give mate")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All Betza words of the piece."""
+        return (self.moves, *self.from_.values())
 
 
 class CastlingSide(Model):
@@ -132,13 +138,13 @@ class Hands(Model):
     captured: Literal["changes side"] = "changes side"
     promoted: str = Field(
         default="reverts",
-        description="a captured promoted piece: `returns as P` (until then it is shown as promoted, "
-        "`Q~` in a FEN), `reverts` to what it promoted from, or `keeps` its kind",
+        description="a captured promoted piece `returns as P` (it is `Q~` on the board, as it stays "
+        "promoted), `reverts` to the piece it promoted from, or `keeps` its type",
     )
 
 
 class Repetition(Model):
-    """What a repeated position means. The verdict is that of the moves of the cycle."""
+    """Result of a repeated position. Checks and chases are judged by the moves of the cycle."""
 
     fold: int = Field(default=3, ge=2, le=MAX_FOLD, description="occurrence at which the game ends")
     otherwise: Literal["draw", "loss of first player", "loss of mover"] = "draw"
@@ -147,7 +153,7 @@ class Repetition(Model):
 
 
 class NoProgress(Model):
-    """Move-count rule: draw after so many plies without a resetting event."""
+    """Move-count rule: draw after a number of plies without a resetting event."""
 
     plies: Annotated[int, Field(ge=1, le=MAX_PLIES)] | Literal["none"] = "none"
     reset: tuple[str, ...] = Field(
@@ -159,14 +165,17 @@ class NoProgress(Model):
 
 
 class Win(Model):
-    """A further way to win: a piece reaches a zone, or so many checks are given."""
+    """Another way to win: a piece reaches a zone, a number of checks is given, or a piece is
+    gone."""
 
     piece: str | None = None
     reaches: Zone | None = None
-    safe: bool = Field(default=False, description="reaching counts only where it is not attacked")
+    safe: bool = Field(
+        default=False, description="reaching counts only if the piece is not attacked there"
+    )
     checks: int | None = Field(default=None, ge=1, le=9)
     extinct: str | None = Field(
-        default=None, description="the other side has none of this piece, or of `all pieces`"
+        default=None, description="the other side has lost all pieces of this type, or `all pieces`"
     )
 
 
@@ -174,11 +183,11 @@ class Rules(Model):
     engine: str = Field(
         default="kernel",
         pattern=r"^[a-z][a-z0-9_-]*$",
-        description="what plays the rules: kernel (compiled), fairy, or the engine of a plugin",
+        description="rules engine: kernel (compiled), fairy, or one of a plugin",
     )
     start: str = Field(description="FEN of the start position")
     stalemate: Literal["draw", "loss", "win"] = Field(
-        default="draw", description="verdict for the side without a legal move, not in check"
+        default="draw", description="result for the side that has no legal move and is not in check"
     )
     repetition: Repetition = Repetition()
     no_progress: NoProgress = NoProgress()
@@ -190,7 +199,7 @@ class Rules(Model):
         default="none", description="move counting of the makruk family, kept in the FEN"
     )
     insufficient_material: bool = Field(
-        default=False, description="a position in which nobody can ever mate is a draw"
+        default=False, description="a position in which neither side can ever mate is a draw"
     )
 
 
@@ -198,7 +207,7 @@ class Rules(Model):
 
 
 class PiecePlanes(Model):
-    """A binary plane per piece kind of the player."""
+    """A binary plane per piece type of the player."""
 
     pieces: Who
 
@@ -210,7 +219,8 @@ class CapturedCount(Model):
 
 
 class CapturedPlanes(Model):
-    """How many of each kind this player has captured: missing from the other's start array."""
+    """Number of pieces of each type this player has captured: those missing from the other's start
+    position."""
 
     captured: CapturedCount
 
@@ -226,29 +236,28 @@ class HandPlanes(Model):
 
 
 class RepetitionPlanes(Model):
-    """Plane k is one where the position occurred at least k times before."""
+    """Plane k is 1 if the position occurred at least k times before."""
 
     repetitions: int = Field(ge=1, le=4)
 
 
 class LastMovesPlanes(Model):
-    """For each of the last moves, the newest first, the square it came from and the one it went to.
+    """Origin and target square of each of the last moves, newest first.
 
-    A drop came from nowhere. In a position that was not come to by moves, as one set up from a FEN,
-    nothing is known of them and the planes are empty.
+    A drop has no origin. After a FEN the moves before it are unknown and their planes are empty.
     """
 
     last_moves: int = Field(ge=1, le=MAX_LAST_MOVES)
 
 
 class PromotedPlane(Model):
-    """Squares of promoted pieces of the player (spec with `returns as`)."""
+    """Squares of the player's promoted pieces (for `hands: {promoted: returns as ...}`)."""
 
     promoted: Who
 
 
 class CastlingPlanes(Model):
-    """A plane per castling side in the order of `castling`."""
+    """A plane per castling side, in the order of `castling`."""
 
     castling: Who
 
@@ -280,7 +289,7 @@ class ChecksPlane(Model):
 
 
 class SlidePlanes(Model):
-    """For each direction in order, distances 1 to n."""
+    """Distances 1 to n of each direction, in order."""
 
     slides: dict[Compass, Annotated[int, Field(ge=1, le=MAX_LENGTH)]]
 
@@ -300,7 +309,7 @@ class PromotionChoice(Model):
 
 
 class PromotionPlanes(Model):
-    """For each piece in `to`, a plane per step (a compass point, or a leap)."""
+    """A plane per step (a compass point, or a leap) for each piece in `to`."""
 
     promotions: PromotionChoice
 
@@ -310,7 +319,7 @@ class DropPlanes(Model):
 
 
 def _kind(value: Any) -> str | None:
-    """Tag of a plane item: the word itself, or the only key of a mapping."""
+    """Return the tag of a plane item: the word itself, or the only key of a mapping."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -370,30 +379,30 @@ class Search(
 
 
 class Drawing(Model):
-    """How the board is drawn for people. Nothing that is played, stored or learnt depends on it."""
+    """Drawing of the board; play, storage and training do not depend on it."""
 
     board: Literal["chequered", "plain", "lines"] = Field(
         default="chequered",
-        description="squares of two colours, of one, or lines on whose crossings the pieces stand",
+        description="squares of two colours or of one, or lines with the pieces on their crossings",
     )
     river: int | None = Field(
         default=None, ge=1, description="rank above which the inner lines are interrupted"
     )
     palace: Zone | None = Field(
-        default=None, description="rectangle with diagonals, on the mover's side and on the other"
+        default=None, description="rectangle with diagonals, on both players' sides"
     )
     marks: tuple[str, ...] = Field(
-        default=(), description="crossings marked by corners, on the mover's side and on the other"
+        default=(), description="crossings marked by corners, on both players' sides"
     )
     pieces: Literal["figures", "discs", "wedges"] = Field(
         default="figures",
-        description="figures where the glyph has one and discs with its sign where not; always "
-        "discs; or wedges that point ahead (shogi family)",
+        description="figures if the glyph has one, else discs with its sign; always discs; or wedges "
+        "that point ahead (shogi family)",
     )
     glyphs: dict[str, str | tuple[str, str]] = Field(
         default_factory=dict,
-        description="sign of a piece, or of the first player's and the second's; left out, it "
-        "follows from the piece's name (king, queen, rook, bishop, knight, pawn), else its letter",
+        description="sign of a piece, or of the first player's and the second's; by default it "
+        "follows from the piece's name (king, queen, rook, bishop, knight, pawn), or is its letter",
     )
     inks: tuple[str, str] | None = Field(
         default=None, description="colours (`#rrggbb`) of the two players' signs on discs"
@@ -418,8 +427,9 @@ def _named_encoder(given: Any) -> Any:
 
 
 class Training(Model):
-    """The published recipe of the variant: papers 000/001 section 8 (α, the `value_weight`: section
-    3.1), thesis section 4.7. The defaults are those of the thesis."""
+    """Published training settings of the variant: [CrazyAra-preprint] and [CrazyAra] section 8
+    (`value_weight` is α of section 3.1), [Xiangqi-thesis] section 4.7. The defaults are those of
+    the thesis."""
 
     lr_max: float = Field(default=0.175, gt=0, le=1000)
     lr_min: float = Field(default=1e-5, gt=0)
@@ -431,21 +441,23 @@ class Training(Model):
 
 
 class VariantSpec(Model):
-    """A whole variant. `core.spec.load_spec` reads, checks and returns one."""
+    """A whole variant; `variant_ai.core.spec.load_spec` reads, checks and returns one."""
 
     spec: Literal[1]
     variant: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     title: str
     fairy: str | None = Field(
-        default=None, description="Fairy-Stockfish's name of the variant: the judge of its rules"
+        default=None,
+        description="Fairy-Stockfish's name of the variant, with which its rules are compared",
     )
     names: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
-        description="what sites of games call it where that is not its own name: site -> names, the "
-        "first that of its files",
+        description="names of the variant on game sites, if they differ: site -> names, the first is "
+        "that of its files",
     )
     players: tuple[Literal["White", "Red"], Literal["Black"]] = Field(
-        default=("White", "Black"), description="the first and the second, as headers of games say"
+        default=("White", "Black"),
+        description="first and second player, as in the headers of games",
     )
     board: Board
     pieces: dict[str, Piece]
@@ -464,8 +476,7 @@ class VariantSpec(Model):
     search: Search = Search()
     settings: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], Search] = Field(
         default_factory=dict,
-        description="named sets of search settings, complete in themselves, for whoever asks for "
-        "them: `paper` has those of the publication",
+        description="complete sets of search settings by name: `paper` has those of the publication",
     )
     drawing: Drawing = Drawing()
     training: Training = Training()

@@ -1,7 +1,7 @@
-"""Checks of what `rules.start` and `castling` say together: who stands at home, and who may castle.
+"""Start position of a spec, and checks of `castling:` and royal pieces against it.
 
-Made only of a spec whose words each make sense by themselves: squares on the board, known pieces,
-a start array of the board's size.
+These checks come after those of single words: squares are on the board, pieces are known, and the
+start position has the size of the board.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.issues import Issue, Path
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import square_name, square_of, zone_squares
 
-Path = tuple[str | int, ...]
 Home = dict[int, tuple[int, str]]
 """Square -> colour (0 the first player) and piece symbol."""
 PLAYERS = ("the first player", "the second player")
@@ -23,16 +23,8 @@ _CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z])~?|\*")
 
 
 @dataclass(frozen=True)
-class Issue:
-    """What is wrong, and the path of YAML keys that leads to it."""
-
-    path: Path
-    message: str
-
-
-@dataclass(frozen=True)
 class _Side:
-    """The squares of one castling side and one player, and the word that gives them."""
+    """Squares of one castling side of one player."""
 
     letter: str
     king_from: int
@@ -41,7 +33,7 @@ class _Side:
     rook_to: int
 
     def of(self, colour: int, spec: VariantSpec) -> _Side:
-        """The same for a player: ranks are mirrored for the second, files never."""
+        """Return the squares for a player: ranks are mirrored for the second, files are not."""
         if colour == 0:
             return self
         files, ranks = spec.board.files, spec.board.ranks
@@ -51,7 +43,7 @@ class _Side:
 
 
 def start_array(spec: VariantSpec) -> Home:
-    """What stands where in `rules.start`."""
+    """Return the pieces in `rules.start` by square."""
     names = {piece.also: symbol for symbol, piece in spec.pieces.items() if piece.also}
     files, ranks = spec.board.files, spec.board.ranks
     home: Home = {}
@@ -72,7 +64,7 @@ def start_array(spec: VariantSpec) -> Home:
 
 
 def check_home(spec: VariantSpec) -> Iterator[Issue]:
-    """Royal pieces of the start array, and castling from it."""
+    """Check the royal pieces of the start position, and castling from it."""
     home = start_array(spec)
     kings = _kings(spec, home)
     for colour, squares in enumerate(kings):
@@ -81,7 +73,7 @@ def check_home(spec: VariantSpec) -> Iterator[Issue]:
             yield Issue(
                 ("rules", "start"),
                 f"{PLAYERS[colour]} has {len(squares)} royal pieces, on {where}; accepted: at most "
-                "one (where losing one of several is no loss, leave `royal` out and say "
+                "one (if a player may lose one of several, remove `royal` and write "
                 "`wins: [{extinct: K}]`)",
             )
     yield from _missing_kings(spec, kings)
@@ -90,7 +82,7 @@ def check_home(spec: VariantSpec) -> Iterator[Issue]:
 
 
 def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iterator[Issue]:
-    """A player without the royal piece that the other one has: nothing can be done to lose."""
+    """Check that a player without a royal piece, against one with it, can lose at all."""
     rules = spec.rules
     otherwise = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
     if rules.engine != "kernel" or otherwise or bool(kings[0]) == bool(kings[1]):
@@ -120,14 +112,16 @@ def _castling_issues(
 ) -> Iterator[Issue]:
     royal = any(piece.royal for piece in spec.pieces.values())
     if not royal and spec.rules.engine == "kernel":
-        message = "castling needs a king: a piece with `royal: true`; no piece here has it"
+        message = "castling needs a king, but no piece has `royal: true`"
         yield Issue(("castling",), message)
         return
     fields = spec.rules.start.split()
     rights = fields[2] if len(fields) > 2 else ""
     if len(fields) < 4 or rights.isdigit():
         both = "".join(spec.castling) + "".join(spec.castling).lower()
-        message = f"no field says who may castle; accepted: `{both} -` after the side to move"
+        message = (
+            f"the field of castling rights is missing; write `{both} -` after the side to move"
+        )
         yield Issue(("rules", "start"), message)
         return
     walks: dict[tuple[int, int], str] = {}
@@ -137,10 +131,10 @@ def _castling_issues(
         issues = list(_shape_issues(spec, side))
         same = walks.setdefault((side.king_from, side.king_to), letter)
         if same != letter:
-            message = f"{walk.king!r} is the king's walk of castling {same} already"
+            message = f"{walk.king!r} is the king's walk in castling {same} already"
             issues.append(Issue(("castling", letter, "king"), message))
         claimed = [c for c in (0, 1) if side.of(c, spec).letter in rights]
-        # a player without a king, such as horde's, castles only if the FEN says so
+        # a player without a king castles only if the FEN has the right
         for colour in claimed or [c for c in (0, 1) if kings[c] or not royal]:
             if not issues:
                 issues += _home_issues(spec, side, colour, home, kings[colour])
@@ -148,14 +142,14 @@ def _castling_issues(
 
 
 def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:
-    """What is wrong with the walks whoever stands there."""
+    """Check the squares of a castling side, without looking at the pieces."""
     letter, files = side.letter, spec.board.files
     walk = spec.castling[letter]
     path: Path = ("castling", letter)
     if not _RIGHT.match(letter):
         yield Issue(
             path,
-            f"{letter!r} is no castling right of a FEN; accepted: one capital letter, such as K "
+            f"{letter!r} is not a castling right of a FEN; accepted: one capital letter, such as K "
             "(the second player's is then k)",
         )
     rank = side.king_from // files
@@ -182,7 +176,7 @@ def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:
 def _home_issues(
     spec: VariantSpec, side: _Side, colour: int, home: Home, kings: list[int]
 ) -> Iterator[Issue]:
-    """King and rook of a player who may castle stand where their walks start."""
+    """Check that king and rook of a player who may castle are on the squares they start from."""
     path: Path = ("castling", side.letter)
     here = side.of(colour, spec)
     royal = any(piece.royal for piece in spec.pieces.values())
@@ -216,7 +210,8 @@ def _home_issues(
 def _own_move_issues(
     spec: VariantSpec, side: _Side, home: Home, kings: tuple[list[int], list[int]]
 ) -> Iterator[Issue]:
-    """A castling that is written as a move its king has anyway: text and action would be one."""
+    """Reject a castling with the squares of another move of the king: text and action would be the
+    same."""
     board = spec.board
     for colour in (0, 1):
         here = side.of(colour, spec)
@@ -241,9 +236,9 @@ def _own_move_issues(
                     start, end = (_name(s, spec) for s in (here.king_from, here.king_to))
                     yield Issue(
                         ("castling", side.letter, "king"),
-                        f"castling {here.letter} brings the {piece.name} ({symbol}) from {start} "
-                        f"to {end}, and so does its move {word!r}: the two could not be told "
-                        "apart; end the walk elsewhere, or take the move away",
+                        f"castling {here.letter} moves the {piece.name} ({symbol}) from {start} "
+                        f"to {end}, and so does its move {word!r}, which has the same text and "
+                        "action; let castling end on another square, or remove the move",
                     )
                     return
 

@@ -12,38 +12,38 @@ _FILES = re.compile(r"file ([a-z])(?:-([a-z]))?\Z")
 _RECTANGLE = re.compile(r"([a-z][0-9]+)-([a-z][0-9]+)\Z")
 _SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")
 
-WORDS = ("where stuck",)
-"""What else stands where a zone may."""
+_OTHER_WORDS = ("where stuck",)
+"""Words accepted in place of a zone."""
 ACCEPTED = "`rank 2`, `rank 6-10`, `file a-c`, `d1-f3`, a name of board.zones, or a list of squares"
 
 
 def square_of(name: str, board: Board) -> int:
-    """Square number of `e4`. Raises SpecError where it is not on the board."""
+    """Square number of `e4`. Raises SpecError if it is not on the board."""
     match = _SQUARE.match(name)
     if match is None:
         raise SpecError(f"{name!r} is not a square; squares look like 'e4'")
     file, rank = ord(match[1]) - 97, int(match[2]) - 1
     if file >= board.files or rank >= board.ranks:
         last = f"{chr(96 + board.files)}{board.ranks}"
-        raise SpecError(f"square {name!r} lies outside the board, which ends at {last}")
+        raise SpecError(f"square {name!r} is outside the board, which ends at {last}")
     return rank * board.files + file
 
 
 def square_name(square: int, files: int) -> str:
-    """`e4`; ranks are 1-based as in UCI (`a10` exists)."""
+    """Name of a square: `e4`; ranks are 1-based as in UCI (`a10` exists)."""
     return f"{chr(97 + square % files)}{square // files + 1}"
 
 
 def reads_as_zone(name: str) -> bool:
-    """Whether a text has a meaning wherever a zone is asked for, so that it can name none."""
-    return name in WORDS or any(p.match(name) for p in (_RANKS, _FILES, _RECTANGLE, _SQUARE))
+    """Return True if a text already has a meaning as a zone, so that no zone can have this name."""
+    return name in _OTHER_WORDS or any(p.match(name) for p in (_RANKS, _FILES, _RECTANGLE, _SQUARE))
 
 
 def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
-    """Squares of a zone. Raises SpecError on a zone that is unknown, empty or off the board."""
+    """Squares of a zone. Raises SpecError if it is unknown, empty or not on the board."""
     if not isinstance(zone, str):
         if not zone:
-            raise SpecError(f"a list without squares is no zone; accepted: {ACCEPTED}")
+            raise SpecError(f"an empty list is not a zone; accepted: {ACCEPTED}")
         return frozenset(square_of(name, board) for name in zone)
     if zone in board.zones:
         inner = board.zones[zone]
@@ -55,7 +55,7 @@ def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
         if last < first:
             raise SpecError(f"zone {zone!r} is empty; accepted: `rank {last}-{first}`")
         if first < 1 or last > board.ranks:
-            raise SpecError(f"zone {zone!r} lies outside the board's ranks 1-{board.ranks}")
+            raise SpecError(f"zone {zone!r} is outside the board's ranks 1-{board.ranks}")
         return frozenset(range((first - 1) * board.files, last * board.files))
     if match := _FILES.match(zone):
         left, right = ord(match[1]) - 97, ord(match[2] or match[1]) - 97
@@ -63,7 +63,7 @@ def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
             message = f"zone {zone!r} is empty; accepted: `file {match[2]}-{match[1]}`"
             raise SpecError(message)
         if right >= board.files:
-            raise SpecError(f"zone {zone!r} lies outside files a-{chr(96 + board.files)}")
+            raise SpecError(f"zone {zone!r} is outside files a-{chr(96 + board.files)}")
         return frozenset(
             r * board.files + f for r in range(board.ranks) for f in range(left, right + 1)
         )
@@ -72,7 +72,7 @@ def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
         files = range(a % board.files, b % board.files + 1)
         ranks = range(a // board.files, b // board.files + 1)
         if not files or not ranks:
-            raise SpecError(f"zone {zone!r} is empty: write its lower left corner first")
+            raise SpecError(f"zone {zone!r} is empty: give its lower left corner first")
         return frozenset(r * board.files + f for r in ranks for f in files)
     if _SQUARE.match(zone):
         return frozenset((square_of(zone, board),))

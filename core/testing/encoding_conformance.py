@@ -1,23 +1,21 @@
-"""What every variant's encoding must hold to, tried on random games.
+"""Encoding of a variant, checked on random games:
 
-- a FEN written is read back as the same position;
+- a FEN that is written is read back as the same position;
 - every legal move has one action in the policy map, one flat label and one code, and comes back
   from each;
 - the second player sees what the first sees with colours exchanged, and chooses the same actions
-  (its moves are no image of the first's where a piece is lopsided on a board with `sides: mirror`);
-- where the spec says `symmetry: [files]`, mirrored positions have mirrored planes, moves, actions.
-
-The first difference is named with the FEN and the move; the trial stops there.
+  (unless a piece is asymmetric on a board with `sides: mirror`);
+- if the spec says `symmetry: [files]`, mirrored positions have mirrored planes, moves and actions.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.mirrored_views import (
@@ -30,113 +28,101 @@ from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import NORMAL, Position, move_kind, same_position
+from variant_ai.core.rules.position import Position, same_position
 from variant_ai.core.rules.text.fen import start_record
-from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.spec.betza import is_lopsided
+from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.testing.random_games import Report, random_move, uci_text
 
 MAX_PLIES = 200
+SPECIAL_SHARE = 0.4
+"""Share of moves that prefer promotions, drops, castling and en passant."""
 
 
-@dataclass
-class EncodingReport:
-    """What `check_encoding` found."""
-
-    variant: str
-    engine: str
-    games: int = 0
-    positions: int = 0
-    moves: int = 0
-    checks: Counter[str] = field(default_factory=Counter)
-    """How often each promise was tried."""
-    left_out: str = ""
-    """Which promise the variant does not make, and why; empty if it makes all."""
-    first_difference: str = ""
-    """Which promise broke, the FEN and the move; empty if none did."""
-
-    @property
-    def agrees(self) -> bool:
-        return not self.first_difference
-
-
-def check_encoding(
+def check_encoder(
     spec: VariantSpec,
     positions: int,
     seed: int,
     *,
     engine: str | None = None,
     starts: Sequence[str] = (),
-) -> EncodingReport:
-    """Try the promises above on so many positions of random games.
+) -> Report:
+    """Check encoder, flat labels and move codes on a number of positions of random games.
 
-    starts: FENs to begin games at, besides the start position (every other game). Flat labels are
-    tried from the start position only: other FENs may place pieces where those never get.
+    engine: name of the rules engine; None: the spec's. starts: FENs to begin every other game at.
+    Flat labels are checked from the start position only, since other FENs may place pieces where
+    they never get.
     """
-    rules = make_rules(spec, engine)
-    report = EncodingReport(spec.variant, rules.name, left_out=_turned_over(spec))
-    trial = _Trial(rules, report)
+    return check_positions(make_rules(spec, engine), positions, seed, starts=starts)
+
+
+def check_positions(
+    rules: Rules,
+    positions: int,
+    seed: int,
+    *,
+    starts: Sequence[str] = (),
+    seconds: float = float("inf"),
+) -> Report:
+    """`check_encoder` with a rules object; ends after so many seconds, and one position at
+    least."""
+    report = Report("encoding", rules.spec.variant, rules.name, left_out=_asymmetry(rules.spec))
+    comparison = _Comparison(rules, report)
     rng = random.Random(seed)
-    while report.positions < positions and report.agrees:
+    deadline = time.monotonic() + seconds
+
+    def finished() -> bool:
+        late = report.positions > 0 and time.monotonic() >= deadline
+        return late or report.positions >= positions or not report.agrees
+
+    while not finished():
         fen = rng.choice(starts) if starts and report.games % 2 else None
-        for position, moves in _game(rules, fen, rng):
-            trial.try_position(position, moves, flat=fen is None)
+        position = rules.position(fen)
+        for _ in range(MAX_PLIES):
+            moves = rules.legal_moves(position).tolist()
+            comparison.check(position, moves, flat=fen is None)
             report.positions += 1
             report.moves += len(moves)
-            if report.positions == positions or not report.agrees:
+            if finished() or not moves or rules.outcome(position) is not None:
                 break
+            style = "special" if rng.random() < SPECIAL_SHARE else "any"
+            position = rules.play(position, random_move(rules, position, moves, style, rng))
         report.games += 1
     return report
 
 
-def _turned_over(spec: VariantSpec) -> str:
-    """Why the players' moves are not each other's image; empty where they are.
+def _asymmetry(spec: VariantSpec) -> str:
+    """Explain why the players' moves are not each other's image; empty if they are.
 
-    Left and right are the mover's own (`core/spec/betza.py`), but a board with `sides: mirror` keeps its
-    files for the second player, who then sees a lopsided piece with its sides exchanged.
+    Left and right are the mover's own (`core/spec/betza.py`), but a board with `sides: mirror`
+    keeps its files for the second player, who sees an asymmetric piece with its sides exchanged.
     """
     if spec.board.sides == "rotate":
         return ""
     for letter, piece in spec.pieces.items():
-        if any(is_lopsided(word) for word in (piece.moves, *piece.from_.values())):
+        if any(is_asymmetric(word) for word in piece.words):
             return (
                 f"moves with colours exchanged: {letter} moves differently to the left and to the "
-                "right, which `sides: mirror` turns over for the second player"
+                "right, and `sides: mirror` exchanges these for the second player"
             )
     return ""
 
 
-def _game(
-    rules: Rules, fen: str | None, rng: random.Random
-) -> Iterator[tuple[Position, list[int]]]:
-    """Positions of a random game that likes promotions, drops, castling and en passant."""
-    position = rules.position(fen)
-    for _ in range(MAX_PLIES):
-        moves = rules.legal_moves(position).tolist()
-        yield position, moves
-        if not moves or rules.outcome(position) is not None:
-            return
-        special = [m for m in moves if move_kind(m) != NORMAL]
-        position = rules.play(
-            position, rng.choice(special if special and rng.random() < 0.4 else moves)
-        )
+class _Comparison:
+    """One method per promise; the first broken one goes into the report."""
 
-
-class _Trial:
-    """The promises, one method each; a broken one goes into the report."""
-
-    def __init__(self, rules: Rules, report: EncodingReport) -> None:
+    def __init__(self, rules: Rules, report: Report) -> None:
         self.rules, self.spec, self.report = rules, rules.spec, report
         self.map = Encoder(self.spec)
         self.flat = Encoder(self.spec, "flat")
         self.codec = MoveCodec(self.spec)
         self.colour = [p.index for p in self.map.input_planes if p.item == "colour"]
-        start = start_record(self.spec, rules.types)
+        start = start_record(rules.types)
         board = swapped_position(self.spec, start)[0]["board"]
         self.even = np.array_equal(board, start[0]["board"])
-        """Whether both players start alike: only then do they see alike what was captured."""
+        """True if both players start alike: only then do captured pieces look the same to both."""
 
-    def try_position(self, position: Position, moves: list[int], *, flat: bool) -> None:
+    def check(self, position: Position, moves: list[int], *, flat: bool) -> None:
         self._fen(position)
         self._actions("policy map", self.map, position, moves)
         if flat:
@@ -147,114 +133,107 @@ class _Trial:
         if self.map.symmetric and self.rules.name == "kernel":
             self._mirrored(position, moves)
 
-    def _broken(self, promise: str, position: Position, move: int | None, what: str) -> None:
+    def _differ(self, promise: str, position: Position, move: int | None, message: str) -> None:
         if self.report.agrees:
-            text = (
-                ""
-                if move is None
-                else f", move {uci(self.rules.types, self.spec.board.files, move)}"
-            )
+            text = "" if move is None else f", move {self._text(move)}"
             self.report.first_difference = (
-                f"{promise}: FEN {self.rules.fen(position)}{text}: {what}"
+                f"{promise}: FEN {self.rules.fen(position)}{text}: {message}"
             )
 
+    def _text(self, move: int) -> str:
+        return uci_text(self.rules, move)
+
     def _fen(self, position: Position) -> None:
-        self.report.checks["FEN round trips"] += 1
+        self.report.counts["FEN round trips"] += 1
         text = self.rules.fen(position)
         try:
             again = self.rules.position(text)
         except FenError as error:
-            self._broken("FEN", position, None, f"refused when read back: {error}")
+            self._differ("FEN", position, None, f"rejected when it is read back: {error}")
             return
-        for name in ("repetitions", "checks", "last_moves"):  # no FEN has these
+        for name in ("repetitions", "checks", "last_moves"):  # not part of a FEN
             again[0][name] = position[0][name]
         if not same_position(again, position):
-            self._broken("FEN", position, None, f"read back it is {self.rules.fen(again)}")
+            self._differ("FEN", position, None, f"read back as {self.rules.fen(again)}")
 
     def _actions(self, name: str, encoder: Encoder, position: Position, moves: list[int]) -> None:
-        self.report.checks[f"moves to {name} and back"] += len(moves)
+        self.report.counts[f"moves to {name} and back"] += len(moves)
         owner: dict[int, int] = {}
         for move in moves:
             try:
                 action = encoder.action(position, move)
                 back = encoder.move(position, action)
             except MoveError as error:
-                self._broken(name, position, move, str(error))
+                self._differ(name, position, move, str(error))
                 return
             if back != move:
-                self._broken(
-                    name, position, move, f"action {action} comes back as {self._text(back)}"
-                )
+                message = f"action {action} comes back as {self._text(back)}"
+                self._differ(name, position, move, message)
             if action in owner:
                 other = self._text(owner[action])
-                self._broken(name, position, move, f"shares action {action} with {other}")
+                self._differ(name, position, move, f"shares action {action} with {other}")
             owner[action] = move
 
     def _codes(self, position: Position, moves: list[int]) -> None:
-        self.report.checks["moves to codes and back"] += len(moves)
-        owner: dict[int, int] = {}
+        self.report.counts["moves to codes and back"] += len(moves)
+        codes: set[int] = set()
         for move in moves:
             try:
                 code = self.codec.encode(position, move)
                 back = self.codec.decode(position, code)
             except MoveError as error:
-                self._broken("codes", position, move, str(error))
+                self._differ("codes", position, move, str(error))
                 return
-            if back != move or code in owner:
-                self._broken(
-                    "codes", position, move, f"code {code} comes back as {self._text(back)}"
-                )
-            owner[code] = move
+            if back != move or code in codes:
+                message = f"code {code} comes back as {self._text(back)}"
+                self._differ("codes", position, move, message)
+            codes.add(code)
 
     def _other_colour(self, position: Position, moves: list[int]) -> None:
-        self.report.checks["views of the other player"] += 1
+        self.report.counts["views of the other player"] += 1
         other = swapped_position(self.spec, position)
-        swapped = [swapped_move(self.spec, m) for m in moves]
-        if not self.report.left_out:
-            self._same_moves("colours", position, moves, other, swapped)
         ours, theirs = self.map.planes(position)[0], self.map.planes(other)[0]
         unlike = set(np.flatnonzero((ours != theirs).any(axis=(1, 2))).tolist()) - set(self.colour)
         if unlike:
-            self._broken("colours", position, None, f"planes {sorted(unlike)} depend on the colour")
+            message = f"planes {sorted(unlike)} depend on the colour"
+            self._differ("colours", position, None, message)
         if not self.report.left_out:
-            self._same_actions("colours", position, moves, other, swapped, None)
+            swapped = [swapped_move(self.spec, m) for m in moves]
+            self._images("colours", position, moves, other, swapped, None)
 
     def _mirrored(self, position: Position, moves: list[int]) -> None:
-        self.report.checks["mirror images"] += 1
+        self.report.counts["mirror images"] += 1
         other = mirrored_position(self.spec, position)
-        turned = [mirrored_move(self.spec, m) for m in moves]
-        self._same_moves("mirroring", position, moves, other, turned)
         ours, theirs = self.map.planes(position, mirrored=True), self.map.planes(other)
         if not np.array_equal(ours, theirs):
-            self._broken("mirroring", position, None, "planes of the mirrored position differ")
-        self._same_actions("mirroring", position, moves, other, turned, self.map.mirror_actions)
+            self._differ("mirroring", position, None, "planes of the mirrored position differ")
+        mirrored = [mirrored_move(self.spec, m) for m in moves]
+        self._images("mirroring", position, moves, other, mirrored, self.map.mirror_actions)
 
-    def _same_moves(
-        self, name: str, position: Position, moves: list[int], other: Position, turned: list[int]
-    ) -> None:
-        legal = set(self.rules.legal_moves(other).tolist())
-        for move, twin in zip(moves, turned, strict=True):
-            if twin not in legal:
-                self._broken(name, position, move, f"{self._text(twin)} is illegal in the image")
-        if len(legal) != len(moves):
-            self._broken(name, position, None, f"{len(moves)} moves, {len(legal)} in the image")
-
-    def _same_actions(
+    def _images(
         self,
         name: str,
         position: Position,
         moves: list[int],
         other: Position,
-        turned: list[int],
-        mirror: np.ndarray[tuple[int], np.dtype[np.int32]] | None,
+        images: list[int],
+        actions: NDArray[np.int32] | None,
     ) -> None:
+        """Compare moves and their actions with the images of both in another position.
+
+        actions: action -> action of the image; None: the same.
+        """
+        legal = set(self.rules.legal_moves(other).tolist())
+        for move, image in zip(moves, images, strict=True):
+            if image not in legal:
+                self._differ(name, position, move, f"{self._text(image)} is illegal in the image")
+        if len(legal) != len(moves):
+            message = f"{len(moves)} moves, {len(legal)} in the image"
+            self._differ(name, position, None, message)
         if not self.report.agrees:
             return
-        for move, twin in zip(moves, turned, strict=True):
+        for move, image in zip(moves, images, strict=True):
             expected = self.map.action(position, move)
-            expected = expected if mirror is None else int(mirror[expected])
-            if self.map.action(other, twin) != expected:
-                self._broken(name, position, move, f"{self._text(twin)} has another action")
-
-    def _text(self, move: int) -> str:
-        return uci(self.rules.types, self.spec.board.files, move)
+            expected = expected if actions is None else int(actions[expected])
+            if self.map.action(other, image) != expected:
+                self._differ(name, position, move, f"{self._text(image)} has another action")

@@ -1,11 +1,11 @@
-"""The rules engine `fairy` against pyffish itself, for every variant that pyffish has.
+"""The rules engine `fairy` against pyffish itself, for every variant of pyffish.
 
-Not a comparison of rules but of what is kept of a position: the engine asks about a FEN and the
-last moves, and turns text into records and integers and back; pyffish is asked about all moves from
-the start of the game. A variant whose positions say more than a record holds shows it here.
+This does not compare rules but what is kept of a position: the engine gives pyffish a FEN and the
+last moves, and converts text to records and integers and back; here pyffish gets all moves from
+the start of the game. A variant whose positions hold more than a record shows up as a difference.
 
-The specs are made for it: the board of the start position, a piece for each letter, and nothing
-that the engine does not ask of a spec.
+The specs are generated: the board of the start position, a piece for each letter, and only the
+words that the engine needs.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections import Counter
-from dataclasses import dataclass, field
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules, identity
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
-from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.loader import parse_spec
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.testing.random_games import Report, moves_only, random_move, uci_text
 
 PROBES = 3
-"""Random games in which the letters of a variant are looked for."""
+"""Random games in which the letters of a variant are collected."""
 PROBE_PLIES = 60
+SPECIAL_SHARE = 0.3
+"""Share of moves that prefer drops, promotions, walls and the like."""
 _PIECE = re.compile(r"\+?[A-Za-z]")
 _CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")
 _UNUSUAL = re.compile(r"[@,+-]|[0-9][a-z]$")
@@ -36,8 +37,10 @@ _STALEMATE = {1: "win", 0: "draw", -1: "loss"}
 
 
 def probed_spec(name: str, seed: int = 0) -> VariantSpec:
-    """A spec on `fairy` with which pyffish's variant can be played. Raises SpecError where it does
-    not fit into one, UnknownNameError."""
+    """Generate a spec of a pyffish variant for the engine `fairy`.
+
+    Raises UnknownNameError, or SpecError if the variant does not fit into a spec.
+    """
     fairy, rng = FairyVariant(name), random.Random(seed)
     start = fairy.start_fen()
     rows = start.split()[0].split("[")[0].split("/")
@@ -58,9 +61,9 @@ def probed_spec(name: str, seed: int = 0) -> VariantSpec:
                 limits |= len(fen.split()) > 5 and fen.split()[3].isdigit()
     found |= _promoted(fairy, start)
     letters = {symbol.lstrip("+") for symbol in found} | held
-    if held:  # whatever is captured may come to be
+    if held:  # any captured piece may be held later
         held |= letters
-    # nothing says which pieces promote, so each may come to be turned over
+    # pyffish does not list which pieces promote, so any may
     turned = {f"+{letter}" for letter in letters} if any("+" in s for s in found) else set()
     data = {
         "spec": 1,
@@ -90,8 +93,7 @@ def _letters(fen: str) -> set[str]:
 
 
 def _promoted(fairy: FairyVariant, start: str) -> set[str]:
-    """Letters of pieces that a pawn one rank before the last promotes to: there may be none of them on
-    the board at first."""
+    """Letters of pieces that a pawn promotes to, which need not be on the board at first."""
     rows, _, rest = start.partition(" ")
     last, following, *others = rows.split("/")
     match = _CELL.match(following)
@@ -101,7 +103,7 @@ def _promoted(fairy: FairyVariant, start: str) -> set[str]:
     row = f"P{empty or ''}{following[match.end() :]}"  # on the first file
     try:
         legal = fairy.legal_moves(f"{'/'.join([last, row, *others])} {rest}")
-    except VariantAIError:  # such a position cannot be there
+    except VariantAIError:  # such a position is not possible
         return set()
     return {match[1].upper() for match in map(_PROMOTION.fullmatch, legal) if match}
 
@@ -110,117 +112,96 @@ def _in_hand(fen: str) -> set[str]:
     return set(fen.split(maxsplit=1)[0].partition("[")[2].strip("]-").upper())
 
 
-@dataclass
-class Walk:
-    """Result of one variant."""
+def check_fairy_engine(name: str, positions: int, seed: int) -> Report:
+    """Play random games of a pyffish variant and compare legal moves, FEN, check and end.
 
-    variant: str
-    plies: int = 0
-    games: int = 0
-    moves: int = 0
-    """Legal moves compared."""
-    ends: Counter[str] = field(default_factory=Counter)
-    """Reasons."""
-    difference: str = ""
-    """The first, with its moves; empty if all agrees."""
-    refused: str = ""
-    """Why no spec can say the variant."""
-
-    @property
-    def verdict(self) -> str:
-        return "refused" if self.refused else "differs" if self.difference else "agrees"
-
-
-def walk(name: str, plies: int, seed: int) -> Walk:
-    """Random games of a variant, all questions asked of both, until so many plies are played."""
-    found, rng = Walk(name), random.Random(f"{name} {seed}")
+    The report is `skipped` if no spec can describe the variant.
+    """
+    report, rng = Report("fairy", name, "fairy"), random.Random(f"{name} {seed}")
     try:
         rules = FairyRules(probed_spec(name))
     except VariantAIError as error:
-        found.refused = str(error)
-        return found
-    while found.plies < plies and not found.difference:
-        found.games += 1
-        game = _Walker(rules, rng, found)
+        report.skipped = str(error)
+        return report
+    while report.positions < positions and report.agrees:
+        report.games += 1
+        game = _ComparedGame(rules, name, rng, report)
         try:
-            game.run(plies)
+            game.run(positions)
         except VariantAIError as error:
             game.differ(str(error))
-    return found
+    return report
 
 
-class _Walker:
-    """One game."""
+class _ComparedGame:
+    """One random game."""
 
-    def __init__(self, rules: FairyRules, rng: random.Random, found: Walk) -> None:
-        assert rules.spec.fairy is not None
-        self.rules, self.rng, self.found = rules, rng, found
+    def __init__(self, rules: FairyRules, name: str, rng: random.Random, report: Report) -> None:
+        self.rules, self.rng, self.report = rules, rng, report
         self.game = Game(rules)
-        self.plain = FairyVariant(rules.spec.fairy)
-        self.judge = FairyVariant(
-            rules.spec.fairy, spec_settings(rules.spec, move_count=True, chase=True)
-        )
+        self.plain = FairyVariant(name)
+        """pyffish's own rules, for moves, FENs and checks."""
+        settings = spec_settings(rules.spec, move_count=True, chase=True)
+        self.with_settings = FairyVariant(name, settings)
+        """pyffish with the spec's end-of-game rules."""
         self.start = self.plain.start_fen()
-        self.texts: list[str] = []
+        self.moves: list[str] = []
+        """UCI moves played."""
 
     def differ(self, message: str) -> None:
-        self.found.difference = f"after {' '.join(self.texts) or 'no move'}: {message}"
+        self.report.first_difference = f"after {' '.join(self.moves) or 'no move'}: {message}"
 
-    def run(self, plies: int) -> None:
-        while self.found.plies < plies:
-            legal = self.compare()
-            if self.found.difference or not legal:
+    def run(self, positions: int) -> None:
+        while self.report.positions < positions:
+            legal = self._compare()
+            if not self.report.agrees or not legal:
                 return
-            unusual = [m for m in legal if _UNUSUAL.search(self.text(m))]
-            move = self.rng.choice(unusual if unusual and self.rng.random() < 0.3 else legal)
-            self.texts.append(self.text(move))
+            style = "special" if self.rng.random() < SPECIAL_SHARE else "any"
+            move = random_move(self.rules, self.game.position, legal, style, self.rng)
+            self.moves.append(uci_text(self.rules, move))
             self.game.push(move)
-            self.found.plies += 1
-            if self.found.plies % 8 == 0:
-                self.read_back()
+            self.report.positions += 1
+            if self.report.positions % 8 == 0:
+                self._read_back()
 
-    def text(self, move: int) -> str:
-        return uci(self.rules.types, self.rules.spec.board.files, move)
-
-    def compare(self) -> list[int]:
-        """Legal moves, FEN, check and end; the moves, none where the game is over."""
-        game, start, texts = self.game, self.start, self.texts
+    def _compare(self) -> list[int]:
+        """Compare legal moves, FEN, check and end; return the moves, none if the game is over."""
+        game, start, moves = self.game, self.start, self.moves
         legal: list[int] = game.legal_moves().tolist()
-        ours, theirs = [self.text(move) for move in legal], self.plain.legal_moves(start, texts)
-        self.found.moves += len(legal)
-        if sorted(ours) != sorted(theirs):
-            extra, missing = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
-            self.differ(
-                f"moves only ours: {' '.join(extra[:5]) or 'none'}; "
-                f"only pyffish's: {' '.join(missing[:5]) or 'none'}"
-            )
+        ours = {uci_text(self.rules, move) for move in legal}
+        theirs = set(self.plain.legal_moves(start, moves))
+        self.report.moves += len(legal)
+        if ours != theirs:
+            self.differ(moves_only(ours, theirs, "pyffish"))
             return legal
-        fen, told = game.fen(), self.plain.fen_after(start, texts)
-        if identity(fen) != identity(told):
-            self.differ(f"our FEN {fen!r}; pyffish's {told!r}")
-        elif self.rules.in_check(game.position) != self.plain.in_check(start, texts):
-            self.differ(f"only one of us sees a check (FEN {told})")
+        our_fen, their_fen = game.fen(), self.plain.fen_after(start, moves)
+        if identity(our_fen) != identity(their_fen):
+            self.differ(f"our FEN {our_fen!r}; pyffish's {their_fen!r}")
+        elif self.rules.in_check(game.position) != self.plain.in_check(start, moves):
+            self.differ(f"only one of the two sees a check (FEN {their_fen})")
         else:
             self._compare_end(game.outcome(), bool(legal))
         return legal if game.outcome() is None else []
 
-    def _compare_end(self, outcome: Outcome | None, goes_on: bool) -> None:
-        judge, start, texts = self.judge, self.start, self.texts
-        value = judge.optional_end(start, texts) if goes_on else judge.mated_value(start, texts)
+    def _compare_end(self, outcome: Outcome | None, has_moves: bool) -> None:
+        reference, start, moves = self.with_settings, self.start, self.moves
+        query = reference.optional_end if has_moves else reference.mated_value
+        value = query(start, moves)
         ours = None if outcome is None else outcome.value(self.game.side)
         if ours != value:
             self.differ(f"our end for the side to move: {outcome}; pyffish's value: {value}")
         elif outcome is not None:
-            self.found.ends[outcome.reason] += 1
+            self.report.counts[outcome.reason] += 1
 
-    def read_back(self) -> None:
-        """The FEN gives the same position, and each text the same move."""
+    def _read_back(self) -> None:
+        """Read the FEN back as the same position, and the text of moves as the same moves."""
         rules, position = self.rules, self.game.position
         fen = rules.fen(position)
         again = rules.position(fen)
         if rules.fen(again) != fen or again["key"][0] != position["key"][0]:
-            self.differ(f"FEN {fen!r} reads as another position: {rules.fen(again)!r}")
+            self.differ(f"FEN {fen!r} is read as another position: {rules.fen(again)!r}")
         legal: list[int] = self.game.legal_moves().tolist()
         for move in self.rng.sample(legal, min(len(legal), 3)):
-            if UciNotation().read(rules, position, self.text(move)) != move:
-                self.differ(f"{self.text(move)} reads as another move")
+            text = uci_text(rules, move)
+            if UciNotation().read(rules, position, text) != move:
+                self.differ(f"{text} is read as another move")

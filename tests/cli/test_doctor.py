@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.host import doctor
-from variant_ai.cli.host.selftest import run_self_test
 from variant_ai.cli.main import cli
-from variant_ai.core.spec import VariantAIError, builtin_specs
+from variant_ai.core.spec import builtin_specs
+from variant_ai.core.testing import check_variant
 from variant_ai.plugins import Registry
 
 VARIANTS = ("crazyhouse", "xiangqi")
@@ -125,36 +125,32 @@ def test_without_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_self_test_passes(variant: str, only_ours: Registry) -> None:
-    done = run_self_test(only_ours, only_ours.variant(variant), 0.2)
-    assert done.plies > 0
+    report = check_variant(only_ours.rules(only_ours.variant(variant)), 0.2)
+    assert report.agrees, report.first_difference
+    assert report.positions > 0
 
 
 def test_the_self_test_finds_rules_that_write_another_fen(only_ours: Registry) -> None:
     spec = only_ours.variant(VARIANTS[0])
     rules = only_ours.rules(spec)
 
-    class Wrong:
-        def rules(self, _spec: object) -> object:
-            class Liar(type(rules)):  # type: ignore[misc]
-                def fen(self, position: Any) -> str:
-                    fen: str = super().fen(position)
-                    return fen if position["ply"][0] == 0 else fen.replace(" w ", " b ")
+    class Liar(type(rules)):  # type: ignore[misc]
+        def fen(self, position: Any) -> str:
+            fen: str = super().fen(position)
+            return fen if position["ply"][0] == 0 else fen.replace(" w ", " b ")
 
-            return Liar(spec)
-
-    with pytest.raises(VariantAIError):
-        run_self_test(Wrong(), spec, 0.2)  # type: ignore[arg-type]
+    assert not check_variant(Liar(spec), 0.2).agrees
 
 
 def test_a_failing_self_test_is_a_finding_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fall(registry: Any, spec: Any, seconds: float) -> Any:
-        if spec.variant == VARIANTS[0]:
+    def fall(rules: Any, seconds: float) -> Any:
+        if rules.spec.variant == VARIANTS[0]:
             raise ZeroDivisionError("in the kernel")
-        return SimpleNamespace(plies=1, seconds=0.1)
+        return SimpleNamespace(agrees=True, positions=1, seconds=0.1)
 
-    monkeypatch.setattr("variant_ai.cli.host.selftest.run_self_test", fall)
+    monkeypatch.setattr("variant_ai.core.testing.variant_check.check_variant", fall)
     result = CliRunner().invoke(cli, ["doctor", "--json"])
     assert result.exit_code == 1
     found = json.loads(result.stdout)

@@ -1,4 +1,4 @@
-"""`variant-ai perft`: counts, both engines side by side, and what it says to wrong input."""
+"""`variant-ai perft`: counts, both engines side by side, and messages for wrong input."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_depth_zero_is_one_sequence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (("--variant", "xianqi", "--depth", "1"), "did you mean 'xiangqi'"),
         (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks are given"),
@@ -92,10 +92,10 @@ def test_depth_zero_is_one_sequence() -> None:
         (("--variant", "atomic", "--depth", "1", "--engine", "kernel"), "`explodes: true`"),
     ],
 )
-def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> None:
+def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], expected: str) -> None:
     result = CliRunner().invoke(cli, ["perft", *arguments])
     assert result.exit_code in (1, 2)
-    assert said in result.output
+    assert expected in result.output
     assert "Traceback" not in result.output
 
 
@@ -103,5 +103,5 @@ def test_the_engine_is_the_specs_unless_one_is_named() -> None:
     pytest.importorskip("pyffish")
     result = CliRunner().invoke(cli, ["perft", "-V", "atomic", "--depth", "1", "--json"])
     assert result.exit_code == 0, result.output
-    said = json.loads(result.stdout)
-    assert (said["engine"], said["nodes"]) == ("fairy", 20)
+    shown = json.loads(result.stdout)
+    assert (shown["engine"], shown["nodes"]) == ("fairy", 20)

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.variants import spec as spec_command
-from variant_ai.cli.variants.spec_words import board_drawing, moves_in_words, ranges
-from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words, ranges
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.spec.json_schema import schema_text
+from variant_ai.core.testing import Report, variant_check
 
 SCHEMA = Path(__file__).resolve().parents[2] / "specs" / "schema.json"
 
@@ -23,8 +23,9 @@ def run(*args: str, status: int = 0) -> str:
     return result.stdout
 
 
-def no_net(*_: object) -> None:
-    """In place of the net's part, which imports torch."""
+def no_net(spec: VariantSpec) -> Report:
+    """Stand-in for the check of the net, which imports torch."""
+    return Report("net", spec.variant)
 
 
 @pytest.mark.parametrize("name", sorted(builtin_specs()))
@@ -93,9 +94,9 @@ def test_betza_is_put_into_words(betza: str, words: str) -> None:
 
 
 def test_wins_and_hands_are_put_into_words() -> None:
-    said = run("show", "dobutsu")
-    assert "A side wins by bringing L to rank 4 where it is not attacked." in said
-    assert "(C E G); a promoted one reverts to what it was." in said
+    shown = run("show", "dobutsu")
+    assert "A side wins by bringing L to rank 4 if it is not attacked there." in shown
+    assert "(C E G); a promoted one reverts to what it was." in shown
 
 
 def test_indices_in_short() -> None:
@@ -127,15 +128,15 @@ def test_a_spec_that_extends_another_is_written_out_and_read_again(tmp_path: Pat
     whole = tmp_path / "whole.yaml"
     whole.write_text(written, encoding="utf-8")
     assert load_spec(whole) == load_spec(mine)
-    said = json.loads(run("show", str(mine), "--resolved", "--json"))
-    assert said["rules"]["stalemate"] == "draw"
+    shown = json.loads(run("show", str(mine), "--resolved", "--json"))
+    assert shown["rules"]["stalemate"] == "draw"
 
 
 def test_specs_are_compared_word_by_word(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("extends: chess\nvariant: mine\npieces: {N: {moves: NW}}\n", "utf-8")
-    said = run("diff", "chess", str(mine), status=1)
-    assert "pieces.N.moves\n  - N\n  + NW\n" in said and "are refused by the other" in said
+    shown = run("diff", "chess", str(mine), status=1)
+    assert "pieces.N.moves\n  - N\n  + NW\n" in shown and "cannot be used with the other" in shown
     same_rules = tmp_path / "same.yaml"
     same_rules.write_text("extends: chess\nvariant: mine\ntitle: Mine\n", "utf-8")
     same = json.loads(run("diff", "chess", str(same_rules), "--json"))
@@ -154,10 +155,10 @@ def test_a_good_spec_agrees_in_every_part() -> None:
     assert net == {"map head outputs": 32 * 49, "flat head outputs": 828}
 
 
-def test_a_wrong_spec_is_told_its_first_difference(
+def test_the_first_difference_of_a_wrong_spec_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spec_command, "_check_net", no_net)
+    monkeypatch.setattr(variant_check, "check_export", no_net)
     text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
     assert "nN" in text
     wrong = tmp_path / "leaping-horse.yaml"
@@ -170,14 +171,14 @@ def test_a_wrong_spec_is_told_its_first_difference(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place", "said"),
+    ("old", "new", "place", "message"),
     [
         ("w - - 0 1", "x - - 0 1", "15:3", "rules.start: side to move 'x' is neither"),
         ("  start:", "  explodes: true\n  start:", "14:1", "the kernel has no rule for `explodes"),
     ],
 )
 def test_what_only_the_rules_find_wrong_has_its_place_too(
-    tmp_path: Path, old: str, new: str, place: str, said: str
+    tmp_path: Path, old: str, new: str, place: str, message: str
 ) -> None:
     text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
     assert old in text
@@ -186,13 +187,13 @@ def test_what_only_the_rules_find_wrong_has_its_place_too(
     result = CliRunner().invoke(cli, ["spec", "check", str(wrong)], prog_name="variant-ai")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: {wrong}:{place}: variant 'minixiangqi': ")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
-def test_a_spec_without_a_judge_is_checked_against_itself(
+def test_a_spec_without_a_reference_is_checked_against_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spec_command, "_check_net", no_net)
+    monkeypatch.setattr(variant_check, "check_export", no_net)
     text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
     alone = tmp_path / "alone.yaml"
     lines = [line for line in text.splitlines() if not line.startswith("fairy:")]

@@ -12,7 +12,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
-from variant_ai.core.spec.betza import NOT_JUDGED, BetzaError, parse_betza
+from variant_ai.core.spec.betza import UNSUPPORTED, BetzaError, parse_betza
 from variant_ai.core.spec.schema import Piece, Rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "new-variant.md"
@@ -77,7 +77,7 @@ def test_the_betza_words_are_read() -> None:
 def test_letters_described_as_rejected_are_rejected() -> None:
     text = PAGE.read_text(encoding="utf-8").partition("Other dialects' letters (")[2]
     letters = re.findall(r"`(\w)`", text.partition(")")[0])
-    assert set(letters) == set(NOT_JUDGED)
+    assert set(letters) == set(UNSUPPORTED)
     for letter in letters:
         with pytest.raises(BetzaError):
             parse_betza(f"{letter}W")

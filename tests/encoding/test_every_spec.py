@@ -9,19 +9,19 @@ from encoding_games import ODD_FENS, spec_of
 from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 from variant_ai.core.spec import VariantSpec, builtin_specs
+from variant_ai.core.testing import check_encoder
 from variant_ai.core.testing import encoding_conformance as conformance
-from variant_ai.core.testing.encoding_conformance import check_encoding
 
 
 @pytest.mark.parametrize("name", sorted(builtin_specs()))
 def test_every_spec_keeps_the_promises(name: str) -> None:
     spec = spec_of(name)
     positions = 60 if spec.rules.engine == "kernel" else 8
-    report = check_encoding(spec, positions, seed=3, starts=ODD_FENS.get(name, ()))
+    report = check_encoder(spec, positions, seed=3, starts=ODD_FENS.get(name, ()))
     assert report.first_difference == ""
     assert report.positions == positions
-    assert report.checks["moves to policy map and back"] == report.moves > positions
-    assert ("mirror images" in report.checks) == (
+    assert report.counts["moves to policy map and back"] == report.moves > positions
+    assert ("mirror images" in report.counts) == (
         "files" in spec.symmetry and spec.rules.engine == "kernel"
     )
 
@@ -33,9 +33,9 @@ def test_a_lopsided_piece_is_no_difference(name: str, left_out: bool) -> None:
     letter = "N" if name == "chess" else "S"
     data["pieces"][letter]["moves"] = "FfWlbN"
     data["policy"] = "derived"
-    report = check_encoding(VariantSpec.model_validate(data), 40, seed=3)
+    report = check_encoder(VariantSpec.model_validate(data), 40, seed=3)
     assert report.first_difference == ""
-    assert report.checks["views of the other player"] == 40
+    assert report.counts["views of the other player"] == 40
     assert (f"{letter} moves differently to the left" in report.left_out) == left_out
 
 
@@ -44,7 +44,7 @@ def test_two_moves_with_one_action_are_named(monkeypatch: pytest.MonkeyPatch) ->
         return move >> 7 & 127
 
     monkeypatch.setattr(Encoder, "action", first_plane_only)
-    report = check_encoding(spec_of("xiangqi"), 50, seed=1)
+    report = check_encoder(spec_of("xiangqi"), 50, seed=1)
     assert report.first_difference.startswith(
         "policy map: FEN rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR w - - 0 1, move "
     )
@@ -53,7 +53,7 @@ def test_two_moves_with_one_action_are_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_code_that_comes_back_as_another_move_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MoveCodec, "decode", lambda self, position, code: 9)
-    report = check_encoding(spec_of("crazyhouse"), 50, seed=1)
+    report = check_encoder(spec_of("crazyhouse"), 50, seed=1)
     assert report.first_difference.startswith(
         "codes: FEN rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[]"
     )
@@ -63,7 +63,7 @@ def test_a_code_that_comes_back_as_another_move_is_named(monkeypatch: pytest.Mon
 def test_actions_that_do_not_mirror_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     same = property(lambda self: np.arange(self.actions, dtype=np.int32))
     monkeypatch.setattr(Encoder, "mirror_actions", same)
-    report = check_encoding(spec_of("xiangqi"), 50, seed=1)
+    report = check_encoder(spec_of("xiangqi"), 50, seed=1)
     assert report.first_difference.startswith("mirroring: FEN ")
     assert report.first_difference.endswith("has another action")
 
@@ -79,7 +79,7 @@ def test_planes_that_depend_on_the_colour_are_named(monkeypatch: pytest.MonkeyPa
         return planes
 
     monkeypatch.setattr(conformance.Encoder, "planes", biased)
-    report = check_encoding(spec_of("crazyhouse"), 50, seed=1)
+    report = check_encoder(spec_of("crazyhouse"), 50, seed=1)
     assert report.first_difference.startswith("colours: FEN ")
     assert report.first_difference.endswith("planes [3] depend on the colour")
 
@@ -87,6 +87,6 @@ def test_planes_that_depend_on_the_colour_are_named(monkeypatch: pytest.MonkeyPa
 def test_a_fen_that_changes_when_read_back_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     right = FairyRules.fen
     monkeypatch.setattr(FairyRules, "fen", lambda self, p: right(self, p).replace(" w ", " b "))
-    report = check_encoding(spec_of("xiangqi"), 5, seed=1, engine="fairy")
+    report = check_encoder(spec_of("xiangqi"), 5, seed=1, engine="fairy")
     assert report.first_difference.startswith("FEN: FEN ")
     assert report.engine == "fairy"

@@ -23,7 +23,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.search.tree.transpositions import counters_read, node_key
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing.encoding_conformance import check_encoding
+from variant_ai.core.testing import check_encoder
 
 VARIANTS = ("crazyhouse", "xiangqi", "shogi", "chess")
 
@@ -89,9 +89,9 @@ def test_planes_show_where_the_last_moves_came_from_and_went(
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_all_that_is_promised_of_encodings_holds(name: str) -> None:
-    report = check_encoding(seeing(name, 2), 300, seed=3)
+    report = check_encoder(seeing(name, 2), 300, seed=3)
     assert report.agrees, report.first_difference
-    assert report.checks["views of the other player"]
+    assert report.counts["views of the other player"]
 
 
 @pytest.mark.parametrize("name", ["crazyhouse", "xiangqi"])

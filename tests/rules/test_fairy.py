@@ -34,7 +34,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import DOUBLE_STEP, EN_PASSANT, move_kind, same_position
 from variant_ai.core.rules.text.notation import core_notations
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.testing.rules_conformance import check_rules
+from variant_ai.core.testing import check_rules
 
 SPECS = {name: load_spec(builtin_specs()[name]) for name in ("crazyhouse", "xiangqi")}
 
@@ -53,7 +53,7 @@ def with_fairy(spec: VariantSpec, **changes: object) -> VariantSpec:
 # --- the door ----------------------------------------------------------------------------------
 
 
-def test_unknown_names_are_refused_before_they_kill() -> None:
+def test_unknown_names_are_rejected_before_they_kill_the_process() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'xiangqi'"):
         FairyVariant("xianqi")
     with pytest.raises(UnknownNameError):
@@ -107,7 +107,7 @@ def test_configurations_are_loaded_once_and_take_effect() -> None:
     assert asked == set(spec_settings(spec, move_count=False, chase=False)) - {"countingRule"}
 
 
-def test_odd_move_counts_cannot_be_said() -> None:
+def test_odd_move_counts_are_an_error() -> None:
     data = SPECS["xiangqi"].model_dump(mode="python", by_alias=True)
     data["rules"]["no_progress"]["plies"] = 101
     with pytest.raises(SpecError, match="101"):
@@ -124,7 +124,7 @@ def test_illegal_moves_are_errors(move: str) -> None:
 
 @given(st.text(max_size=120) | st.binary(max_size=60).map(lambda b: b.decode("latin-1")))
 @settings(max_examples=150)
-def test_any_text_passes_the_door_or_is_refused(text: str) -> None:
+def test_any_text_is_accepted_or_rejected(text: str) -> None:
     fairy = FairyVariant("crazyhouse")
     for ask in (fairy.legal_moves, fairy.in_check, fairy.immediate_end, fairy.optional_end):
         with suppress(VariantAIError):
@@ -308,7 +308,7 @@ def test_two_squares_of_a_double_step_are_kept_beside_the_record() -> None:
     )
 
 
-def test_a_judges_fen_that_cannot_be_read_is_said_to_be_the_judges(
+def test_a_fen_that_cannot_be_read_is_attributed_to_fairy_stockfish(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fen = "4k3/8/8/8/8/8/8/4K3 w - f3g4 0 1"
@@ -316,7 +316,7 @@ def test_a_judges_fen_that_cannot_be_read_is_said_to_be_the_judges(
     chess = load_spec(builtin_specs()["chess"])
     report = check_rules(chess, 20, seed=1, isolated=False)
     assert ": Fairy-Stockfish's FEN '" in report.first_difference
-    assert "is refused when read: e.p. square" in report.first_difference
+    assert "is rejected when it is read: e.p. square" in report.first_difference
 
 
 def test_counting_limit_is_kept() -> None:

@@ -1,8 +1,9 @@
-"""Variants that records and move integers cannot hold by themselves: pyffish is the judge."""
+"""Variants that records and move integers cannot hold alone, compared with pyffish."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing.fairy_agreement import probed_spec, walk
+from variant_ai.core.testing.fairy_agreement import check_fairy_engine, probed_spec
 
 pytest.importorskip("pyffish")
 
@@ -50,12 +51,12 @@ def rules_of(name: str) -> FairyRules:
         "troitzky",  # walls from the start
     ],
 )
-def test_a_walk_agrees(name: str) -> None:
-    found = walk(name, 17, seed=3)
-    assert (found.verdict, found.difference, found.refused) == ("agrees", "", "")
+def test_random_games_agree(name: str) -> None:
+    found = check_fairy_engine(name, 17, seed=3)
+    assert (found.verdict, found.first_difference, found.skipped) == ("agrees", "", "")
 
 
-def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = FairyVariant.legal_moves
 
     def other(self: FairyVariant, fen: str, moves: tuple[str, ...] = ()) -> list[str]:
@@ -64,8 +65,8 @@ def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FairyVariant, "legal_moves", other)
     monkeypatch.setattr(FairyVariant, "fen_after", FairyVariant.fen_after)
-    found = walk("gardner", 8, seed=1)
-    assert found.verdict == "differs" and "moves only ours: " in found.difference
+    found = check_fairy_engine("gardner", 8, seed=1)
+    assert found.verdict == "differs" and "moves only ours: " in found.first_difference
 
 
 def test_two_passes_end_the_game() -> None:
@@ -137,8 +138,8 @@ def test_promotion_in_place() -> None:
 def test_what_a_record_cannot_hold_is_kept(name: str, moves: str) -> None:
     rules = rules_of(name)
     game = Game.from_uci(rules, None, moves.split())
-    told = pyffish().get_fen(name, pyffish().start_fen(name), moves.split())
-    assert identity(rules.fen(game.position)) == identity(told)
+    ahead = pyffish().get_fen(name, pyffish().start_fen(name), moves.split())
+    assert identity(rules.fen(game.position)) == identity(ahead)
     assert game.uci_moves() == moves.split()
     again = rules.position(game.fen())
     assert again["key"][0] == game.position["key"][0]
@@ -172,7 +173,7 @@ def test_codes_that_say_less_than_a_move() -> None:
     for rules, plies in (
         (joust, 6),
         (kyoto, 2),
-    ):  # the wall stands where the knight was; who moves is turned over
+    ):  # the wall is where the knight was; the mover is turned over
         game, codec = Game(rules), MoveCodec(rules.spec)
         for _ in range(plies):
             stored = [m for m in game.legal_moves().tolist() if move_extra(m)] or [
@@ -212,37 +213,37 @@ def test_workers_know_what_records_cannot_hold() -> None:
     position = Game.from_uci(rules, None, ["g1f3", "e7e5", "f3e5"]).position
     workers = RulesWorkers(rules.spec, 1)
     moves = rules.legal_moves(position)[:3].tolist()
-    for move, told in zip(moves, workers.ask([(position, m) for m in moves]), strict=True):
+    for move, ahead in zip(moves, workers.ask([(position, m) for m in moves]), strict=True):
         own = look_ahead(rules, position, move)
-        assert told is not None
-        assert told.position.tobytes() == own.position.tobytes()
-        assert rules.fen(told.position) == rules.fen(own.position)
-        assert "*" in rules.fen(told.position)
-        assert told.moves.tolist() == own.moves.tolist()
+        assert ahead is not None
+        assert ahead.position.tobytes() == own.position.tobytes()
+        assert rules.fen(ahead.position) == rules.fen(own.position)
+        assert "*" in rules.fen(ahead.position)
+        assert ahead.moves.tolist() == own.moves.tolist()
     workers.close()
 
 
-def test_few_questions_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new position costs two: its FEN and its moves. A known one costs none."""
+def test_results_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new position takes two calls, for its FEN and its moves; a known one takes none."""
     rules = rules_of("atomic")
-    asked: list[str] = []
-    plain = FairyVariant._ask
+    called: list[str] = []
+    call = FairyVariant._call
 
-    def ask(self: FairyVariant, call: object, fen: str, moves: object = ()) -> object:
-        asked.append(fen)
-        return plain(self, call, fen, moves)  # type: ignore[arg-type]
+    def counted(self: FairyVariant, function: str, *arguments: Any) -> object:
+        called.append(function)
+        return call(self, function, *arguments)
 
-    monkeypatch.setattr(FairyVariant, "_ask", ask)
+    monkeypatch.setattr(FairyVariant, "_call", counted)
     start = rules.position()
     rules.legal_moves(start)
     move = UciNotation().read(rules, start, "g1f3")
-    asked.clear()
+    called.clear()
     after = rules.play(start, move)
     assert rules.outcome(after) is None
     assert len(rules.legal_moves(after)) > 10
-    assert len(asked) == 2
+    assert len(called) == 2
     look_ahead(rules, start, move)
-    assert len(asked) == 2
+    assert len(called) == 2
 
 
 def test_a_start_position_that_fairy_stockfish_cannot_play() -> None:

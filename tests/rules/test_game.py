@@ -96,9 +96,9 @@ def test_chase_entered_by_a_quiet_move(xiangqi: Rules) -> None:
     calls the third occurrence a draw; the moves of the cycle are what the verdict is about."""
     start = "9/5k3/9/9/9/9/9/9/9/3NK1cr1 b - - 0 1"
     moves = ["f9f10"] + ["d1c3", "h1h3", "c3d1", "h3h1"] * 2
-    judge = FairyVariant("xiangqi", spec_settings(xiangqi.spec, move_count=True, chase=True))
-    assert judge.optional_end(start, moves) == 0
-    assert judge.optional_end(judge.fen_after(start, moves[:1]), moves[1:]) == 1
+    reference = FairyVariant("xiangqi", spec_settings(xiangqi.spec, move_count=True, chase=True))
+    assert reference.optional_end(start, moves) == 0
+    assert reference.optional_end(reference.fen_after(start, moves[:1]), moves[1:]) == 1
     outcome = Game.from_uci(xiangqi, start, moves).outcome()
     assert outcome is not None and (outcome.reason, outcome.winner) == ("perpetual chase", 0)
 
@@ -164,10 +164,10 @@ def quiet_game(rules: Rules, checks: int, seed: int) -> Game | None:
             ):
                 (checking if rules.in_check(after) else quiet).append(move)
         eager = game.side == 0 and given < checks and rng.random() < 0.8
-        wanted = (checking if eager else quiet) or quiet
-        if not wanted:
+        preferred = (checking if eager else quiet) or quiet
+        if not preferred:
             return None
-        move = rng.choice(wanted)
+        move = rng.choice(preferred)
         given += move in checking
         game.push(move)
     return game if given == checks else None
@@ -193,9 +193,9 @@ def test_checks_beyond_the_tenth_do_not_count(xiangqi: Rules, checks: int) -> No
     assert outcome is not None and (outcome.reason, outcome.winner) == ("move count", None)
     replayed.pop()
     assert replayed.outcome() is None
-    judge = FairyVariant("xiangqi", spec_settings(spec, move_count=True, chase=True))
-    assert judge.optional_end(start, moves) == 0
-    assert judge.optional_end(start, moves[:-1]) is None
+    reference = FairyVariant("xiangqi", spec_settings(spec, move_count=True, chase=True))
+    assert reference.optional_end(start, moves) == 0
+    assert reference.optional_end(start, moves[:-1]) is None
 
 
 def test_counters_follow_the_spec(crazyhouse: Rules) -> None:
@@ -208,7 +208,7 @@ def test_counters_follow_the_spec(crazyhouse: Rules) -> None:
     assert int(game.position["clock"][0]) == 10
 
 
-def test_stalemate_is_what_the_spec_says(xiangqi: Rules, crazyhouse: Rules) -> None:
+def test_stalemate_follows_the_spec(xiangqi: Rules, crazyhouse: Rules) -> None:
     lost = Game(xiangqi, "3k5/4P4/9/9/9/9/9/9/9/4K4 b - - 0 1").outcome()
     assert lost is not None
     assert (lost.reason, lost.winner) == ("stalemate", 0)
@@ -260,11 +260,11 @@ def test_chases_need_a_judge(xiangqi: Rules, engine: str) -> None:
     data = xiangqi.spec.model_dump(mode="python", by_alias=True)
     data["fairy"] = None
     rules = make_rules(VariantSpec.model_validate(data), engine)
-    with pytest.raises(SpecError, match="nobody can judge a chase"):
+    with pytest.raises(SpecError, match="no `fairy:` name for a judge"):
         Game(rules)
 
 
-def test_a_judge_of_ones_own(xiangqi: Rules) -> None:
+def test_a_custom_judge(xiangqi: Rules) -> None:
     class Everything:
         def judge_cycle(self, fen: str, moves: list[str]) -> Outcome:
             assert fen.startswith("rnbakabnr") and len(moves) == 8

@@ -326,7 +326,7 @@ def test_words_without_a_rule_are_named(change: dict[str, Any], word: str) -> No
     assert "engine: fairy" in str(caught.value)
 
 
-def test_two_royal_pieces_are_refused() -> None:
+def test_two_royal_pieces_are_rejected() -> None:
     spec = load_spec(builtin_specs()["chess"])
     pieces = dict(spec.pieces)
     pieces["Q"] = pieces["Q"].model_copy(update={"royal": True})
@@ -365,7 +365,7 @@ def test_positions_in_which_nobody_can_mate_are_drawn(board: str, dead: bool) ->
         assert (outcome.winner, outcome.reason) == (None, "insufficient material")
 
 
-def test_more_moves_than_the_list_holds_are_refused_when_the_spec_is_compiled() -> None:
+def test_more_moves_than_the_list_holds_are_rejected_when_the_spec_is_compiled() -> None:
     spec = load_spec(builtin_specs()["grand"])
     pieces = dict(spec.pieces)
     promotes = {"promotes": pieces["P"].promotes}
@@ -374,7 +374,7 @@ def test_more_moves_than_the_list_holds_are_refused_when_the_spec_is_compiled() 
         KernelRules(spec.model_copy(update={"pieces": pieces}))
 
 
-def test_positions_with_too_many_moves_for_the_list_are_refused(
+def test_positions_with_too_many_moves_for_the_list_are_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rules = rules_of("crazyhouse")

@@ -1,4 +1,4 @@
-"""Move text both ways; python-chess is the judge of crazyhouse SAN."""
+"""Move text both ways; crazyhouse SAN is compared with python-chess."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def test_san_agrees_with_python_chess(crazyhouse: Rules, seed: int) -> None:
             break
         # what SAN finds hard: captures, promotions, castling, several pieces to one square
         hard = [m for m in moves if m.promotion or board.is_castling(m) or board.is_capture(m)]
-        judge_move = rng.choice(hard if hard and rng.random() < 0.6 else moves)
-        judged = board.san(judge_move)
-        expected = f"P{judged}" if judged.startswith("@") else judged
-        move = UCI.read(crazyhouse, position, judge_move.uci())
+        their_move = rng.choice(hard if hard and rng.random() < 0.6 else moves)
+        their_text = board.san(their_move)
+        expected = f"P{their_text}" if their_text.startswith("@") else their_text
+        move = UCI.read(crazyhouse, position, their_move.uci())
         assert SAN.write(crazyhouse, position, move) == expected
-        bare = judged.rstrip("+#")
-        for text in (judged, expected, bare, f"{judged}!?", bare.replace("O", "0")):
+        bare = their_text.rstrip("+#")
+        for text in (their_text, expected, bare, f"{their_text}!?", bare.replace("O", "0")):
             assert SAN.read(crazyhouse, position, text) == move, text
-        if not judge_move.drop and not board.is_castling(judge_move):
+        if not their_move.drop and not board.is_castling(their_move):
             # over-disambiguated, under-marked, and as engines write it
             assert SAN.read(crazyhouse, position, bare.replace("x", "")) == move
             assert SAN.read(crazyhouse, position, bare.replace("=", "")) == move
-            assert SAN.read(crazyhouse, position, judge_move.uci()) == move
-            letter = "" if judged[0].islower() else judged[0]
-            long = letter + judge_move.uci()[:2] + "-" + judge_move.uci()[2:]
+            assert SAN.read(crazyhouse, position, their_move.uci()) == move
+            letter = "" if their_text[0].islower() else their_text[0]
+            long = letter + their_move.uci()[:2] + "-" + their_move.uci()[2:]
             assert SAN.read(crazyhouse, position, long) == move
-        board.push(judge_move)
+        board.push(their_move)
         position = crazyhouse.play(position, move)
 
 

@@ -20,7 +20,7 @@ def rules_of(name: str, *changes: tuple[str, str]) -> Rules:
     text = re.sub(r"(?m)^fairy:.*\n", "", text)
     text = re.sub(r"(?ms)^policy:.*?(?=^\w|\Z)", "", text)
     for old, new in changes:
-        assert old in text, f"the spec no longer says {old!r}"
+        assert old in text, f"the spec no longer has {old!r}"
         text = text.replace(old, new, 1)
     return make_rules(parse_spec(text, "my.yaml"))
 
@@ -165,12 +165,12 @@ def test_who_promotes_to_a_piece_that_must_promote_there_stands_there() -> None:
         ).position("N6k/8/8/8/8/8/8/K7 w - - 0 1")
 
 
-def test_squares_to_promote_on_that_are_not_in_the_zone_are_refused() -> None:
+def test_squares_of_forced_promotion_outside_the_zone_are_rejected() -> None:
     with pytest.raises(SpecError, match="'P' must promote on a8, which is not in its `at`"):
         rules_of("chess", ("at: rank 8", "at: d8-e8"), ("must: true", "must: where stuck"))
 
 
-def test_a_board_that_fairy_stockfish_has_not_is_refused() -> None:
+def test_a_board_of_another_size_than_fairy_stockfish_has_is_rejected() -> None:
     pytest.importorskip("pyffish")
     text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
     assert "fairy: minixiangqi" in text
@@ -180,13 +180,13 @@ def test_a_board_that_fairy_stockfish_has_not_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "said"),
+    ("start", "message"),
     [
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR x KQkq - 0 1", "side to move 'x'"),
         ("rnbqkbnr/pppp1ppp/8/8/8/8/PPPPRPPP/RNBQKBN1 w Qkq - 0 1", "is in check"),
     ],
 )
-def test_a_start_that_cannot_be_played_is_refused_with_the_rules(start: str, said: str) -> None:
+def test_a_start_that_cannot_be_played_is_rejected_with_the_rules(start: str, message: str) -> None:
     before = "start: rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-    with pytest.raises(SpecError, match=f"variant 'chess': rules.start: .*{said}"):
+    with pytest.raises(SpecError, match=f"variant 'chess': rules.start: .*{message}"):
         rules_of("chess", (before, f"start: {start}"))

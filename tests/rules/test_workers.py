@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.fairy.fairy_workers import SOON, RulesWorkers, look_ahead, workers_of
+from variant_ai.core.rules.fairy.fairy_workers import (
+    TARGET_SECONDS,
+    RulesWorkers,
+    look_ahead,
+    workers_of,
+)
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.core.spec.loader import load_spec
@@ -31,9 +36,9 @@ def questions(rules: Rules) -> list[tuple[np.ndarray, int]]:
 
 def test_workers_answer_as_the_rules_do(rules: Rules) -> None:
     workers = RulesWorkers(rules.spec, 2)
-    asked = questions(rules)
-    told = workers.ask(asked)
-    for (position, move), answer in zip(asked, told, strict=True):
+    requests = questions(rules)
+    ahead = workers.ask(requests)
+    for (position, move), answer in zip(requests, ahead, strict=True):
         own = look_ahead(rules, position, move)
         assert answer is not None
         assert answer.position.tobytes() == own.position.tobytes()
@@ -44,7 +49,7 @@ def test_workers_answer_as_the_rules_do(rules: Rules) -> None:
     assert all(process.poll() is not None for process in processes)
 
 
-def test_a_worker_that_dies_is_told_and_nobody_waits(rules: Rules) -> None:
+def test_a_worker_that_dies_gives_a_warning_and_no_delay(rules: Rules) -> None:
     workers = RulesWorkers(rules.spec, 2)
     workers.ask(questions(rules)[:2])
     processes = list(workers._processes)
@@ -98,16 +103,16 @@ def test_who_has_workers(rules: Rules) -> None:
     assert workers_of(make_rules(load_spec(builtin_specs()["chess"]))) is None
 
 
-def test_questions_that_take_long_are_asked_a_few_at_a_time(rules: Rules) -> None:
+def test_slow_positions_are_requested_a_few_at_a_time(rules: Rules) -> None:
     workers = RulesWorkers(rules.spec, 2)
     workers.start()
     assert workers.is_running
     assert workers.at_once == 2  # nothing is known of their pace
     workers.ask(questions(rules))
-    assert workers.at_once == 2 * max(int(SOON / workers._pace), 1)
-    workers._pace = 0.5
+    assert workers.at_once == 2 * max(int(TARGET_SECONDS / workers._seconds_each), 1)
+    workers._seconds_each = 0.5
     assert workers.at_once == 2
-    workers._pace = 0.001
+    workers._seconds_each = 0.001
     assert workers.at_once == 60
     workers.close()
     assert not workers.is_running

@@ -1,4 +1,4 @@
-"""Betza words against Fairy-Stockfish's reading of them, and every refusal."""
+"""Betza words compared with Fairy-Stockfish, and every error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ HURDLES = "12/6k5/9p2/8p3/12/4p7/12/2p9/12/A1P2P2p2K w - - 0 1"
 """A piece on a1 with two or three others on each of its lines."""
 
 
-def judged(words: list[str], fen: str, board: tuple[int, int]) -> dict[str, set[tuple[int, int]]]:
+def their_text(
+    words: list[str], fen: str, board: tuple[int, int]
+) -> dict[str, set[tuple[int, int]]]:
     """Displacements of piece A that Fairy-Stockfish gives each word on the board."""
     fairy = pyffish()
     files, ranks = board
@@ -64,14 +66,14 @@ def test_words_mean_what_fairy_stockfish_plays() -> None:
             continue
         words.append(word)
     assert len(words) > 180
-    for word, theirs in judged(words, EMPTY, (9, 9)).items():
+    for word, theirs in their_text(words, EMPTY, (9, 9)).items():
         ours = set()
         for move in parse_betza(word):
             for n in range(1, (move.reach or 9) + 1):
                 step = n * move.dx, n * move.dy
                 if max(map(abs, step)) <= 4:
                     ours.add(step)
-        corners = {(-4, 4), (4, -4)}  # the kings stand there
+        corners = {(-4, 4), (4, -4)}  # the squares of the kings
         assert ours - corners == theirs - corners, word
 
 
@@ -87,13 +89,13 @@ def test_words_mean_what_fairy_stockfish_plays() -> None:
     ],
 )
 def test_hoppers_need_one_hurdle(word: str, expected: set[tuple[int, int]]) -> None:
-    assert judged([word], HURDLES, (12, 10))[word] == expected
+    assert their_text([word], HURDLES, (12, 10))[word] == expected
     behind = word.startswith("g")
     assert {m.hop for m in parse_betza(word)} == {"behind" if behind else "over"}
 
 
 @pytest.mark.parametrize(
-    ("word", "position", "said"),
+    ("word", "position", "message"),
     [
         ("", 1, "empty"),
         ("X", 1, "unknown token 'X'"),
@@ -101,16 +103,16 @@ def test_hoppers_need_one_hurdle(word: str, expected: set[tuple[int, int]]) -> N
         ("iW", 1, "from:"),
         ("KO", 2, "castling:"),
         ("eF", 1, "passant:"),
-        ("AA", 1, "no judge"),
-        ("KD0", 2, "no judge"),
-        ("H0", 1, "no judge"),
-        ("nC", 1, "no judge"),
-        ("nG", 1, "no judge"),
-        ("nNN", 1, "no judge"),
-        ("nN1", 1, "no judge"),
-        ("pN", 1, "no judge"),
-        ("WpD", 2, "no judge"),
-        ("pW3", 1, "no judge"),
+        ("AA", 1, "not supported"),
+        ("KD0", 2, "not supported"),
+        ("H0", 1, "not supported"),
+        ("nC", 1, "not supported"),
+        ("nG", 1, "not supported"),
+        ("nNN", 1, "not supported"),
+        ("nN1", 1, "not supported"),
+        ("pN", 1, "not supported"),
+        ("WpD", 2, "not supported"),
+        ("pW3", 1, "not supported"),
         ("hN", 1, "direction 'h'"),
         ("sfF", 1, "direction 'sf'"),
         ("fsK", 1, "direction 'fs'"),
@@ -120,12 +122,12 @@ def test_hoppers_need_one_hurdle(word: str, expected: set[tuple[int, int]]) -> N
         ("pgR", 1, "exclude"),
     ],
 )
-def test_words_without_a_judge_are_refused_by_name_and_place(
-    word: str, position: int, said: str
+def test_unsupported_words_are_rejected_with_name_and_position(
+    word: str, position: int, message: str
 ) -> None:
     with pytest.raises(BetzaError) as caught:
         parse_betza(word)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert f"character {position}:" in str(caught.value)
     assert repr(word) in str(caught.value)
 

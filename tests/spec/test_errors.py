@@ -33,14 +33,14 @@ def test_errors_are_pickled(error: VariantAIError) -> None:
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    for path, said in (
+    for path, message in (
         (tmp_path / "gone" / "x.store", f"there is no folder {tmp_path / 'gone'}"),
         (tmp_path / "x.store", "No such file or directory"),
         (tmp_path, "Is a directory"),
     ):
         with pytest.raises(OSError) as caught:
             path.open()
-        assert os_reason(caught.value, path) == said
+        assert os_reason(caught.value, path) == message
 
 
 def test_what_else_is_accepted_stands_last() -> None:

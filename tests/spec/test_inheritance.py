@@ -16,7 +16,7 @@ from variant_ai.core.spec import (
     parse_spec,
     rules_hash,
 )
-from variant_ai.core.spec.catalogue import spec_words
+from variant_ai.core.spec.catalogue import spec_names
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "spec_hashes.json").read_text())
 
@@ -79,17 +79,17 @@ def test_parents_lie_beside_the_file_or_have_a_path_and_parents_of_their_own(
     assert near.rules.stalemate == "loss" and near.title == "Near"
     far = spec_of(tmp_path / "deep", "extends: ../near.yaml\nvariant: far\n", "far")
     assert far.rules.stalemate == "loss" and far.title == "Near"
-    assert spec_words(tmp_path / "deep" / "far.yaml") == ("far", "chess", ("uci",))
-    assert spec_words(tmp_path / "near.yaml") == ("near", "chess", ("uci",))
+    assert spec_names(tmp_path / "deep" / "far.yaml") == ("far", "chess", ("uci",))
+    assert spec_names(tmp_path / "near.yaml") == ("near", "chess", ("uci",))
 
 
 def test_words_of_a_spec_that_extends_xiangqi_are_known_before_it_is_loaded(tmp_path: Path) -> None:
     spec_of(tmp_path, "extends: xiangqi\nvariant: mine\nfairy: null\n")
-    assert spec_words(tmp_path / "mine.yaml") == ("mine", "", ("uci", "ucci", "cyclone"))
+    assert spec_names(tmp_path / "mine.yaml") == ("mine", "", ("uci", "ucci", "cyclone"))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("extends: chees\nvariant: mine\n", "mine.yaml:1:1: extends: unknown variant 'chees'"),
         ("extends: none.yaml\nvariant: mine\n", "mine.yaml:1:1: extends: there is no file"),
@@ -110,10 +110,10 @@ def test_words_of_a_spec_that_extends_xiangqi_are_known_before_it_is_loaded(tmp_
         ("variant: mine\ninput: [inherited]\nspec: 1\n", "`inherited` stands for|is missing|given"),
     ],
 )
-def test_mistakes_have_the_childs_line(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_have_the_childs_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec_of(tmp_path, text)
-    assert any(part in str(caught.value) for part in said.split("|")), str(caught.value)
+    assert any(part in str(caught.value) for part in message.split("|")), str(caught.value)
 
 
 def test_a_parents_word_that_clashes_has_the_parents_file_and_line(tmp_path: Path) -> None:

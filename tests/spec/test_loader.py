@@ -10,7 +10,7 @@ import pytest
 from variant_ai.core.arena.players.player_spec import read_yaml
 from variant_ai.core.errors import SettingError
 from variant_ai.core.spec import SpecError, builtin_specs, load_spec, parse_spec
-from variant_ai.core.spec.located import parse_yaml, place_of, plain
+from variant_ai.core.spec.yaml_reader import location_of, parse_yaml, plain_values
 
 
 def text_of(name: str) -> str:
@@ -19,7 +19,7 @@ def text_of(name: str) -> str:
 
 def edited(name: str, old: str, new: str) -> str:
     text = text_of(name)
-    assert old in text, f"the spec no longer says {old!r}"
+    assert old in text, f"the spec no longer has {old!r}"
     return text.replace(old, new, 1)
 
 
@@ -29,7 +29,7 @@ def test_built_in_specs_load(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "line_with", "said"),
+    ("name", "old", "new", "line_with", "expected"),
     [
         ("xiangqi", "engine: kernel", "enginee: kernel", "enginee", "did you mean 'engine'"),
         ("xiangqi", "title: X", "variant: shogi\ntitle: X", "variant: shogi", "duplicate"),
@@ -40,7 +40,7 @@ def test_built_in_specs_load(name: str) -> None:
         ("xiangqi", "d1-f3", "d1-z3", "zones:", "outside the board"),
         ("xiangqi", "  - colour", "  - color", "- color", "did you mean 'colour'"),
         ("xiangqi", "  - leaps: ['2N1E', ", "  - leaps: [", "policy:", "horse (N): 2N1E"),
-        ("xiangqi", "'1N2E', ", "'2N1E', ", "policy:", "both stand for move 2N1E"),
+        ("xiangqi", "'1N2E', ", "'2N1E', ", "policy:", "both have the move 2N1E"),
         ("xiangqi", "stalemate: loss", "stalemate: lost", "stalemate", "accepted: 'draw', 'loss'"),
         ("xiangqi", "title: Xiangqi (Chinese chess)\n", "", "", "'title' is missing"),
         ("xiangqi", "9/1c5c1", "9/1c6c1", "start:", "10 squares wide"),
@@ -151,14 +151,14 @@ def test_built_in_specs_load(name: str) -> None:
             "{piece: K, reaches: hill}",
             "{piece: K, reaches: []}",
             "wins:",
-            "a list without squares is no zone",
+            "an empty list is not a zone",
         ),
         (
             "three-check",
             "fairy: 3check",
             "fairy: 3check\npieces: {K: {royal: null}}\ncastling: null",
             "wins:",
-            "wins.0.checks: nobody can give check",
+            "wins.0.checks: there are no checks",
         ),
         (
             "capablanca",
@@ -176,61 +176,61 @@ def test_built_in_specs_load(name: str) -> None:
             "to.2: N is listed already; accepted: each",
         ),
         ("chess", "[N, B, R, Q]", "[Q, K]", "to: [Q, K]", "to.1: K is royal"),
-        ("chess", "[N, B, R, Q]", "[]", "to: []", "an empty list leaves nothing to promote to"),
+        ("chess", "[N, B, R, Q]", "[]", "to: []", "an empty list; accepted: pieces"),
         (
             "chess",
             "at: rank 8",
             "at: []",
             "at: []",
-            "at: a list without squares is no zone; accepted: `rank",
+            "at: an empty list is not a zone; accepted: `rank",
         ),
         (
             "kingofthehill",
             "{hill:",
             "{rank 2:",
             "zones:",
-            "zones.rank 2: 'rank 2' has a meaning of its own",
+            "zones.rank 2: 'rank 2' already has a meaning",
         ),
         (
             "kingofthehill",
             "{hill:",
             "{file a-c:",
             "zones:",
-            "zones.file a-c: 'file a-c' has a meaning of its own",
+            "zones.file a-c: 'file a-c' already has a meaning",
         ),
         (
             "kingofthehill",
             "{hill:",
             "{d1-f3:",
             "zones:",
-            "zones.d1-f3: 'd1-f3' has a meaning of its own",
+            "zones.d1-f3: 'd1-f3' already has a meaning",
         ),
-        ("kingofthehill", "{hill:", "{e4:", "zones:", "zones.e4: 'e4' has a meaning of its own"),
+        ("kingofthehill", "{hill:", "{e4:", "zones:", "zones.e4: 'e4' already has a meaning"),
         (
             "kingofthehill",
             "{hill:",
             "{where stuck:",
             "zones:",
-            "zones.where stuck: 'where stuck' has a meaning of its own",
+            "zones.where stuck: 'where stuck' already has a meaning",
         ),
         (
             "xiangqi",
             "also: H",
             "also: HX",
             "also: HX",
-            "also: 'HX' is no letter of a FEN; accepted: one",
+            "also: 'HX' is not a letter of a FEN; accepted: one",
         ),
-        ("xiangqi", "also: H", "also: h", "also: h", "'h' is no letter"),
+        ("xiangqi", "also: H", "also: h", "also: h", "'h' is not a letter"),
         ("xiangqi", "also: H", "also: R", "also: R", "also: letter 'R' is used by R already"),
         ("xiangqi", "also: H", "also: E", "also: E", "also: letter 'E' is used by B already"),
     ],
 )
-def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, said: str) -> None:
+def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, expected: str) -> None:
     text = edited(name, old, new)
     with pytest.raises(SpecError) as caught:
         parse_spec(text, "my.yaml")
     message = str(caught.value)
-    assert said in message
+    assert expected in message
     lines = [n for n, line in enumerate(text.splitlines(), 1) if line_with in line]
     assert lines if line_with else True
     if line_with:
@@ -252,7 +252,7 @@ def test_mistakes_are_named(name: str, old: str, new: str, line_with: str, said:
         "spec: !!x 1",
     ],
 )
-def test_rubbish_is_refused_in_words(text: str) -> None:
+def test_invalid_text_has_a_message(text: str) -> None:
     with pytest.raises(SpecError):
         parse_spec(text)
 
@@ -290,26 +290,26 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
-        (LAUGHS, "over 20,000 values (aliases count as often as they are used)"),
+        (LAUGHS, "over 20,000 values (those of an alias count at each use)"),
         ("- 1\n" * 20_001, "over 20,000 values"),
-        ("a: &a {<<: *a}\n", "1:12: a spec: an alias of what it stands in"),
-        ("a: &a [1, *a]\n", "1:11: a spec: an alias of what it stands in"),
+        ("a: &a {<<: *a}\n", "1:12: a spec: an alias inside the value it refers to"),
+        ("a: &a [1, *a]\n", "1:11: a spec: an alias inside the value it refers to"),
         ("a: {<<: *b}\n", "not YAML: found undefined alias"),
         ("? [a, b]\n: 1\n", ""),
         ("? {a: b}\n: 1\n", ""),
     ],
 )
-def test_yaml_that_multiplies(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=re.escape(f"my.yaml{':' if said else ''}")) as caught:
+def test_yaml_that_multiplies(text: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=re.escape(f"my.yaml{':' if expected else ''}")) as caught:
         parse_spec(text, "my.yaml")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     players = tmp_path / "players.yaml"
     players.write_text(text)
-    if said:
+    if expected:
         with pytest.raises(
-            SettingError, match=re.escape(said.removeprefix("1:").split("a spec")[-1])
+            SettingError, match=re.escape(expected.removeprefix("1:").split("a spec")[-1])
         ):
             read_yaml(players)
 
@@ -317,6 +317,6 @@ def test_yaml_that_multiplies(text: str, said: str, tmp_path: Path) -> None:
 def test_aliases_and_merges_are_read() -> None:
     text = "a: &a {b: 1, c: [1, 2]}\nd: {<<: *a, b: 2}\ne: [*a, *a]\n"
     tree = parse_yaml(text, "x", "a file", "a, b, …")
-    assert place_of(tree, ("d", "b")) == "x:2:13"
-    assert plain(tree)["d"] == {"b": 2, "c": [1, 2]}
-    assert plain(tree)["e"] == [{"b": 1, "c": [1, 2]}] * 2
+    assert location_of(tree, ("d", "b")) == "x:2:13"
+    assert plain_values(tree)["d"] == {"b": 2, "c": [1, 2]}
+    assert plain_values(tree)["e"] == [{"b": 1, "c": [1, 2]}] * 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from refused import refusal
+from messages import error_message
 
 from variant_ai.core.spec import builtin_specs, parse_spec
 
@@ -11,7 +11,7 @@ CASTLING = "castling: {K: {king: e1-g1, rook: h1-f1}, Q: {king: e1-c1, rook: a1-
 
 
 @pytest.mark.parametrize(
-    ("castling", "path", "said"),
+    ("castling", "path", "expected"),
     [
         (
             "K: {king: d1-g1, rook: h1-f1}",
@@ -28,37 +28,37 @@ CASTLING = "castling: {K: {king: e1-g1, rook: h1-f1}, Q: {king: e1-c1, rook: a1-
         ("K: {king: e1-e1, rook: h1-f1}", "K.king", "the king does not move by 'e1-e1'"),
         ("K: {king: e1-e3, rook: h1-f1}", "K.king", "'e1-e3' is not along one rank"),
         ("K: {king: e1-g1, rook: h1-h2}", "K.rook", "'h1-h2' is not along one rank"),
-        ("short: {king: e1-g1, rook: h1-f1}", "short", "'short' is no castling right of a FEN"),
+        ("short: {king: e1-g1, rook: h1-f1}", "short", "'short' is not a castling right of a FEN"),
         ("k: {king: e1-g1, rook: h1-f1}", "k", "accepted: one capital letter, such as K"),
         (
             "K: {king: e1-g1, rook: h1-f1}, A: {king: e1-g1, rook: a1-f1}",
             "A.king",
-            "'e1-g1' is the king's walk of castling K already",
+            "'e1-g1' is the king's walk in castling K already",
         ),
         (
             "K: {king: e1-f1, rook: h1-e1}",
             "K.king",
-            "castling K brings the king (K) from e1 to f1, and so does its move 'K'",
+            "castling K moves the king (K) from e1 to f1, and so does its move 'K'",
         ),
     ],
 )
-def test_walks_that_cannot_be_castled(castling: str, path: str, said: str) -> None:
-    message = refusal("chess", (CASTLING, f"castling: {{{castling}}}"))
+def test_walks_that_cannot_be_castled(castling: str, path: str, expected: str) -> None:
+    message = error_message("chess", (CASTLING, f"castling: {{{castling}}}"))
     assert message.startswith("my.yaml:15:") and f" castling.{path}: " in message
-    assert said in message
+    assert expected in message
 
 
 def test_the_second_player_too_has_to_stand_at_home() -> None:
-    message = refusal("chess", ("rnbqkbnr/pp", "rnbkqbnr/pp"))
+    message = error_message("chess", ("rnbqkbnr/pp", "rnbkqbnr/pp"))
     assert "castling.K.king: the second player's queen (Q) stands on e8; the royal" in message
-    message = refusal("chess", ("RNBQKBNR", "RNBQKBN1"))
+    message = error_message("chess", ("RNBQKBNR", "RNBQKBN1"))
     assert "castling.K.rook: nothing stands on h1" in message
     # whom the FEN gives no right need not be able to castle
     text = builtin_specs()["chess"].read_text(encoding="utf-8")
     parse_spec(text.replace("rnbqkbnr/pp", "rnbkqbnr/pp").replace("w KQkq", "w KQ"))
     text = builtin_specs()["horde"].read_text(encoding="utf-8")
     assert parse_spec(text).castling
-    message = refusal("horde", ("w kq", "w KQkq"))
+    message = error_message("horde", ("w kq", "w KQkq"))
     assert "pawn (P) stands on e1; the first player has no royal piece there" in message
 
 
@@ -69,14 +69,14 @@ def test_any_piece_may_be_the_rook() -> None:
 
 def test_a_walk_that_the_king_has_anyway() -> None:
     king = "moves: K, royal: true"
-    for word, said in (
-        ("KD", "castling K brings the king (K) from e1 to g1, and so does its move 'KD'"),
+    for word, expected in (
+        ("KD", "castling K moves the king (K) from e1 to g1, and so does its move 'KD'"),
         ("Q", "from e1 to c1, and so does its move 'Q'"),
-        ("KlD", "castling Q brings the king (K) from e1 to c1"),
-        ("KrD", "castling q brings the king (K) from e8 to c8"),
+        ("KlD", "castling Q moves the king (K) from e1 to c1"),
+        ("KrD", "castling q moves the king (K) from e8 to c8"),
         ("K, from: {rank 1: D}", "and so does its move 'D'"),
     ):
-        assert said in refusal("chess", (king, king.replace("K,", f"{word},", 1)))
+        assert expected in error_message("chess", (king, king.replace("K,", f"{word},", 1)))
     text = builtin_specs()["chess"].read_text(encoding="utf-8")
     for word in ("KcD", "KA", "K, from: {rank 2: D}"):
         parse_spec(text.replace(king, king.replace("K,", f"{word},", 1)))
@@ -84,23 +84,23 @@ def test_a_walk_that_the_king_has_anyway() -> None:
 
 @pytest.mark.parametrize("fields", ["w", "w 0 1", "w KQkq"])
 def test_castling_needs_its_field_in_the_start_position(fields: str) -> None:
-    message = refusal("chess", ("w KQkq - 0 1", fields))
-    assert "rules.start: no field says who may castle; accepted: `KQkq -` after" in message
+    message = error_message("chess", ("w KQkq - 0 1", fields))
+    assert "rules.start: the field of castling rights is missing; write `KQkq -` after" in message
 
 
 def test_castling_needs_a_king() -> None:
     wins = ("  insufficient_material: true", "  wins: [{extinct: K}]")
-    message = refusal("chess", ("K, royal: true", "K"), wins)
+    message = error_message("chess", ("K, royal: true", "K"), wins)
     assert "my.yaml:15:1: castling: castling needs a king" in message
     # Fairy-Stockfish knows who is king in atomic chess, where no piece is royal
     castling = "castling: {K: {king: e2-g2, rook: h3-f2}}"
-    message = refusal("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
+    message = error_message("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
     assert "castling.K.rook: 'h3-f2' is not along one rank" in message
     castling = "castling: {K: {king: e3-g3, rook: h3-f3}}"
-    message = refusal("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
+    message = error_message("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
     assert "nothing stands on e3 in rules.start; accepted: the square of a piece" in message
 
 
 def test_one_royal_piece_a_side() -> None:
-    message = refusal("chess", ("RNBQKBNR", "RNBKKBNR"))
+    message = error_message("chess", ("RNBQKBNR", "RNBKKBNR"))
     assert "rules.start: the first player has 2 royal pieces, on d1, e1" in message

@@ -1,1 +1,1 @@
-"""Crazyhouse: a reader of its game files, and games to begin with."""
+"""Crazyhouse: a reader of its game files, sample games and a net."""

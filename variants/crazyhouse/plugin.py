@@ -1,4 +1,4 @@
-"""Crazyhouse as the plugin host sees it. Its games are PGN and its moves SAN, which core knows."""
+"""Plugin of crazyhouse: its spec, sample games and reader; its notations are in core."""
 
 from __future__ import annotations
 

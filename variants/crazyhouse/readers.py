@@ -6,5 +6,5 @@ from variant_ai.core.data.read.pgn import PgnReader
 
 
 def crazyhouse_pgn() -> PgnReader:
-    """PGN in SAN; a `Variant` header is checked where there is one, and not asked for."""
+    """Reader of PGN in SAN; a `Variant` header is optional, and checked if there is one."""
     return PgnReader("crazyhouse-pgn", notations=("san", "uci"))

@@ -1,1 +1,1 @@
-"""Xiangqi: readers of its game files, its notations, and games to begin with."""
+"""Xiangqi: readers of its game files, notations, sample games and a net."""

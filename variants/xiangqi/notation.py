@@ -1,7 +1,7 @@
-"""Chinese notation, as books and game collections have it: 炮二平五, 馬８進７.
+"""Chinese notation of books and game collections: 炮二平五, 馬８進７.
 
-Red counts in Chinese numerals, Black in digits. Reading takes both scripts, every form of digit,
-the variant characters of every set of pieces, and either side's characters for either side.
+Red is written with Chinese numerals, Black with digits. Both scripts, every form of digit, the
+characters of every set of pieces, and either side's characters for either side are read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.rules.text.notation import MoveText, Notation
 from variant_ai.variants.xiangqi.description import (
     BACK,
     FRONT,
@@ -18,7 +18,6 @@ from variant_ai.variants.xiangqi.description import (
     Description,
     describe,
     read,
-    unreadable,
 )
 
 PIECES = {
@@ -43,9 +42,9 @@ _SIGNS = str.maketrans(
     }
 )
 CHARACTERS = "".join(map(chr, _SIGNS))
-"""All that Chinese move text is written with."""
+"""All characters of Chinese move text."""
 _SIGNS |= str.maketrans(dict.fromkeys("KABNRCPfmb+-=", " "))
-"""Our own signs are none of the text's: `C2=5` is not Chinese."""
+"""The signs of this module are not signs of the text: `C2=5` is not Chinese."""
 
 _PLACE_OF = {"f": FRONT, "m": MIDDLE, "b": BACK}
 _MOVE = re.compile(
@@ -58,7 +57,7 @@ _MOVE = re.compile(
 
 
 def parse(text: str) -> Description | None:
-    """What a text in Chinese notation says, None where it is none."""
+    """Parse a text in Chinese notation; None if it is not one."""
     match = _MOVE.fullmatch(text.translate(_SIGNS))
     if match is None:
         return None
@@ -78,7 +77,7 @@ def parse(text: str) -> Description | None:
 
 
 class ChineseNotation(Notation):
-    """Chinese move text in one script; both are read."""
+    """Chinese move text, written in one script and read in both."""
 
     def __init__(self, name: str, red: str, black: str, ways: str, back: str) -> None:
         """red, black: characters of K A B N R C P; ways: forward, back, sideways."""
@@ -88,22 +87,20 @@ class ChineseNotation(Notation):
         self._places = {FRONT: "前", MIDDLE: "中", BACK: back}
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
-        said = describe(rules, position, move)
+        given = describe(rules, position, move)
         black = int(position["side"][0])
         digits = [alike[0 if black else 2] for alike in DIGITS]
-        piece = self._pieces[black][said.piece]
-        if said.place:
-            sign = self._places.get(said.place) or digits[said.place - 1]
+        piece = self._pieces[black][given.piece]
+        if given.place:
+            sign = self._places.get(given.place) or digits[given.place - 1]
             head = f"{sign}{piece}"
         else:
-            head = f"{piece}{digits[said.file - 1]}"
-        return f"{head}{self._ways[said.way]}{digits[said.number - 1]}"
+            head = f"{piece}{digits[given.file - 1]}"
+        return f"{head}{self._ways[given.way]}{digits[given.number - 1]}"
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
-        said = parse(text.strip())
-        if said is None:
-            raise unreadable(self.name, rules, position, text, "moves like 炮二平五 or 馬８進７")
-        return read(self.name, rules, position, text, said)
+        found = MoveText(self.name, rules, position, text)
+        return read(found, parse(text.strip()), "moves like 炮二平五 or 馬８進７")
 
 
 def chinese() -> ChineseNotation:

@@ -1,4 +1,4 @@
-"""Xiangqi as the plugin host sees it: its spec, how its moves are written, what it reads."""
+"""Plugin of xiangqi: its spec, sample games, readers and notations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of xiangqi games: PGN as Chinese programs write it, and boards saved from web pages."""
+"""Readers of xiangqi games: PGN of Chinese programs, and games saved from web pages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from variant_ai.variants.xiangqi.notation import CHARACTERS
 
 
 def xiangqi_pgn() -> PgnReader:
-    """PGN with `Red` for `White` and moves in any xiangqi notation."""
+    """Reader of PGN with `Red` for `White` and moves in any xiangqi notation."""
     return PgnReader("xiangqi-pgn", CHARACTERS, ("chinese", "wxf", "iccs", "uci"))
 
 
 _START = "8979695949392919097717866646260600102030405060708012720323436383"
 _PIECES = "RNBAKABNRCCPPPPP" + "rnbakabnrccppppp"
-"""Order of the men in `binit`, two digits each: file from the left, rank from the top; 99 none."""
+"""Order of the pieces in `binit`, two digits each: file from the left, rank from the top; 99
+none."""
 _TAG = re.compile(r"\[DhtmlXQ_(\w+)\](.*?)\[/DhtmlXQ_\1\]", re.IGNORECASE)
 _OPEN = re.compile(r"\[DhtmlXQ\]", re.IGNORECASE)
 _SCRIPT = re.compile(r"\bMOVE_STR\s*=\s*[\"']([0-9]+)[\"']")
-"""The moves of a saved page of 01xq.com, in the same digits."""
+"""Moves in a saved page of 01xq.com, in the same digits."""
 _MOVE = re.compile(r"([0-8])([0-9])([0-8])([0-9])")
 _HEADERS = {
     "red": "White",
@@ -46,8 +47,8 @@ _RESULTS = {
 
 
 class DhtmlXqReader(GameReader):
-    """`[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`: four digits a move, a pair a square; and
-    pages with `MOVE_STR = "77477062…"`."""
+    """Reader of `[DhtmlXQ_movelist]77477062…[/DhtmlXQ_movelist]`, with two digits for each of the
+    two squares of a move, and of pages with `MOVE_STR = "77477062…"`."""
 
     name = "dhtmlxq"
     extensions = (".txt", ".htm", ".html", ".ubb")
@@ -83,7 +84,10 @@ def _take(game: RawGame, number: int, name: str, value: str) -> None:
     if name == "movelist":
         digits = re.sub(r"\s", "", value)
         if len(digits) % 4 or len(digits) > 4 * MAX_PLIES:
-            game.problem, game.detail = "cut off", "the list of moves is no multiple of four digits"
+            game.problem, game.detail = (
+                "cut off",
+                "the list of moves is not a multiple of four digits",
+            )
         game.moves = [_uci(digits[i : i + 4]) for i in range(0, len(digits) - 3, 4)]
         game.lines = [number] * len(game.moves)
         if game.moves and "FEN" in game.headers:
@@ -109,7 +113,7 @@ def _uci(digits: str) -> str:
 
 
 def _fen(binit: str) -> str:
-    """Board of a list of squares, Red to move; what is no such list gives no FEN but itself."""
+    """FEN of a list of squares, with Red to move; any other text is returned unchanged."""
     if not re.fullmatch(r"(?:[0-8][0-9]|99){32}", binit):
         return binit
     board = [["1"] * 9 for _ in range(10)]
@@ -122,7 +126,7 @@ def _fen(binit: str) -> str:
 
 
 def _with_side(fen: str, first: str) -> str:
-    """The side to move is that of the first piece that moves; the format does not say."""
+    """Set the side to move to that of the piece that moves first; the format does not have it."""
     rows = fen.split(" ", 1)[0].split("/")
     if len(rows) != 10 or not re.fullmatch(r"[a-i]\d{1,2}[a-i]\d{1,2}", first):
         return fen

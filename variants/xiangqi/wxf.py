@@ -1,9 +1,9 @@
 """WXF notation of the World Xiangqi Federation: `C2=5`, `H8+7`, `R+-2`, `15+1`.
 
-Written as Fairy-Stockfish writes it: `H` horse, `E` elephant; of two alike on a file the front one
-is `H+`, the one behind `H-`; soldiers behind each other are counted from the front, number and file
-(`25=6` is the second soldier of file 5), save where only two stand so: `P+`, `P-`. Read besides: `N`
-and `B`, `.` for sideways, small letters, the sign before the piece (`+C=5`).
+Written as in Fairy-Stockfish: `H` horse, `E` elephant; of two equal pieces on a file the front one
+is `H+`, the other `H-`; soldiers on one file are counted from the front, with number and file
+(`25=6` is the second soldier of file 5), unless there are just two: `P+`, `P-`. Also read: `N` and
+`B`, `.` for sideways, small letters, the sign before the piece (`+C=5`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position, move_origin
-from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.rules.text.notation import MoveText, Notation
 from variant_ai.variants.xiangqi.description import (
     BACK,
     FRONT,
@@ -20,7 +20,6 @@ from variant_ai.variants.xiangqi.description import (
     describe,
     doubled,
     read,
-    unreadable,
 )
 
 _LETTERS = {"N": "H", "B": "E"}
@@ -37,7 +36,7 @@ _MOVE = re.compile(
 
 
 def parse(text: str) -> Description | None:
-    """What a text in WXF says, None where it is none."""
+    """Parse a text in WXF; None if it is not one."""
     match = _MOVE.fullmatch(text.upper().translate(_READ))
     if match is None:
         return None
@@ -56,21 +55,19 @@ class WxfNotation(Notation):
     name = "wxf"
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
-        said = describe(rules, position, move)
-        letter = _LETTERS.get(said.piece, said.piece)
-        head = f"{letter}{said.file}"
-        if said.place:
+        given = describe(rules, position, move)
+        letter = _LETTERS.get(given.piece, given.piece)
+        head = f"{letter}{given.file}"
+        if given.place:
             origin = move_origin(move)
             columns = doubled(position, int(position["board"][0, origin]))
-            squares = columns[said.file]
+            squares = columns[given.file]
             if len(columns) == 1 and len(squares) == 2:
-                head = letter + ("+" if said.place == FRONT else "-")
+                head = letter + ("+" if given.place == FRONT else "-")
             else:
-                head = f"{squares.index(origin) + 1}{said.file}"
-        return f"{head}{said.way}{said.number}"
+                head = f"{squares.index(origin) + 1}{given.file}"
+        return f"{head}{given.way}{given.number}"
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
-        said = parse(text.strip())
-        if said is None:
-            raise unreadable(self.name, rules, position, text, "moves like C2=5 or H8+7")
-        return read(self.name, rules, position, text, said)
+        found = MoveText(self.name, rules, position, text)
+        return read(found, parse(text.strip()), "moves like C2=5 or H8+7")

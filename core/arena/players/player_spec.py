@@ -196,7 +196,7 @@ def checked(model: type[M], said: object, where: str) -> M:
 
 def read_yaml(path: Path) -> object:
     """Raises SettingError where the file cannot be read."""
-    from variant_ai.core.spec.located import load_yaml, read_text
+    from variant_ai.core.spec.yaml_reader import load_yaml, read_text
 
     what = "a file of players or of a match"
     try:

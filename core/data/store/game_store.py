@@ -49,8 +49,7 @@ from variant_ai.core.data.store.visits import (
 )
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import Position
-from variant_ai.core.spec.difference import spec_difference
-from variant_ai.core.spec.hashing import rules_hash
+from variant_ai.core.spec.hashing import rules_hash, spec_difference
 from variant_ai.core.spec.schema import VariantSpec
 
 T = TypeVar("T")

@@ -1,1 +1,11 @@
-"""Rules played by Fairy-Stockfish through pyffish, for variants beyond the kernel."""
+"""Rules engine `fairy`: rules by Fairy-Stockfish (pyffish), for variants that the kernel cannot
+play.
+
+Modules in reading order:
+
+    fairy_stockfish   pyffish behind a safe interface
+    fairy_states      positions as Fairy-Stockfish keeps them
+    fairy_moves       its moves as move integers
+    fairy_rules       `FairyRules`, the implementation of `Rules`
+    fairy_workers     child processes that compute positions ahead of time
+"""

@@ -1,11 +1,10 @@
-"""The rules engine `fairy`: variants as Fairy-Stockfish plays them, at 1.4 ms a question.
+"""`FairyRules`: variants as Fairy-Stockfish plays them, at 1.4 ms a call.
 
-It is the reference that the kernel is judged by, and the engine of variants the kernel has no
-words for. Positions are the same records and moves the same integers, so whoever plays through it
-cannot tell the difference. What records have no room for (walls, two e.p. squares, a pass) stays
-with Fairy-Stockfish: each record carries the FEN and the moves that it is asked about
-(`fairy_states.py`). pyffish sees only FENs that it wrote itself, that were written from a checked
-record, or, for specs that play by `fairy`, that it has called valid.
+This engine is the reference for the kernel, and plays the variants that the kernel does not
+support. Positions are the same records and moves the same integers. Each record also carries a FEN
+and moves for Fairy-Stockfish (`fairy_states.py`), since it cannot hold everything (walls, two e.p.
+squares, a pass). pyffish gets only FENs that it wrote itself, that were written from a checked
+record, or, for specs with `engine: fairy`, that it has found valid.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import FenError, MoveError, SpecError
-from variant_ai.core.rules.fairy.fairy_moves import FairyMoves, is_pass, reads_as_move
+from variant_ai.core.rules.fairy.fairy_moves import FairyMoves, is_move_text, is_pass
 from variant_ai.core.rules.fairy.fairy_states import (
-    UNASKED,
+    UNKNOWN,
     Packed,
-    Recent,
+    RecentCache,
     State,
-    mark_of,
+    fingerprint,
     state_of,
     with_state,
 )
@@ -54,23 +53,23 @@ from variant_ai.core.rules.verdicts import (
     progress_plies,
     stalemate_detail,
 )
-from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
 MAX_CLOCK = 32_000
-"""Where the clock of a record stops."""
+"""Greatest clock of a record."""
 
-MOST_STATES = 8192
-"""Positions of which it is remembered what Fairy-Stockfish said."""
+MAX_STATES = 8192
+"""Positions whose results are cached."""
 
 _CELLS = re.compile(r"[0-9]+|\+?[A-Za-z*]~?")
 
 
 class FairyRules(Rules):
-    """Rules of a spec as Fairy-Stockfish plays them, end-of-game rules as the spec says.
+    """Rules of a spec as Fairy-Stockfish plays them, with the spec's end-of-game rules.
 
-    Raises SpecError where the spec names no Fairy-Stockfish variant or uses words that position
-    records cannot hold for it, UnknownNameError for a name that does not exist.
+    Raises SpecError if the spec has no Fairy-Stockfish variant or does not fit to it,
+    UnknownNameError if there is no variant of that name.
     """
 
     name = "fairy"
@@ -82,31 +81,31 @@ class FairyRules(Rules):
                 f"variant {spec.variant!r} has no `fairy:` name, so the rules engine 'fairy' "
                 "cannot play it; use the engine 'kernel'"
             )
-        # move counts are read from the record: a FEN alone does not know the checks given
+        # move counts are in the record: a FEN does not have the checks given
         self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
         _require_board(spec, self._fairy.start_fen())
         self._without_chase = FairyVariant(
             spec.fairy, spec_settings(spec, move_count=False, chase=False)
         )
-        self._moves = FairyMoves(spec, self.types)
-        self._states: Recent[tuple[str, tuple[str, ...]], State] = Recent(MOST_STATES)
-        self._found: Recent[bytes, State] = Recent(MOST_STATES)
-        """States of positions that were set up from a FEN, by the bytes of their records."""
+        self._moves = FairyMoves(self.types)
+        self._states: RecentCache[tuple[str, tuple[str, ...]], State] = RecentCache(MAX_STATES)
+        self._found: RecentCache[bytes, State] = RecentCache(MAX_STATES)
+        """States of positions made from a FEN, by the fingerprints of their records."""
         self._cycles = lru_cache(maxsize=4096)(self._judge)
 
     def position(self, fen: str | None = None) -> Position:
         text = self.spec.rules.start if fen is None else fen
         position, state = self._read(text)
         if fen is not None:
-            self._refuse_unplayable(position, state, text)
-        self._found.put(mark_of(position), state)
+            self._reject_unplayable(position, state, text)
+        self._found.put(fingerprint(position), state)
         return with_state(position, state)
 
     def fen(self, position: Position) -> str:
         state = self._state(position)
         if not state.hidden:
-            return format_fen(self.spec, self.types, position)
-        counters = format_fen(self.spec, self.types, position).split()[-2:]
+            return format_fen(self.types, position)
+        counters = format_fen(self.types, position).split()[-2:]
         return " ".join([*state.fen.split()[:-2], *counters])
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
@@ -134,19 +133,19 @@ class FairyRules(Rules):
                 raise MoveError(message) from error
             next_state = self._after(state, written)
         after = self._record(next_state, text)
-        # counters and side come from the spec: FEN's own follow Fairy-Stockfish's habits
+        # counters and side follow the spec: those of the FEN follow Fairy-Stockfish
         mover = int(position["side"][0])
         after["side"] = 1 - mover
         after["ply"] = position["ply"] + 1
         if after["count_limit"][0]:
-            pass  # the clock counts towards the limit, as the FEN has it
+            pass  # the clock counts up to the limit, as in the FEN
         elif self._resets_clock(position, int(move)):
             after["clock"] = 0
             after["checks"] = 0
         else:
             after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
             after["checks"] = position["checks"]
-        kept = moves_seen(self.spec)
+        kept = last_moves_shown(self.spec)
         if kept:
             after["last_moves"][0, 1:kept] = position["last_moves"][0, : kept - 1]
             after["last_moves"][0, 0] = last_move(int(move))
@@ -167,7 +166,7 @@ class FairyRules(Rules):
 
     def outcome(self, position: Position) -> Outcome | None:
         rules, state = self.spec.rules, self._state(position)
-        if state.outcome is UNASKED:
+        if state.outcome is UNKNOWN:
             state.outcome = self._end(position, state)
         ended: Outcome | None = state.outcome
         if ended is not None:
@@ -186,15 +185,15 @@ class FairyRules(Rules):
         return None
 
     def _end(self, position: Position, state: State) -> Outcome | None:
-        """Mate, stalemate, and what else ends the game at once: Fairy-Stockfish has no legal move
-        then, so it is asked for the reason only where there is none."""
+        """Return the outcome by mate, stalemate or variant rules. After each of these
+        Fairy-Stockfish has no legal move, so the reason is found only if there is none."""
         if len(self._legal(position, state)):
             return None
         rules, side = self.spec.rules, int(position["side"][0])
         value = self._fairy.immediate_end(state.base, state.moves)
         codes = position["board"][0]
         own = ((codes - 1) >> 5 == side) & (codes != 0)
-        # a side without pieces has lost or won as the stalemate rule says; no more is known
+        # a side without pieces has lost or won by the stalemate rule; nothing else is known
         if value is None or not (own.any() or rules.wins):
             mated = self._fairy.mated_value(state.base, state.moves)
             if self._in_check(state):
@@ -203,12 +202,12 @@ class FairyRules(Rules):
         return Outcome(_winner(value, side), "variant win", f"by the rules of {self.spec.fairy}")
 
     def memory(self, position: Position) -> int:
-        """See `Rules.memory`: after a pass another one may end the game."""
+        """Return 1 after a pass, since another one may end the game; see `Rules.memory`."""
         state = self._state(position)
         return int(bool(state.moves) and is_pass(state.moves[-1]))
 
     def recall(self, position: Position, packed: Packed) -> Position:
-        """A position with the state that it had in another process (`State.packed`)."""
+        """Return a position with its state from another process (`State.packed`)."""
         base, moves, *_ = packed
         state = self._states.get((base, moves))
         if state is None:
@@ -216,13 +215,13 @@ class FairyRules(Rules):
             self._states.put((base, moves), state)
         return with_state(position, state)
 
-    # --- what Fairy-Stockfish keeps --------------------------------------------------------------
+    # --- states --------------------------------------------------------------
 
     def _state(self, position: Position) -> State:
-        """What belongs to a position: what it carries, what was set up with these bytes, or the FEN
-        that can be written from the record."""
-        state = state_of(position) or self._found.get(mark_of(position))
-        return state or self._state_of_fen(format_fen(self.spec, self.types, position), False)
+        """Return the state of a position: the one it carries, that of a position made from a FEN
+        with this fingerprint, or one of the FEN written from the record."""
+        state = state_of(position) or self._found.get(fingerprint(position))
+        return state or self._state_of_fen(format_fen(self.types, position), False)
 
     def _state_of_fen(self, fen: str, hidden: bool) -> State:
         state = self._states.get((fen, ()))
@@ -232,28 +231,28 @@ class FairyRules(Rules):
         return state
 
     def _after(self, state: State, text: str) -> State:
-        """The state after a move. Raises MoveError."""
+        """Return the state after a move. Raises MoveError."""
         base, last = state.next_base()
         moves = (*last, text)
         known = self._states.get((base, moves))
         if known is None:
             fen = self._fairy.fen_after(base, moves)
             known = State(base, moves, fen, state.fen, False)
-            known.hidden = self._says_more(fen, self._record(known, text))
+            known.hidden = self._has_more(fen, self._record(known, text))
             self._states.put((base, moves), known)
         return known
 
     def _read(self, text: str) -> tuple[Position, State]:
-        """Record and state of a FEN. Raises FenError."""
+        """Return record and state of a FEN. Raises FenError."""
         loose = self.spec.rules.engine == self.name
         valid = loose and self._fairy.is_valid(text)
         try:
-            position = parse_fen(self.spec, self.types, text)
+            position = parse_fen(self.types, text)
         except FenError:
             if not valid:
                 raise
-            position = parse_fen(self.spec, self.types, text, loosely=True)
-        ours = format_fen(self.spec, self.types, position)
+            position = parse_fen(self.types, text, lenient=True)
+        ours = format_fen(self.types, position)
         fen, hidden = ours, False
         if valid:
             written = self._fairy.fen_after(text, [])
@@ -261,7 +260,7 @@ class FairyRules(Rules):
                 written.split("[")[0].split()[0]
                 == text.split("[", maxsplit=1)[0].split(maxsplit=1)[0]
             ):
-                hidden = self._says_more(written, position)
+                hidden = self._has_more(written, position)
                 fen = written if hidden else ours
         elif loose and not self._fairy.is_valid(ours):
             raise FenError(
@@ -272,12 +271,13 @@ class FairyRules(Rules):
         self._sign(position, state)
         return position, state
 
-    def _says_more(self, fen: str, position: Position) -> bool:
-        """True if a FEN of Fairy-Stockfish says more than the record that was read from it."""
-        return self._meant(fen) != self._meant(format_fen(self.spec, self.types, position))
+    def _has_more(self, fen: str, position: Position) -> bool:
+        """Return True if a FEN of Fairy-Stockfish has more than the record that was read from
+        it."""
+        return self._identity(fen) != self._identity(format_fen(self.types, position))
 
-    def _meant(self, fen: str) -> tuple[str, ...]:
-        """Identity of a FEN without captured kings in the pocket, which nobody can drop."""
+    def _identity(self, fen: str) -> tuple[str, ...]:
+        """Identity of a FEN without captured kings in the pocket, which cannot be dropped."""
         board, pocket, *rest = identity(fen)
         if self.spec.hands:
             royal = self.types.all[self.types.royal].symbol if self.types.royal >= 0 else ""
@@ -287,15 +287,13 @@ class FairyRules(Rules):
 
     def _sign(self, position: Position, state: State) -> None:
         position["key"] = 0
-        position["key"] = position_key(position, self._meant(state.fen) if state.hidden else ())
+        position["key"] = position_key(position, self._identity(state.fen) if state.hidden else ())
 
     def _record(self, state: State, move: str) -> Position:
-        """The record of a state's FEN.
-
-        Raises SpecError where it has a piece that the spec has not.
-        """
+        """Return the record of a state's FEN. Raises SpecError for a piece that is not in the
+        spec."""
         try:
-            return parse_fen(self.spec, self.types, state.fen, loosely=True)
+            return parse_fen(self.types, state.fen, lenient=True)
         except FenError as error:
             raise SpecError(
                 f"variant {self.spec.variant!r}: after {move} Fairy-Stockfish's {self.spec.fairy!r} "
@@ -303,8 +301,8 @@ class FairyRules(Rules):
             ) from error
 
     def _in_full(self, position: Position, state: State, text: str, move: int) -> str | None:
-        """The legal move of which an integer read from a code is the beginning: a demotion, a wall
-        that stands where the piece came from, a pass on another square."""
+        """Return the legal move whose text begins with that of an integer that was decoded from a
+        move code: a demotion, a wall on the origin of the piece, a pass on another square."""
         files = self.spec.board.files
         legal = [uci(self.types, files, int(m)) for m in self._legal(position, state)]
         fits = [written for written in legal if written.startswith(text)]
@@ -313,21 +311,19 @@ class FairyRules(Rules):
         return fits[0] if len(fits) == 1 else None
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
-        """Verdict on the last position of `moves` (UCI) played from `fen`, if it is repeated often
-        enough. Cached.
+        """Return the outcome after `moves` (UCI) from `fen`, if the position is repeated often
+        enough.
 
-        `fen` should be the first occurrence. With a move before it Fairy-Stockfish (0.0.90) asks
-        that this move, too, chased what the cycle chases, and so calls a chase that was entered
-        quietly a draw, and finds it a ply later.
-
-        Raises FenError, MoveError.
+        `fen` should be the first occurrence. If there is a move before it, Fairy-Stockfish (0.0.90)
+        requires that this move, too, chased what the cycle chases, so that a chase entered by a
+        quiet move is a draw, and a chase only a ply later. Cached. Raises FenError, MoveError.
         """
         start, state = self._read(fen)
         start["ply"] = start["side"]
         start["clock"] = 0
         for move in moves:
-            if not reads_as_move(move):
-                raise MoveError(f"{move!r} is not a move as UCI writes it (FEN {fen})")
+            if not is_move_text(move):
+                raise MoveError(f"{move!r} is not a UCI move (FEN {fen})")
         first = int(start["side"][0])
         return self._cycles(self.fen(with_state(start, state)), tuple(moves), first)
 
@@ -361,14 +357,14 @@ class FairyRules(Rules):
             return True
         return mover != 0 and self.types.all[piece_type(mover)].symbol in reset
 
-    def _refuse_unplayable(self, position: Position, state: State, text: str) -> None:
-        """Raise FenError where the side that has just moved left itself in danger."""
+    def _reject_unplayable(self, position: Position, state: State, text: str) -> None:
+        """Raise FenError if the side that has just moved is in check."""
         if self._facing(position):
             raise FenError(f"the royal pieces face each other on an open line: {text!r}")
         turned = position.copy()
         turned["side"] = 1 - position["side"]
         turned["ep"] = -1
-        fen = format_fen(self.spec, self.types, turned)
+        fen = format_fen(self.types, turned)
         if state.hidden:
             fields = state.fen.split()
             fen = " ".join([fields[0], fen.split()[1], *fields[2:]])
@@ -377,27 +373,22 @@ class FairyRules(Rules):
             raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
 
     def _facing(self, position: Position) -> bool:
-        """Whether two pieces that may not face (`faces`) stand on one file with nothing between.
-        Fairy-Stockfish takes such a position without a word and plays on."""
+        """Return True if two pieces that may not face each other (`faces`) are on a file with
+        nothing between. Fairy-Stockfish accepts such positions."""
         files, board = self.spec.board.files, position["board"][0]
-        for square in np.flatnonzero(board):
-            piece = self.types.all[piece_type(int(board[square]))]
-            if piece.piece.faces is None:
-                continue
-            for ahead in range(int(square) + files, files * self.spec.board.ranks, files):
-                code = int(board[ahead])
-                if code:
-                    other = self.types.all[piece_type(code)]
-                    if other.base == piece.piece.faces and piece_colour(code) != piece_colour(
-                        int(board[square])
-                    ):
-                        return True
-                    break
+        for square in np.flatnonzero(board).tolist():
+            code = int(board[square])
+            faces = self.types.all[piece_type(code)].piece.faces
+            ahead = board[square + files :: files]
+            for other in ahead[ahead != 0][:1].tolist() if faces else ():
+                same = piece_colour(other) == piece_colour(code)
+                if not same and self.types.all[piece_type(other)].base == faces:
+                    return True
         return False
 
 
 def _require_board(spec: VariantSpec, fen: str) -> None:
-    """Raises SpecError where Fairy-Stockfish plays the variant on another board."""
+    """Raise SpecError if Fairy-Stockfish plays the variant on a board of another size."""
     rows = fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")
     width = sum(int(cell) if cell.isdigit() else 1 for cell in _CELLS.findall(rows[0]))
     if (width, len(rows)) != (spec.board.files, spec.board.ranks):
@@ -408,9 +399,8 @@ def _require_board(spec: VariantSpec, fen: str) -> None:
 
 
 def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
-    """Stable 64-bit hash of what makes two positions the same: board (with promotedness), hands,
-    side, castling rights, capturable en passant square, checks left to win; and `more` that no
-    record holds."""
+    """Stable 64-bit hash of a position: board with promoted pieces, hands, side, castling rights,
+    e.p. square, checks left to win; and `more` that a record does not hold."""
     record = position[0]
     digest = hashlib.blake2b(digest_size=8)
     for field in ("board", "hands", "side", "castling", "ep", "wins_left"):
@@ -420,8 +410,8 @@ def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
 
 
 def identity(fen: str) -> tuple[str, ...]:
-    """What makes two FENs the same position: board, pocket in order, and all else but the counters
-    and what is empty."""
+    """Parts of a FEN that identify the position: board, sorted pocket, and all other fields except
+    counters and empty ones."""
     fields = fen.split()
     board, _, pocket = fields[0].partition("[") if fields else ("", "", "")
     rest = (field for field in fields[1:-2] if field != "-")
@@ -429,5 +419,5 @@ def identity(fen: str) -> tuple[str, ...]:
 
 
 def _winner(value: int, side: int) -> int | None:
-    """Winner by a value as the side to move sees it."""
+    """Winner by a value for the side to move."""
     return None if value == 0 else (side if value > 0 else 1 - side)

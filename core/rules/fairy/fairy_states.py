@@ -1,11 +1,11 @@
-"""Positions as Fairy-Stockfish keeps them, and what it has said about each.
+"""Positions as Fairy-Stockfish keeps them, with cached results.
 
-A record holds what planes show. Fairy-Stockfish knows more of some variants: walls on the board,
+A record holds what planes show. In some variants Fairy-Stockfish knows more: walls on the board,
 several e.p. squares, rights to bring pieces in, that the last move was a pass. So every record of
-the engine `fairy` carries a `State` with it: a FEN of Fairy-Stockfish, the moves made since, and
-each answer that was given once. A copy of a record carries the same state for as long as it is the
-same position; a record that lost it (written into an array, say) is found again by its bytes, or
-stands for the FEN that can be written from it.
+the engine `fairy` carries a `State`: a FEN of Fairy-Stockfish, the moves made since, and cached
+results. A copy of a record carries the same state as long as it is the same position. A record
+that lost its state (for example in an array) is found again by its bytes, or the FEN is written
+from the record.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Packed = tuple[str, tuple[str, ...], str, str, bool]
-"""A state without its answers."""
-UNASKED: Any = object()
-"""An answer that may be None, before it is given."""
+"""A state without its results."""
+UNKNOWN: Any = object()
+"""Marks a result that is not known yet, if None is a possible result."""
 
 
 class State:
-    """One position of Fairy-Stockfish, and its answers. Written to by the rules alone."""
+    """One position of Fairy-Stockfish and its results, which only the rules engine sets."""
 
     __slots__ = ("base", "before", "check", "drawn", "fen", "hidden", "legal", "moves", "outcome")
 
@@ -38,25 +38,25 @@ class State:
         self, base: str, moves: tuple[str, ...], fen: str, before: str, hidden: bool
     ) -> None:
         self.base = base
-        """FEN that the moves start from; questions are asked about the two together."""
+        """FEN that the moves start from; Fairy-Stockfish gets both."""
         self.moves = moves
-        """The last two moves at most: what Fairy-Stockfish's rules of passes and facing kings look
-        back to. Repetitions are a `Game`'s business."""
+        """The last two moves at most, which Fairy-Stockfish needs for passes and facing kings.
+        Repetitions are left to `Game`."""
         self.fen = fen
-        """FEN of the position itself, as Fairy-Stockfish writes it."""
+        """FEN of the position, written by Fairy-Stockfish."""
         self.before = before
         """FEN before the last move; empty if there was none."""
         self.hidden = hidden
-        """Whether the FEN says something that the record does not hold."""
+        """True if the FEN has something that the record does not hold."""
         self.legal: NDArray[np.int32] | None = None
         self.check: bool | None = None
         self.drawn: bool | None = None
-        """True if nobody has the pieces to mate."""
-        self.outcome: Any = UNASKED
-        """Without the ends that a count in the record decides."""
+        """True if neither side has the pieces to mate."""
+        self.outcome: Any = UNKNOWN
+        """Outcome, without ends that depend on counts in the record."""
 
     def next_base(self) -> tuple[str, tuple[str, ...]]:
-        """Base and moves that one more move is appended to."""
+        """Base and moves to which the next move is appended."""
         return (self.before, self.moves[-1:]) if self.moves else (self.fen, ())
 
     def packed(self) -> Packed:
@@ -65,11 +65,11 @@ class State:
 
 
 class FairyPosition(np.ndarray[Any, Any]):
-    """A position, shape (1,), with the state it was made with."""
+    """A position, shape (1,), with its state."""
 
     state: State | None
     mark: bytes
-    """Of the record as it was made."""
+    """Fingerprint of the record when the state was set."""
 
     def __array_finalize__(self, made_from: Any) -> None:
         self.state = getattr(made_from, "state", None)
@@ -81,33 +81,33 @@ _KEY_END = int(_FIELDS["key"][1]) + 8
 _SIDE, _LIMIT_END = int(_FIELDS["side"][1]), int(_FIELDS["count_limit"][1]) + 2
 
 
-def mark_of(position: Position) -> bytes:
-    """The fields that must not have changed since a state was made: board, hands and key; side,
-    rights, e.p. square, kings, checks left and counting limit."""
+def fingerprint(position: Position) -> bytes:
+    """Bytes of the fields that identify a position: board, hands and key; side, rights, e.p.
+    square, kings, checks left and counting limit."""
     record = position.tobytes()
     return record[:_KEY_END] + record[_SIDE:_LIMIT_END]
 
 
 def with_state(position: Position, state: State) -> Position:
-    """The same record, carrying the state."""
+    """Return the same record with a state."""
     carrier = position.view(FairyPosition)
-    carrier.state, carrier.mark = state, mark_of(position)
+    carrier.state, carrier.mark = state, fingerprint(position)
     return carrier
 
 
 def state_of(position: Position) -> State | None:
-    """The state that a position carries, None if it has none or was changed since."""
+    """Return the state of a position; None if it has none or has changed since."""
     state: State | None = getattr(position, "state", None)
-    if state is None or getattr(position, "mark", b"") != mark_of(position):
+    if state is None or getattr(position, "mark", b"") != fingerprint(position):
         return None
     return state
 
 
-class Recent(Generic[K, V]):
-    """The values used last, by key. Safe in any thread."""
+class RecentCache(Generic[K, V]):
+    """Cache of the values used last, by key. Thread-safe."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, size: int) -> None:
+        self.size = size
         self._kept: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -121,5 +121,5 @@ class Recent(Generic[K, V]):
         with self._lock:
             self._kept[key] = value
             self._kept.move_to_end(key)
-            if len(self._kept) > self.most:
+            if len(self._kept) > self.size:
                 self._kept.popitem(last=False)

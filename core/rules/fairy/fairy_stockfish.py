@@ -1,19 +1,19 @@
-"""The one guarded door to pyffish, Fairy-Stockfish's rules as a Python module.
+"""Safe interface to pyffish, Fairy-Stockfish's rules as a Python module.
 
-pyffish is a thin wrapper around C++ that trusts its caller: a variant name it does not know kills
-the process, a refused configuration leaves names that kill the next call, a FEN it cannot read is
-silently an empty position, and several answers are garbage unless another call was made first. So
-no other module imports it. What passes here:
+pyffish is a thin wrapper around C++ that does not check its input: an unknown variant kills the
+process, a rejected configuration leaves names that kill the next call, an invalid FEN becomes an
+empty position without an error, and several results are undefined unless another call was made
+first. So no other module imports it, and this one ensures:
 
-- a variant is named only after `variants()` has listed it;
-- a configuration is built from keys known to exist and is loaded at most once per process;
-- FENs and moves are plain ASCII without control characters; callers pass FENs that they wrote
-  themselves from a checked position, never text as a user gave it;
-- values come back as +1, 0, -1 for the side to move, or None where the game goes on.
+- variants are in the list of `variants()`;
+- a configuration has known keys and is loaded at most once per process;
+- FENs and moves are plain ASCII without control characters; callers pass FENs that they wrote from
+  a checked position, never a user's text;
+- values are +1, 0, -1 for the side to move, or None if the game goes on.
 
-State is global to the process and every call holds the GIL for about 2 ms, because the piece
-tables are rebuilt each time: use processes, not threads, to go faster. The import costs 0.5 s, so
-it happens at the first call.
+State is global to the process, and every call holds the GIL for about 2 ms, because the piece
+tables are rebuilt each time: processes make it faster, threads do not. The import takes 0.5 s and
+happens at the first call.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from variant_ai.core.errors import (
     FenError,
@@ -34,14 +34,12 @@ from variant_ai.core.errors import (
 )
 from variant_ai.core.spec.schema import VariantSpec
 
-T = TypeVar("T")
-
 _lock = threading.RLock()
 
 
 @cache
 def pyffish() -> Any:
-    """The module itself, imported at the first call. Raises VariantAIError where it is missing."""
+    """Import the module at the first call. Raises VariantAIError if it is not installed."""
     try:
         import pyffish as module
     except ImportError as error:
@@ -59,29 +57,29 @@ def fairy_variants() -> tuple[str, ...]:
 
 _SHAPE = re.compile(r"[A-Za-z0-9/+~*\[\]-]{1,600} [wb]( [A-Za-z0-9+-]{1,60}){0,5}\Z")
 _PREFIX = "spec0"
-"""Names of loaded configurations: this, then a digest of their text."""
+"""Prefix of the names of loaded configurations, before a digest of their text."""
 
 
 def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[str, str]:
-    """The spec's end-of-game rules in Fairy-Stockfish's words.
+    """Settings of Fairy-Stockfish for the spec's end-of-game rules.
 
-    move_count False: without the move-count rule, for callers that count by themselves.
-    chase False: without perpetual chase, for telling chases from checks.
+    move_count False: without the move-count rule, for callers that count themselves. chase False:
+    without perpetual chase, to distinguish chases from checks.
 
-    Raises SpecError where the words cannot say it (an odd number of plies).
+    Raises SpecError if there are no such settings (an odd number of plies).
     """
     rules = spec.rules
     plies = rules.no_progress.plies if move_count else "none"
     if plies != "none" and plies % 2:
         raise SpecError(
-            f"no_progress.plies is {plies}: Fairy-Stockfish counts full moves, so only an even "
-            "number can be compared with it"
+            f"no_progress.plies is {plies}: Fairy-Stockfish counts full moves, so it needs "
+            "an even number"
         )
     otherwise = rules.repetition.otherwise
     return {
         "nMoveRule": "0" if plies == "none" else str(plies // 2),
         "nFoldRule": str(rules.repetition.fold),
-        # values are seen from the side to move, or from White where they are absolute
+        # values are for the side to move, or for White if they are absolute
         "nFoldValue": {"draw": "draw", "loss of first player": "loss", "loss of mover": "win"}[
             otherwise
         ],
@@ -101,8 +99,8 @@ class FairyVariant:
     """
 
     def __init__(self, base: str, settings: Mapping[str, str] | None = None) -> None:
-        """base: a built-in variant; settings: keys and values as in Fairy-Stockfish's
-        `variants.ini` (keys must exist: unknown ones are ignored without a word).
+        """base: a built-in variant. settings: keys and values of Fairy-Stockfish's `variants.ini`;
+        it ignores unknown keys without an error.
 
         Raises UnknownNameError, SpecError.
         """
@@ -114,67 +112,70 @@ class FairyVariant:
             self.name = _load(base, settings) if settings else base
 
     def start_fen(self) -> str:
-        return str(self._ask(lambda f: f.start_fen(self.name), ""))
+        with _lock:
+            return str(pyffish().start_fen(self.name))
 
     def is_valid(self, fen: str) -> bool:
-        """Whether a FEN given by anybody is one that the other questions may be asked about."""
-        if not _plain(fen) or not _SHAPE.match(fen):
+        """Return True if the other methods accept a FEN, which may be any text."""
+        if not _is_plain(fen) or not _SHAPE.match(fen):
             return False
-        # rights to bring pieces in are letters of castling rights, and called wrong when the king
-        # has moved; those that nobody has do no harm
+        # rights to bring pieces in are written as castling rights, which are invalid after the king
+        # has moved; ignoring them does no harm
         without = re.sub(r"( [wb]) [A-Za-z]+ ", r"\1 - ", fen)
-        return bool(self._ask(lambda f: f.validate_fen(without, self.name) == f.FEN_OK, fen))
+        with _lock:
+            return bool(pyffish().validate_fen(without, self.name) == pyffish().FEN_OK)
 
     def legal_moves(self, fen: str, moves: Sequence[str] = ()) -> list[str]:
-        """Legal moves as UCI strings, always in the same order."""
-        return list(self._ask(lambda f: f.legal_moves(self.name, fen, list(moves)), fen, moves))
+        """Legal moves as UCI strings, in a fixed order."""
+        return list(self._call("legal_moves", fen, moves))
 
     def fen_after(self, fen: str, moves: Sequence[str]) -> str:
-        return str(self._ask(lambda f: f.get_fen(self.name, fen, list(moves)), fen, moves))
+        return str(self._call("get_fen", fen, moves))
 
     def san(self, fen: str, move: str) -> str:
-        return str(self._ask(lambda f: f.get_san(self.name, fen, move), fen, [move]))
+        return str(self._call("get_san", fen, [move], move))
 
     def in_check(self, fen: str, moves: Sequence[str] = ()) -> bool:
-        """Whether the side to move is in check (which pyffish calls `gives_check`)."""
-        return bool(self._ask(lambda f: f.gives_check(self.name, fen, list(moves)), fen, moves))
+        """Return True if the side to move is in check (pyffish's `gives_check`)."""
+        return bool(self._call("gives_check", fen, moves))
 
     def immediate_end(self, fen: str, moves: Sequence[str] = ()) -> int | None:
-        """An end by a rule of the variant other than mate, stalemate, repetition and counting."""
+        """Value of an end by the variant's rules other than mate, stalemate, repetition and
+        counting."""
         return self._end("is_immediate_game_end", fen, moves)
 
     def optional_end(self, fen: str, moves: Sequence[str] = ()) -> int | None:
-        """An end by move count, repetition, perpetual check or chase, or counting."""
+        """Value of an end by move count, repetition, perpetual check or chase, or counting."""
         return self._end("is_optional_game_end", fen, moves)
 
     def mated_value(self, fen: str, moves: Sequence[str] = ()) -> int:
-        """Value for the side to move where it is known to have no legal move: pyffish takes that
-        for granted, and calls the start position of xiangqi lost."""
-        value = self._ask(lambda f: f.game_result(self.name, fen, list(moves)), fen, moves)
-        return _sign(value)
+        """Value for the side to move if it has no legal move, which the caller must ensure: pyffish
+        does not check it."""
+        return _sign(self._call("game_result", fen, moves))
 
     def insufficient_material(self, fen: str) -> tuple[bool, bool]:
-        """Which of the two players can never win by mate."""
-        white, black = self._ask(lambda f: f.has_insufficient_material(self.name, fen, []), fen)
+        """For each player, True if it can never win by mate."""
+        white, black = self._call("has_insufficient_material", fen)
         return bool(white), bool(black)
 
     def _end(self, function: str, fen: str, moves: Sequence[str]) -> int | None:
-        ended, value = self._ask(
-            lambda f: getattr(f, function)(self.name, fen, list(moves)), fen, moves
-        )
-        return _sign(value) if ended else None  # without the flag the value is uninitialised
+        ended, value = self._call(function, fen, moves)
+        return _sign(value) if ended else None  # the value is undefined unless `ended` is set
 
-    def _ask(self, call: Callable[[Any], T], fen: str, moves: Sequence[str] = ()) -> T:
-        if not _plain(fen):
+    def _call(
+        self, function: str, fen: str, moves: Sequence[str] = (), move: str | None = None
+    ) -> Any:
+        """Call a function of pyffish with a FEN, and the moves made from it or one `move`."""
+        if not _is_plain(fen):
             raise FenError(f"not a FEN: {fen[:80]!r}")
-        for move in moves:
-            if not _plain(move):
-                raise MoveError(f"not a move: {move[:80]!r} (FEN {fen})")
+        for text in moves:
+            if not _is_plain(text):
+                raise MoveError(f"not a move: {text[:80]!r} (FEN {fen})")
         with _lock:
             try:
-                return call(pyffish())
+                return getattr(pyffish(), function)(self.name, fen, move or list(moves))
             except (SystemError, ValueError, TypeError) as error:
-                # a SystemError hides the ValueError of an illegal move as its cause
+                # the cause of a SystemError is the ValueError of an illegal move
                 shown = " ".join(moves[-6:]) if moves else "no moves"
                 raise MoveError(
                     f"{self.base} (Fairy-Stockfish) cannot play {shown} from {fen!r}: "
@@ -183,19 +184,16 @@ class FairyVariant:
 
 
 def _load(base: str, settings: Mapping[str, str]) -> str:
-    """Name of the configuration, loaded if this process has not yet. The lock is held."""
+    """Load a configuration, unless this process has already, and return its name. Needs the
+    lock."""
     body = "".join(f"{key} = {value}\n" for key, value in settings.items())
-    if not all(_plain(line) for line in body.splitlines()):
-        raise SpecError(f"settings for Fairy-Stockfish are not plain text: {dict(settings)!r}")
     name = _PREFIX + hashlib.blake2b(f"{base}\n{body}".encode(), digest_size=8).hexdigest()
     if name not in pyffish().variants():
         pyffish().load_variant_config(f"[{name}:{base}]\n{body}")
-        if name not in pyffish().variants():
-            raise SpecError(f"Fairy-Stockfish refused a configuration of {base!r}: {body!r}")
     return name
 
 
-def _plain(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     return text.isascii() and (text.isprintable() or not text)
 
 

@@ -1,12 +1,12 @@
-"""Processes that answer questions to the rules engine `fairy` ahead of time.
+"""Child processes that compute positions for the rules engine `fairy` ahead of time.
 
-A question to Fairy-Stockfish takes milliseconds and holds Python's lock all the while, so threads
-cannot share them out. A search knows which positions it will need next: it asks for them together,
-and each worker answers a part.
+A call of Fairy-Stockfish takes milliseconds and holds the GIL, so threads do not help. A search
+knows which positions it will need next: it requests them together, and each worker computes a
+part.
 
-A worker is another Python with the same spec, fed through pipes. It ends when its pipe closes, in
-whatever way the process that started it went, and leaves Ctrl-C and its kin to that one. One
-that dies is told as a warning; whoever asked goes on without workers, and finds out by itself.
+A worker is another Python process with the same spec that reads requests from a pipe. It ends when
+the pipe closes, however the parent process ended, and leaves signals such as Ctrl-C to the parent.
+If a worker dies there is a warning, and the search continues without workers.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.child_processes import leave_signals_to_parent, signals_held
 from variant_ai.core.system.processors import processors
 
-MOST = 8
-"""Workers started unless more are asked for."""
-SOON = 0.03
-"""Seconds in which questions asked together should be answered."""
+MAX_WORKERS = 8
+"""Maximum number of workers by default."""
+TARGET_SECONDS = 0.03
+"""Seconds in which positions requested together should be computed."""
 _START = "from variant_ai.core.rules.fairy.fairy_workers import work; work()"
 
 
-class Ahead(NamedTuple):
-    """What is known of a position before anybody asks for it."""
+class Lookahead(NamedTuple):
+    """A position with all that a search needs of it, computed ahead of time."""
 
     position: Position
-    """Shape (1,), as `Rules.play` gives it."""
+    """Position after the move, shape (1,)."""
     outcome: Outcome | None
     moves: NDArray[np.int32]
-    """Legal moves, none where the game is over."""
+    """Legal moves; none if the game is over."""
 
 
-def look_ahead(rules: Rules, position: Position, move: int) -> Ahead:
-    """The position after a legal move, and all that a search asks of it."""
+def look_ahead(rules: Rules, position: Position, move: int) -> Lookahead:
+    """Compute the position after a legal move, and all that a search needs of it."""
     after = rules.play(position, move)
     outcome = rules.outcome(after)
     moves = np.zeros(0, np.int32) if outcome else rules.legal_moves(after)
-    return Ahead(after, outcome, moves)
+    return Lookahead(after, outcome, moves)
 
 
 class RulesWorkers:
-    """Workers of one spec, started by `start` or at the first question. Safe in any thread."""
+    """Workers of one spec, started by `start` or the first request. Thread-safe."""
 
     def __init__(self, spec: VariantSpec, count: int) -> None:
-        """count: how many; with 0 nobody answers."""
+        """count: number of workers; with 0 no request is answered."""
         self.spec = spec
         self.count = count
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._closing: weakref.finalize[Any, Any] | None = None
-        self._pace = SOON
-        """Seconds that a worker takes for an answer, as the last ones were."""
+        self._seconds_each = TARGET_SECONDS
+        """Seconds that a worker took for each position of the last request."""
 
     @property
     def is_running(self) -> bool:
@@ -79,41 +79,42 @@ class RulesWorkers:
 
     @property
     def at_once(self) -> int:
-        """Questions that are answered within `SOON`, one for each worker at least."""
-        return self.count * max(int(SOON / self._pace), 1)
+        """Number of positions computed within `TARGET_SECONDS`, at least one for each worker."""
+        return self.count * max(int(TARGET_SECONDS / self._seconds_each), 1)
 
     def start(self) -> None:
-        """Start the workers and wait until they have loaded the rules: most of a second that would
-        fall into the first search."""
+        """Start the workers and wait until they have loaded the rules, which takes most of a second
+        that the first search would lose."""
         with self._lock:
             if not self._processes and self.count:
                 try:
                     self._start()
-                    self._answers(())
+                    self._results(())
                 except (OSError, EOFError, pickle.UnpicklingError) as error:
                     self._give_up(error)
 
-    def ask(self, questions: Sequence[tuple[Position, int]]) -> list[Ahead | None]:
-        """`look_ahead` of each position (1,) and legal move; None where nobody has answered."""
-        silence: list[Ahead | None] = [None] * len(questions)
-        if not self.count or not questions:
-            return silence
+    def ask(self, requests: Sequence[tuple[Position, int]]) -> list[Lookahead | None]:
+        """`look_ahead` of each position (1,) and legal move; None if a worker has not computed
+        it."""
+        missing: list[Lookahead | None] = [None] * len(requests)
+        if not self.count or not requests:
+            return missing
         with self._lock:
             try:
                 self._start()
-                begun = time.perf_counter()
-                parts = self._answers(questions)
-                self._pace = (time.perf_counter() - begun) / len(parts[0])
+                started = time.perf_counter()
+                parts = self._results(requests)
+                self._seconds_each = (time.perf_counter() - started) / len(parts[0])
             except (OSError, EOFError, pickle.UnpicklingError) as error:
                 self._give_up(error)
-                return silence
-        answers = silence
+                return missing
+        results = missing
         for number, part in enumerate(parts):
-            answers[number :: self.count] = part
-        return answers
+            results[number :: self.count] = part
+        return results
 
     def close(self) -> None:
-        """End the workers; the next question starts new ones."""
+        """End the workers; the next request starts new ones."""
         with self._lock:
             self._stop()
 
@@ -129,13 +130,16 @@ class RulesWorkers:
             _send(process.stdin, (sys.path, self.spec))
         self._closing = weakref.finalize(self, _end, self._processes)
 
-    def _answers(self, questions: Sequence[tuple[Position, int]]) -> list[list[Ahead | None]]:
-        """The workers' parts: worker w has every `count`-th question from w on."""
+    def _results(self, requests: Sequence[tuple[Position, int]]) -> list[list[Lookahead | None]]:
+        """Return the workers' parts: worker w gets every `count`-th request from w on."""
         for number, process in enumerate(self._processes):
-            part = questions[number :: self.count]
+            part = requests[number :: self.count]
             _send(process.stdin, [(*_written(position), int(move)) for position, move in part])
         return [
-            [None if told is None else _read(told) for told in pickle.load(_pipe(process.stdout))]
+            [
+                None if result is None else _read(result)
+                for result in pickle.load(_pipe(process.stdout))
+            ]
             for process in self._processes
         ]
 
@@ -146,8 +150,8 @@ class RulesWorkers:
         self._stop()
         self.count = 0
         warnings.warn(
-            f"a process that helps with the rules of {self.spec.variant} {how}; "
-            "the search goes on without such processes, and slower",
+            f"a worker process for the rules of {self.spec.variant} {how}; "
+            "the search continues without workers, and is slower",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -163,25 +167,25 @@ _known: weakref.WeakKeyDictionary[Rules, RulesWorkers] = weakref.WeakKeyDictiona
 
 
 def workers_of(rules: Rules, count: int | None = None) -> RulesWorkers | None:
-    """The workers of a rules object, shared by all searches with it; None where it has none.
+    """Return the workers of a rules object, shared by all its searches; None if it has none.
 
-    count: how many from now on; None: as they are, at first one for each processor up to `MOST`, none
-    on a machine with one.
+    count: new number of workers; None: unchanged, at first one for each processor up to
+    `MAX_WORKERS`, and none on a machine with one processor.
     """
-    if type(rules) is not FairyRules:  # what a plugin's engine answers only the plugin knows
+    if type(rules) is not FairyRules:  # not for other engines, whose results may differ
         return None
     workers = _known.get(rules)
     if workers is None or (count is not None and count != workers.count):
         if workers is not None:
             workers.close()
         if count is None:
-            count = min(processors(), MOST) if processors() > 1 else 0
+            count = min(processors(), MAX_WORKERS) if processors() > 1 else 0
         workers = _known[rules] = RulesWorkers(rules.spec, count)
     return workers
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    """A closed pipe ends a worker; one that is in the middle of an answer is not waited for."""
+    """End worker processes without waiting for what they compute."""
     for process in processes:
         process.kill()
         for pipe in (process.stdin, process.stdout):
@@ -204,48 +208,48 @@ def _send(pipe: Any, message: object) -> None:
 
 
 def _written(position: Position) -> tuple[bytes, Packed | None]:
-    """A position as it goes through a pipe: the record, and what Fairy-Stockfish keeps of it."""
+    """Convert a position for the pipe: its record, and its packed state."""
     state = state_of(position)
     return position.tobytes(), state.packed() if state else None
 
 
-def _read(told: tuple[bytes, Packed, Outcome | None, bytes]) -> Ahead:
-    record, packed, outcome, moves = told
+def _read(result: tuple[bytes, Packed, Outcome | None, bytes]) -> Lookahead:
+    record, packed, outcome, moves = result
     state = State(*packed)
     legal = np.frombuffer(moves, np.int32)
     if outcome is None:
         state.legal, state.outcome = legal, None
-    return Ahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
+    return Lookahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
 
 
 # --- in the worker -------------------------------------------------------------------------------
 
 
 def work() -> None:
-    """The life of a worker: a spec, then questions until the pipe closes."""
+    """Main function of a worker: read a spec, then requests until the pipe closes."""
     leave_signals_to_parent()
-    questions = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not fall among the answers
+    requests = os.fdopen(os.dup(0), "rb")
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # output of libraries must not mix with the results
     with contextlib.suppress(EOFError, OSError):
-        path, spec = pickle.load(questions)
+        path, spec = pickle.load(requests)
         sys.path[:] = path
         rules = FairyRules(spec)
         while True:
-            _send(answers, [_answer(rules, *question) for question in pickle.load(questions)])
+            _send(results, [_compute(rules, *request) for request in pickle.load(requests)])
 
 
-def _answer(
+def _compute(
     rules: FairyRules, record: bytes, packed: Packed | None, move: int
 ) -> tuple[bytes, Packed, Outcome | None, bytes] | None:
     position: Position = np.frombuffer(bytearray(record), POSITION)
     if packed is not None:
         position = rules.recall(position, packed)
     try:
-        told = look_ahead(rules, position, move)
-    except VariantAIError:  # who asked will meet it, and tell it
+        result = look_ahead(rules, position, move)
+    except VariantAIError:  # the parent gets the same error and reports it
         return None
-    state = state_of(told.position)
+    state = state_of(result.position)
     assert state is not None
-    moves = told.moves.astype(np.int32).tobytes()
-    return told.position.tobytes(), state.packed(), told.outcome, moves
+    moves = result.moves.astype(np.int32).tobytes()
+    return result.position.tobytes(), state.packed(), result.outcome, moves

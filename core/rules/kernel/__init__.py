@@ -1,1 +1,14 @@
-"""Rules compiled from the spec: tables, move generation, making moves, game ends, perft."""
+"""Rules engine `kernel`: rules at machine speed for every variant whose spec fits into its tables.
+
+Modules in reading order:
+
+    move_programs   movement of a piece from one square, as numbers
+    rule_tables     the whole spec as one record, TABLES
+    attacks         is a square attacked, is the king in check
+    movegen         legal moves
+    make_move       the next position and its key
+    game_ends       game ends that a position shows
+    giving_check    which moves give check
+    kernel_rules    `KernelRules`, the Python interface of all this
+    perft           counting move sequences, a test of all this
+"""

@@ -1,7 +1,7 @@
-"""Is a square attacked, is the king in check, and which squares matter to that answer.
+"""Attacks on a square, checks, and the squares on which a check depends.
 
-All three read the reverse programs (`programs.py`): they walk outwards from one square and ask of
-each piece met whether its type captures from there.
+All functions read the reverse programs (`move_programs.py`): they go outwards from one square and
+test for each piece found if its type captures from there.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES, PositionR
 COLOUR_BIT = COLOUR_STRIDE.bit_length() - 1
 TYPE_MASK = COLOUR_STRIDE - 1
 
-# Marks that `scan_king` leaves on squares, by how the king could be exposed to check.
+# Marks of `scan_king` on squares whose change may give or end a check.
 LEAVING_MATTERS = 1
-"""A piece there pins, blocks a leg, or serves as a hurdle: moving it away may give check."""
+"""A piece there is pinned, blocks a leg, or is one of two hurdles: moving it may give check."""
 ENTERING_MATTERS = 2
-"""The square is empty, and a piece put there becomes a hurdle."""
+"""An empty square on which a piece would become a hurdle."""
 ENTERING_SAVES = 4
-"""A piece put there may end a check: it captures or blocks."""
+"""A piece moved there may end a check, by capturing or blocking."""
 LEAVING_SAVES = 8
-"""A piece that goes from there may end a check: it was the hurdle."""
+"""A piece moved from there may end a check, since it is the hurdle."""
 ANYTHING = LEAVING_MATTERS | ENTERING_MATTERS | ENTERING_SAVES | LEAVING_SAVES
 
 WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
-"""Scratch of one generator: marks of `scan_king`, and whether the side to move is in check."""
+"""Scratch memory of move generation: marks of `scan_king`, and 1 if the side to move is in
+check."""
 MoveWork: TypeAlias = Annotated[NDArray[np.void], array(WORK)]
 MoveWorkRow: TypeAlias = Annotated[Any, element(WORK)]
 
 
 @inlined
 def captures(piece: Number, colour: Number, entry: Number) -> Truth:
-    """Whether a piece code is one of `colour` whose type is in the mask of the entry."""
+    """Return True if a piece code has the colour and its type is in the mask of the entry."""
     return piece != 0 and (
         ((piece - 1) >> COLOUR_BIT) == colour
         and ((entry >> (TYPE_SHIFT + ((piece - 1) & TYPE_MASK))) & 1) != 0
@@ -55,7 +56,7 @@ def captures(piece: Number, colour: Number, entry: Number) -> Truth:
 
 @njit
 def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Truth:
-    """Whether `colour` captures on the square (record arguments; a facing king counts)."""
+    """Return True if `colour` captures on the square. Records; a facing king counts as attacker."""
     board = p["board"]
     program = t["reverse"]
     at = t["reverse_start"][colour * MAX_SQUARES + square]
@@ -117,10 +118,10 @@ def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tr
 
 @njit
 def scan_king(t: TablesRow, p: PositionRow, them: Number, king: Number, work: MoveWorkRow) -> Truth:
-    """Whether `them` attack the king; marks in `work["marks"]` the squares that matter to it.
+    """Return True if `them` attack the king; set `work["marks"]`, which must be zero before.
 
-    Marks have to be zero before. Not every marked square can expose the king, but every square
-    that can is marked; and every square is marked that a move must enter or leave to end a check.
+    Every square whose change may expose the king is marked, and some others. Every square that a
+    move must enter or leave to end a check is marked, too.
     """
     board = p["board"]
     marks = work["marks"]
@@ -150,7 +151,7 @@ def scan_king(t: TablesRow, p: PositionRow, them: Number, king: Number, work: Mo
                         for j in range(i + 1):
                             marks[program[at + j] & SQUARE_MASK] |= ENTERING_SAVES
                     if ((piece - 1) >> COLOUR_BIT) == them:
-                        break  # theirs to move out of the way, not ours
+                        break  # only they can move it out of the way
                     blocker = square
             at += n
         elif opcode == LEAPS:
@@ -190,7 +191,7 @@ def scan_king(t: TablesRow, p: PositionRow, them: Number, king: Number, work: Mo
 
 @inlined
 def open_hops(program: Any, at: Number, i: Number, marks: Any) -> None:
-    """Mark the squares of a ray of pairs up to the i-th, from which it gives check."""
+    """Mark the squares of a ray of pairs up to the i-th, which holds the checking piece."""
     for j in range(i + 1):
         marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_SAVES
 
@@ -199,7 +200,7 @@ def open_hops(program: Any, at: Number, i: Number, marks: Any) -> None:
 def scan_hops(
     t: TablesRow, p: PositionRow, them: Number, at: Number, n: Number, work: MoveWorkRow
 ) -> Truth:
-    """One ray of `scan_king` on which enemies capture directly or over one piece."""
+    """Scan one ray of `scan_king` on which enemies capture directly or over one piece."""
     board = p["board"]
     marks = work["marks"]
     program = t["reverse"]

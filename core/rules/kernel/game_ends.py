@@ -1,7 +1,4 @@
-"""Game ends that a position shows by itself, for compiled callers.
-
-What repetition means needs the moves before, and is judged in `game.py`.
-"""
+"""Game ends that follow from a position alone, for compiled callers; repetition is in `game.py`."""
 
 from __future__ import annotations
 
@@ -28,10 +25,10 @@ NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
 
 @inlined
 def variant_winner(t: TablesRow, p: PositionRow) -> Number:
-    """Colour that has won by a rule of `wins:`, -1 nobody. Records.
+    """Return the colour that has won by a rule of `wins:`, -1 if none has. Records.
 
-    Checks and goals count for the side that has just moved; a goal that must be safe also for the
-    side to move, since the other might have stopped attacking it (as Fairy-Stockfish has it).
+    Checks and goals count for the side that has just moved; a goal that must be safe counts also
+    for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish).
     """
     features = t["features"]
     us = np.int64(p["side"])
@@ -53,7 +50,7 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
 
 @inlined
 def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Whether a piece of the colour stands on its goal, unattacked if that is asked for."""
+    """Return True if a piece of the colour is on its goal, and safe there if it must be."""
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
         if (
@@ -71,24 +68,24 @@ def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 
 @inlined
 def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Whether the colour still has a piece of those that must not die out, on the board or in hand."""
-    wanted = t["extinct_types"]
+    """Return True if the colour has a piece of `extinct_types`, on the board or in hand."""
+    types = t["extinct_types"]
     for hand in range(t["hand_kinds"]):
-        if p["hands"][colour, hand] > 0 and (wanted >> t["hand_type"][hand]) & 1:
+        if p["hands"][colour, hand] > 0 and (types >> t["hand_type"][hand]) & 1:
             return True
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
-        if piece >= 0 and piece >> COLOUR_BIT == colour and (wanted >> (piece & TYPE_MASK)) & 1:
+        if piece >= 0 and piece >> COLOUR_BIT == colour and (types >> (piece & TYPE_MASK)) & 1:
             return True
     return False
 
 
 @inlined
 def move_count_reached(t: TablesRow, p: PositionRow) -> Truth:
-    """Whether the move-count rule ends the game.
+    """Return True if the move-count rule ends the game.
 
-    Beyond `checks_counted`, each check of the side that gave more lengthens the count by two
-    plies, the check and its answer (Fairy-Stockfish's reading of the Asian rule).
+    Each check beyond `checks_counted` of the side that gave more checks lengthens the limit by two
+    plies, the check and the reply (Fairy-Stockfish's interpretation of the Asian rule).
     """
     plies = np.int64(t["plies"])
     if plies == 0:
@@ -102,10 +99,10 @@ def move_count_reached(t: TablesRow, p: PositionRow) -> Truth:
 
 @njit
 def cannot_mate(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Whether no sequence of moves lets the colour give mate, by the pieces on the board.
+    """Return True if no sequence of moves lets the colour mate with the pieces on the board.
 
-    A colour-bound piece needs another piece, or one of the other square colour; a knight needs any
-    other piece, of either side. For variants without hands and without other ways to win.
+    A colour-bound piece needs another piece, or one on the other colour of squares; a knight needs
+    any other piece, of either side. For variants without hands and without other ways to win.
     """
     bound = bound_dark = bound_light = free = free_mine = 0
     for square in range(t["squares"]):
@@ -131,7 +128,7 @@ def cannot_mate(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 
 @njit
 def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> Number:
-    """How the game ended at position i of which `moves` legal moves and `check` are known.
+    """Return the end of the game at position i. moves: number of legal moves. check: 1 in check.
 
     Arrays: TABLES shape (1,), POSITION shape (n,). Returns reason + 8 * (1 + winner), winner -1
     for a draw: `end & 7` is the reason (NO_END, CHECKMATE, ...), `(end >> 3) - 1` the winner.

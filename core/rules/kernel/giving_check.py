@@ -1,10 +1,9 @@
-"""Which moves give check: asked of every move of a position at once.
+"""Checks given by the moves of a position, found for all moves at once.
 
-One scan outwards from the enemy king says from which squares each piece type would attack it
-(`hits`), and marks the squares where a change could do so by other means: own pieces in front of
-others (discovered checks), legs, hurdles. A move that touches no marked square and is of a plain
-kind gives check exactly where its piece hits; the others are tested by making them. As in
-`movegen.py`, moves are made and taken back on the position's own board.
+One scan outwards from the enemy king finds the squares from which each piece type would attack it
+(`hits`), and marks the squares whose change could give check in another way: own pieces in front of
+others (discovered checks), legs, hurdles. A plain move that touches no marked square gives check
+exactly if its piece hits from its target; all others are tested by making them.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ from variant_ai.core.rules.position import (
 )
 
 PLAIN = 1 << NORMAL | 1 << DROP | 1 << DOUBLE_STEP
-"""Kinds of moves that put the moved piece on the target and change nothing else near the king."""
+"""Kinds of moves that only put the moved piece on the target."""
 
 CHECKS = np.dtype([("hits", "i4", (MAX_SQUARES,)), ("marks", "i1", (MAX_SQUARES,))], align=True)
-"""Scratch of one thread: masks of types that attack the king from a square, and marks."""
+"""Scratch memory of one thread: masks of types that attack the king from a square, and marks."""
 CheckWork: TypeAlias = Annotated[NDArray[np.void], array(CHECKS)]
 CheckWorkRow: TypeAlias = Annotated[Any, element(CHECKS)]
 Marks: TypeAlias = Annotated[Any, field(np.uint8, MAX_MOVES)]
-"""Field of a record: one number for each move."""
+"""Field of a record with a number for each move."""
 
 
 def new_checks() -> CheckWork:
-    """Scratch for `checks_into`, CHECKS of shape (1,)."""
+    """Scratch memory for `checks_into`, CHECKS of shape (1,)."""
     return np.zeros(1, CHECKS)
 
 
@@ -78,8 +77,8 @@ def checks_into(
     trial: Position,
     gives: Marks,
 ) -> Number:
-    """Set `gives[k]` to 1 where legal move `moves[first + k]` of position i gives check, else to 0;
-    returns how many do.
+    """Set `gives[k]` to 1 if legal move `moves[first + k]` of position i gives check, else to 0;
+    return the number of checks.
 
     t: TABLES (1,), p: POSITION (any), moves: int32, work: CHECKS (1,), trial: POSITION (1,),
     gives: uint8, at least n.
@@ -153,7 +152,7 @@ def scan_targets(
                             break
                         blocker = square
                 else:
-                    # farther out the blocker itself may attack where it did not (zones)
+                    # farther out the blocker itself may attack (zones)
                     if captures(piece, us, entry) or captures(board[blocker], us, entry):
                         marks[blocker] |= LEAVING_MATTERS
                     if piece != 0:
@@ -185,7 +184,7 @@ def scan_targets(
                     hits[square] |= program[at + 2 * i + 1]
                 if piece != 0:
                     if met == 0 and captures(piece, us, program[at + 2 * i + 1] << TYPE_SHIFT):
-                        for j in range(i):  # a hurdle put before it
+                        for j in range(i):  # a piece moved there becomes a hurdle
                             marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_MATTERS
                     marks[square] |= LEAVING_MATTERS
                     met += 1

@@ -1,15 +1,7 @@
-"""The kernel: rules at machine speed, for every variant whose spec its tables can hold.
+"""`KernelRules`: the kernel's implementation of `Rules`.
 
-    betza.py  fen.py          the spec's words and texts
-    programs.py  tables.py    spec -> numbers, once
-    attacks.py                who attacks a square, is the king in check
-    movegen.py                legal moves
-    play.py                   the next position and its key
-    ends.py                   game ends that the position shows
-    perft.py                  counting, to test all of it
-
-`KernelRules` is the face of it for Python. Compiled code of other rooms calls `legal_moves_into`,
-`play_into`, `is_in_check` and `end_of` with the tables.
+Compiled code of other rooms calls `legal_moves_into`, `play_into`, `is_in_check` and `end_of` with
+the tables instead.
 """
 
 from __future__ import annotations
@@ -47,12 +39,12 @@ _REASONS = {
     DEAD_POSITION: "insufficient material",
 }
 _MOST_MOVES = MAX_MOVES // 2
-"""Positions with more legal moves are refused when read: play could outgrow the move list."""
+"""FENs with more legal moves are rejected: later positions could overflow the move list."""
 
 
 def is_compiled(rules: Rules) -> TypeGuard[KernelRules]:
-    """Whether compiled code may go by the tables instead of asking: an engine that was made out of
-    the kernel may answer otherwise."""
+    """Return True if compiled code may use the tables instead of calling the methods. A subclass of
+    the kernel may return something else."""
     return type(rules) is KernelRules
 
 
@@ -66,12 +58,13 @@ class _Scratch(threading.local):
 
 
 class KernelRules(Rules):
-    """Compiled rules. Thread-safe; a thread's first call compiles or loads what it needs."""
+    """Compiled rules. Thread-safe; a thread's first call compiles or loads the functions it
+    needs."""
 
     name = "kernel"
 
     def __init__(self, spec: VariantSpec) -> None:
-        """Raises SpecError naming the words of the spec that the kernel has no rule for."""
+        """Raises SpecError that lists the words of the spec which the kernel does not support."""
         super().__init__(spec)
         self.tables = compile_tables(spec)
         """Tables of the variant, shape (1,), for compiled callers."""
@@ -79,13 +72,13 @@ class KernelRules(Rules):
         self._start = self._read(spec.rules.start)
 
     def __reduce__(self) -> tuple[type[KernelRules], tuple[VariantSpec]]:
-        return KernelRules, (self.spec,)  # tables are made again, buffers belong to threads
+        return KernelRules, (self.spec,)  # tables are compiled again, buffers belong to threads
 
     def position(self, fen: str | None = None) -> Position:
         return self._start.copy() if fen is None else self._read(fen)
 
     def _read(self, fen: str) -> Position:
-        position = parse_fen(self.spec, self.types, fen)
+        position = parse_fen(self.types, fen)
         us = int(position[0]["side"])
         scratch = self._scratch
         scratch.position[0] = position[0]
@@ -99,7 +92,7 @@ class KernelRules(Rules):
         return position
 
     def _exposed(self, position: Position) -> str:
-        """Why the side to move of `position` should not be in check."""
+        """Describe how the side to move of `position` is in check, although it has just moved."""
         kings = position[0]["kings"].tolist()
         files = self.spec.board.files
         faces = any(piece.faces for piece in self.spec.pieces.values())
@@ -110,7 +103,7 @@ class KernelRules(Rules):
         return "the side that is not to move is in check"
 
     def fen(self, position: Position) -> str:
-        return format_fen(self.spec, self.types, position)
+        return format_fen(self.types, position)
 
     def legal_moves(self, position: Position) -> NDArray[np.int32]:
         scratch = self._scratch
@@ -120,9 +113,9 @@ class KernelRules(Rules):
         return moves
 
     def play(self, position: Position, move: int) -> Position:
-        # a tenth of the time of position.copy(), which copies such records field by field
+        # position.copy() copies records field by field and takes ten times as long
         after: Position = np.frombuffer(bytearray(POSITION.itemsize), POSITION)
-        if not position.flags.writeable:  # numba would compile a second signature for it
+        if not position.flags.writeable:  # numba would compile a second signature
             position = position.copy()
         play_into(self.tables, position, 0, after, 0, int(move))
         return after
@@ -143,7 +136,7 @@ class KernelRules(Rules):
         return Outcome(winner if winner >= 0 else None, _REASONS[reason], self._detail(reason))
 
     def _detail(self, reason: int) -> str:
-        """The rule of the spec that ended the game, in words."""
+        """Describe the rule of the spec that ended the game."""
         if reason == STALEMATE:
             return stalemate_detail(self.spec)
         if reason == MOVE_COUNT:

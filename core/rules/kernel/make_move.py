@@ -1,8 +1,8 @@
-"""Playing a move: the next position, its key kept incrementally.
+"""Moves played on a position, with an incremental key.
 
-The key (Zobrist) covers board, side, hands, castling rights, the e.p. square, which is set only
-where a capture is possible, and the checks left to win. Promoted pieces are types of their own, so
-promotedness is in it. All key arithmetic stays uint64: mixed with int64 numba makes it signed.
+The key (Zobrist) covers board, side, hands, castling rights, the e.p. square (set only if a capture
+is possible there), and the checks left to win. Promoted pieces are types of their own, so they
+differ in it. All key arithmetic stays uint64: numba makes it signed if it is mixed with int64.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ NO_SQUARE = -1
 def play_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: Number) -> None:
     """Play a legal move of position i of p into position j of q, which may be the same record.
 
-    t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions`
-    becomes 0.
+    t: TABLES, shape (1,); p, q: POSITION, any length. Legality is not checked. `repetitions` is set
+    to 0.
     """
     q[j] = p[i]
     advance(t[0], q[j], move)
@@ -59,23 +59,23 @@ def play_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: N
 
 @njit
 def replay_into(t: Tables, p: Position, i: Number, q: Position, j: Number, move: Number) -> None:
-    """`play_into` for replaying known games and counting: `checks`, which only the move-count rule
-    asks for, stays as it was, which saves a search for checks after every move."""
+    """`play_into` without updating `checks`, for replaying known games and counting. Only the
+    move-count rule needs `checks`, and updating it takes a search for a check after every move."""
     q[j] = p[i]
     advance(t[0], q[j], move)
 
 
 @njit
 def count_given_check(t: Tables, p: Position, i: Number) -> None:
-    """Complete a `replay_into` whose move gave check: afterwards all is as after `play_into`."""
+    """Complete a `replay_into` whose move gave check; the result is that of `play_into`."""
     if t[0]["features"] & COUNTS_CHECKS and p[i]["clock"] > 0:
-        # a resetting move's own check is not counted
+        # the check of a resetting move does not count
         p[i]["checks"][1 - np.int64(p[i]["side"])] += 1
 
 
 @njit
 def is_in_check(t: Tables, p: Position, i: Number) -> Truth:
-    """Whether the side to move of position i is in check; False where it has no king."""
+    """Return True if the side to move of position i is in check; False if it has no king."""
     us = np.int64(p[i]["side"])
     king = np.int64(p[i]["kings"][us])
     return king >= 0 and attacked(t[0], p[i], 1 - us, king)
@@ -83,7 +83,7 @@ def is_in_check(t: Tables, p: Position, i: Number) -> Truth:
 
 @inlined
 def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
-    """Change the record into the position after the move, `checks` aside."""
+    """Change the record into the position after the move, except for `checks`."""
     board = r["board"]
     zobrist = t["zobrist"]
     key = r["key"]
@@ -171,7 +171,7 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
 def take_in_hand(
     t: TablesRow, r: PositionRow, colour: Number, hand: Number, change: Number
 ) -> Number:
-    """Change a count in hand by one; returns the change of the key."""
+    """Change a count in hand by one and return the change of the key."""
     zobrist = t["zobrist"]
     count = np.int64(r["hands"][colour, hand])
     row = ZOBRIST_HANDS + (colour * MAX_HAND_KINDS + hand) * HAND_COUNTS
@@ -181,7 +181,7 @@ def take_in_hand(
 
 @inlined
 def can_capture_passing(t: TablesRow, r: PositionRow, colour: Number, square: Number) -> Truth:
-    """Whether a piece of the colour stands where it captures en passant on the square."""
+    """Return True if a piece of the colour can capture en passant on the square."""
     row = (colour * MAX_SQUARES + square) * MAX_PASSANT
     for k in range(MAX_PASSANT):
         origin = np.int64(t["passant"][row + k])
@@ -194,7 +194,7 @@ def can_capture_passing(t: TablesRow, r: PositionRow, colour: Number, square: Nu
 
 @inlined
 def count_check(t: TablesRow, r: PositionRow, us: Number) -> None:
-    """Take one from the checks that the side which has just moved needs to win, if it gave one."""
+    """Decrease the checks left to win of the side that has just moved, if it gave check."""
     left = np.int64(r["wins_left"][us])
     king = np.int64(r["kings"][1 - us])
     if left > 0 and king >= 0 and attacked(t, r, us, king):
@@ -205,11 +205,11 @@ def count_check(t: TablesRow, r: PositionRow, us: Number) -> None:
 
 @njit
 def count_pieces(t: TablesRow, r: PositionRow, us: Number, taken: Number, promoted: Truth) -> None:
-    """Makruk's counting after a move of `us`: start it, or start it anew.
+    """Start or restart makruk's counting after a move of `us`.
 
-    Without pawns on the board the side that is behind counts: a whole army has 64 moves to mate, and
-    against a bare king fewer the stronger it is, the pieces on the board counted as moves made.
-    The limit is kept in plies. As Fairy-Stockfish counts (`countingRule = makruk`).
+    Without pawns on the board the weaker side counts: the other has 64 moves to mate, and fewer
+    against a bare king, depending on its pieces, with the pieces on the board counted as moves
+    made. The limit is in plies. Follows Fairy-Stockfish (`countingRule = makruk`).
     """
     them = 1 - us
     limit, counted = count_limit(t, r, us)
@@ -226,8 +226,8 @@ def count_pieces(t: TablesRow, r: PositionRow, us: Number, taken: Number, promot
 
 @njit
 def count_limit(t: TablesRow, r: PositionRow, counting: Number) -> Number:
-    """Moves that the other side has to mate `counting`, 0 where nothing is counted; and
-    2 * (pieces on the board) + (1 where `counting` has a bare king)."""
+    """Return the number of moves in which the other side must mate `counting`, 0 if nothing is
+    counted; and 2 * (pieces on the board) + (1 if `counting` has a bare king)."""
     mine = pawns = others = rooks = khons = knights = 0
     types = t["count_types"]
     for square in range(t["squares"]):
@@ -261,7 +261,7 @@ def count_limit(t: TablesRow, r: PositionRow, counting: Number) -> Number:
 
 @njit
 def full_key(t: Tables, p: Position, i: Number) -> Number:
-    """The key computed from scratch; `play_into` keeps to it. Arrays."""
+    """Return the key computed from scratch, which `play_into` updates. Arrays."""
     table, r = t[0], p[i]
     zobrist = table["zobrist"]
     key = zobrist[0] ^ zobrist[0]

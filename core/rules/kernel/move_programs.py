@@ -1,23 +1,23 @@
-"""Move programs: a piece's movement on one square, written out as numbers.
+"""Move programs: the movement of a piece from one square, written out as numbers.
 
-Betza words, zones, ranges and the player's side are resolved here, once, when a spec is compiled.
-At run time nothing asks where the board ends.
+Betza words, zones, ranges, board edges and the player's side are resolved here once, when a spec is
+compiled.
 
-A *forward* program (int16) lists what one piece code may do from one square:
+A *forward* program (int16) lists the moves of one piece code from one square:
 
     flags, legs, n, target 1 .. target n,   flags, legs, n, ...,   END
 
-A *reverse* program (int32) is derived from all forward programs of one colour, and lists from
-where one square can be captured. An entry of its bodies is `square | mask of types << 8`: the
-types (bit t for type t) which, standing there, capture on the square in question.
+A *reverse* program (int32) is derived from all forward programs of one colour, and lists the
+squares from which one square can be captured. An entry is `square | mask of types << 8`: the types
+(bit t for type t) that capture from that square.
 
     LEAPS   n, e 1 .. e n                    independent squares
     RAY     n, e 1 .. e n                    outwards; the first piece on the ray blocks it
     LAME    legs, e                          only while the legs are empty
-    HOPS    n, e 1, h 1 .. e n, h n          a ray; h is the mask of types that need one piece
-                                             between (their types alone, no square)
-    BEHIND  n, e 1 .. e n                    a ray whose square 1 must be occupied, and the
-                                             next piece on it captures (grasshopper)
+    HOPS    n, e 1, h 1 .. e n, h n          a ray; h is the mask of types (without a square)
+                                             that need one piece between
+    BEHIND  n, e 1 .. e n                    a ray whose square 1 must be occupied; the next
+                                             piece on it captures (grasshopper)
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from variant_ai.core.errors import SpecError
+from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.pieces import PieceType
-from variant_ai.core.rules.position import DOUBLE_STEP, NORMAL, view
-from variant_ai.core.spec.betza import Movement, parse_betza
-from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import zone_squares
+from variant_ai.core.rules.position import DOUBLE_STEP, NORMAL
+from variant_ai.core.spec.betza import Movement
 
 # Flags of a forward entry.
 QUIET = 1
@@ -55,7 +54,7 @@ HOP_BEHIND = 128
 END = -1
 
 NO_LEGS = -1
-"""Otherwise `leg | other leg << 7`, the same twice where there is one."""
+"""Otherwise `leg | other leg << 7`, with one leg twice."""
 
 LEAPS, RAY, LAME, HOPS, BEHIND = range(5)
 
@@ -65,7 +64,7 @@ SQUARE_MASK = 127
 
 @dataclass(slots=True)
 class Path:
-    """What one movement does from one square, in absolute squares."""
+    """One movement from one square, in absolute squares."""
 
     origin: int
     targets: tuple[int, ...]
@@ -83,12 +82,12 @@ class Path:
 
     @property
     def rides(self) -> bool:
-        """Whether a piece in the way stops it."""
+        """True if a piece in the way stops it."""
         return len(self.targets) > 1 or bool(self.hop)
 
     @property
     def flags(self) -> int:
-        """Flags of its forward entry."""
+        """Flags of its entry in a forward program."""
         if self.hop:
             hop = HOP | (HOP_BEHIND if self.hop == "behind" else 0)
             return hop | (HOP_QUIET if self.quiet else 0) | (CAPTURE if self.capture else 0)
@@ -105,96 +104,54 @@ class Path:
         return self.legs[0] | self.legs[-1] << 7 if self.legs else NO_LEGS
 
 
-class Geometry:
-    """The board of a spec: steps, and zones as each player has them."""
+def piece_paths(geometry: Geometry, kind: PieceType, colour: int, origin: int) -> Iterator[Path]:
+    """Paths of a piece from a square, without castling."""
+    piece = kind.piece
+    if piece.within is not None and origin not in geometry.zone(piece.within, colour):
+        return  # it is never there
+    for movement in geometry.movements(piece, colour, origin):
+        if path := _path(geometry, kind, movement, colour, origin):
+            yield path
 
-    def __init__(self, spec: VariantSpec) -> None:
-        self.spec = spec
-        self.files, self.ranks = spec.board.files, spec.board.ranks
-        self.squares = self.files * self.ranks
-        self._rays: dict[tuple[int, int, int], tuple[int, ...]] = {}
-        self._zones: dict[tuple[str | tuple[str, ...], int], frozenset[int]] = {}
 
-    def step(self, square: int, dx: int, dy: int) -> int | None:
-        """The square at a displacement, None off the board."""
-        file, rank = square % self.files + dx, square // self.files + dy
-        if 0 <= file < self.files and 0 <= rank < self.ranks:
-            return rank * self.files + file
+def _path(
+    geometry: Geometry, kind: PieceType, movement: Movement, colour: int, origin: int
+) -> Path | None:
+    turn = 1 - 2 * colour  # the second player's movements are rotated by 180 degrees
+    dx, dy = movement.dx * turn, movement.dy * turn
+    targets = geometry.ray(origin, dx, dy)[: movement.reach or None]
+    if kind.piece.within is not None:
+        targets = _within(kind, targets, geometry.zone(kind.piece.within, colour))
+    if len(targets) < (2 if movement.hop else 1):
         return None
+    legs = [geometry.step(origin, x * turn, y * turn) for x, y in movement.legs]
+    doubles = kind.piece.passant and movement.is_double_step
+    return Path(
+        origin=origin,
+        targets=targets,
+        step=(dx, dy),
+        legs=tuple(leg for leg in legs if leg is not None),
+        quiet=movement.quiet,
+        capture=movement.capture,
+        hop=movement.hop,
+        kind=DOUBLE_STEP if doubles else NORMAL,
+        passant=kind.piece.passant and movement.capture and movement.reach == 1,
+    )
 
-    def ray(self, square: int, dx: int, dy: int) -> tuple[int, ...]:
-        """The squares from one to the edge by equal steps, nearest first, without its own."""
-        found = self._rays.get((square, dx, dy))
-        if found is None:
-            after = self.step(square, dx, dy)
-            found = () if after is None else (after, *self.ray(after, dx, dy))
-            self._rays[(square, dx, dy)] = found
-        return found
 
-    def zone(self, zone: str | tuple[str, ...], colour: int) -> frozenset[int]:
-        """Squares of a zone of the player of `colour`."""
-        found = self._zones.get((zone, colour))
-        if found is None:
-            board = self.spec.board
-            found = frozenset(
-                view(square, colour, self.files, self.ranks, board.sides)
-                for square in zone_squares(zone, board)
-            )
-            self._zones[(zone, colour)] = found
-        return found
-
-    def paths(self, kind: PieceType, colour: int, origin: int) -> Iterator[Path]:
-        """All that a piece may do from a square; castling is not among it."""
-        piece = kind.piece
-        if piece.within is not None and origin not in self.zone(piece.within, colour):
-            return  # it never stands there
-        movements = list(parse_betza(piece.moves))
-        for zone, word in piece.from_.items():
-            if origin in self.zone(zone, colour):
-                movements += parse_betza(word)
-        for movement in movements:
-            if path := self._path(kind, movement, colour, origin):
-                yield path
-
-    def _path(self, kind: PieceType, movement: Movement, colour: int, origin: int) -> Path | None:
-        turn = 1 - 2 * colour  # the second player's board is turned by 180 degrees
-        dx, dy = movement.dx * turn, movement.dy * turn
-        targets = self.ray(origin, dx, dy)[: movement.reach or None]
-        if kind.piece.within is not None:
-            targets = self._within(kind, targets, colour)
-        if len(targets) < (2 if movement.hop else 1):
-            return None
-        legs = [self.step(origin, x * turn, y * turn) for x, y in movement.legs]
-        doubles = (
-            kind.piece.passant and movement.lame and movement.quiet and (dx, abs(dy)) == (0, 2)
+def _within(kind: PieceType, targets: tuple[int, ...], zone: frozenset[int]) -> tuple[int, ...]:
+    """Part of a ray inside the piece's zone."""
+    inside = [square in zone for square in targets]
+    if False in inside and True in inside[inside.index(False) :] and len(targets) > 1:
+        raise SpecError(
+            f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes back in "
+            "one move; that needs `engine: fairy`"
         )
-        return Path(
-            origin=origin,
-            targets=targets,
-            step=(dx, dy),
-            legs=tuple(leg for leg in legs if leg is not None),
-            quiet=movement.quiet,
-            capture=movement.capture,
-            hop=movement.hop,
-            kind=DOUBLE_STEP if doubles else NORMAL,
-            passant=kind.piece.passant and movement.capture and movement.reach == 1,
-        )
-
-    def _within(self, kind: PieceType, targets: tuple[int, ...], colour: int) -> tuple[int, ...]:
-        """The part of a ray inside the piece's zone."""
-        assert kind.piece.within is not None
-        zone = self.zone(kind.piece.within, colour)
-        inside = [square in zone for square in targets]
-        if False in inside and True in inside[inside.index(False) :] and len(targets) > 1:
-            raise SpecError(
-                f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes "
-                "back in one move; that needs `engine: fairy`"
-            )
-        return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
+    return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
 
 
 def forward_program(paths: list[Path]) -> list[int]:
-    """The forward program of one piece on one square."""
+    """Forward program of one piece on one square."""
     program: list[int] = []
     for flags, legs, targets in _merged(paths):
         program += [flags, legs, len(targets), *targets]
@@ -202,9 +159,9 @@ def forward_program(paths: list[Path]) -> list[int]:
 
 
 def _merged(paths: list[Path]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Entries of a program: leaps of a kind in one list, a cannon's two halves in one ray.
+    """Entries of a program: similar leaps in one list, the two halves of a cannon in one ray.
 
-    No quiet move and no capture is listed twice, whatever atoms a word repeats (`KR`).
+    No quiet move and no capture is listed twice if a word has it twice (`KR`).
     """
     leaps: dict[tuple[int, int], int] = defaultdict(int)
     rays: dict[tuple[int, ...], list[int]] = {}
@@ -233,15 +190,15 @@ def _merged(paths: list[Path]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 
 
 def may_repeat(program: list[int]) -> bool:
-    """Whether a forward program may list a quiet move or a capture of a square twice: by a leap and
-    a slide, or by two of them."""
+    """Return True if a forward program may list a quiet move to or a capture on one square twice,
+    by a leap and a slide or by two of either."""
     met: set[tuple[int, int]] = set()
     at = 0
     while program[at] != END:
         flags, _, count = program[at : at + 3]
         moves = flags & (QUIET | CAPTURE) | QUIET * bool(flags & HOP_QUIET)
         for target in program[at + 3 : at + 3 + count]:
-            # a hop and a slide on one ray never come to the same square
+            # a hop and a slide on one ray never reach the same square
             for one in (QUIET, CAPTURE):
                 if moves & one and (target, one) in met:
                     return True
@@ -251,8 +208,8 @@ def may_repeat(program: list[int]) -> bool:
 
 
 def _combined(listed: list[int]) -> list[int]:
-    """Flags of the rays over the same squares: plain slides in one, and, if it can only move
-    quietly, a capturing hop in the same one (xiangqi's cannon)."""
+    """Combine the flags of rays over the same squares: plain slides in one, and a capturing hop in
+    the same one if the slide is quiet only (xiangqi's cannon)."""
     slide = _union(flags for flags in listed if not flags & HOP)
     hops = sorted({flags for flags in listed if flags & HOP})
     if slide == QUIET and HOP | CAPTURE in hops:
@@ -275,9 +232,9 @@ class _Ray:
 
 
 def reverse_program(capturing: list[tuple[int, Path, int]]) -> list[int]:
-    """From where a square can be captured.
+    """Reverse program of a square: the squares from which it can be captured.
 
-    `capturing`: type, path, and how many squares of the path lie before that square.
+    capturing: type, path, and number of squares of the path before the captured one.
     """
     rays: dict[tuple[tuple[int, int], bool], _Ray] = {}
     lame: dict[tuple[int, int], int] = defaultdict(int)
@@ -316,7 +273,7 @@ def reverse_program(capturing: list[tuple[int, Path, int]]) -> list[int]:
 def captures_of(
     geometry: Geometry, kind: PieceType, origin: int, paths: list[Path]
 ) -> Iterator[Path]:
-    """Those of a piece's paths that capture, and the open line to a piece it may not face."""
+    """Paths of a piece that capture, and the open line to a piece it may not face."""
     yield from (path for path in paths if path.capture)
     if kind.piece.faces is not None:
         for dy in (1, -1):

@@ -1,13 +1,13 @@
 """Legal moves of a position.
 
-One scan outwards from the king says whether it is in check and marks the few squares whose change
-could expose it: pinned pieces, legs of lame leapers, hurdles of hoppers. Only moves that leave or
-enter a marked square, king moves and en-passant captures are tested by making them; the rest are
-legal as they stand. In check, every move is tested.
+One scan outwards from the king finds checks and marks the few squares whose change could expose it:
+pinned pieces, legs of lame leapers, hurdles of hoppers. Only moves that leave or enter a marked
+square, king moves and en passant captures are tested by making them; all others are legal. In
+check, every move is tested.
 
-Functions here take records (`tables[0]`, `positions[i]`); `legal_moves_into` is for other rooms
-and takes arrays. While a function runs it makes and takes back moves on the position's own board,
-so two threads must not work on one record at the same time.
+Functions here take records (`tables[0]`, `positions[i]`), except `legal_moves_into`, which is for
+other rooms and takes arrays. They make and take back moves on the position's own board, so two
+threads must not use one record at the same time.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from variant_ai.core.rules.kernel.rule_tables import (
     DROP_MATE,
     LEAVING_FORCED,
     MAX_CHOICES,
+    MAX_PIECE_MOVES,
     MAY_REPEAT,
-    MOST_OF_A_PIECE,
     MUST_CAPTURE,
     PER_FILE,
     PROMOTES_FROM,
@@ -94,7 +94,8 @@ def new_moves(n: int = 1) -> NDArray[np.void]:
 
 
 def new_work() -> NDArray[np.void]:
-    """Scratch for one thread: two records, the second for replies to a drop that may not mate."""
+    """Scratch memory of one thread: two records, the second for replies to a drop that may not
+    mate."""
     return np.zeros(2, WORK)
 
 
@@ -103,9 +104,9 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     """Write the legal moves of position i to `out` and return how many there are.
 
     t: TABLES, shape (1,). p: POSITION, shape (n,). out: `new_moves(2)`, the list is
-    `out["move"][0, :count]` and the second record is scratch. work: `new_work()`. After a variant
-    end (king on the hill, third check) there are none. `work["check"][0]` then says whether the
-    side to move is in check.
+    `out["move"][0, :count]` and the second record is scratch. work: `new_work()`; afterwards
+    `work["check"][0]` is 1 if the side to move is in check. After a variant end (king on the hill,
+    third check) there are no moves.
     """
     table, position = t[0], p[i]
     features = table["features"]
@@ -125,7 +126,7 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
 
 @inlined
 def only_captures(p: PositionRow, out: MoveListRow, n: Number) -> Number:
-    """Keep the captures where there is one."""
+    """Keep only the captures, if there are any."""
     board = p["board"]
     moves = out["move"]
     kept = 0
@@ -142,7 +143,7 @@ def only_captures(p: PositionRow, out: MoveListRow, n: Number) -> Number:
 def without_drop_mates(
     t: TablesRow, p: PositionRow, out: MoveListRow, n: Number, work: MoveWorkRow
 ) -> Number:
-    """Strike the drops that give mate with a piece that may not (shogi's pawn)."""
+    """Remove drops that mate with a piece that may not (shogi's pawn)."""
     moves = out[0]["move"]
     board = p["board"]
     us = np.int64(p["side"])
@@ -169,8 +170,8 @@ def without_drop_mates(
 def moves_of(
     t: TablesRow, p: PositionRow, us: Number, ep: Number, out: MoveListRow, work: MoveWorkRow
 ) -> Number:
-    """Moves of the side `us` that leave its king safe, castling left out; what the variant asks
-    beyond that is asked by the caller."""
+    """Moves of the side `us` that leave its king safe, without castling. The caller applies further
+    rules of the variant."""
     king = np.int64(p["kings"][us])
     check = False
     marks = work["marks"]
@@ -189,8 +190,7 @@ def moves_of(
 
 @njit
 def without_repeats(out: MoveListRow, n: Number) -> Number:
-    """Strike moves that are listed already; of a step and a double step to one square the latter
-    stays."""
+    """Remove duplicate moves; of a step and a double step to one square keep the latter."""
     moves = out["move"]
     kept = 0
     for i in range(n):
@@ -219,9 +219,8 @@ def safe_after(
     king: Number,
     them: Number,
 ) -> Truth:
-    """Whether the king on `king` is safe after a move; `gone` is a square also emptied, or -1.
-
-    A drop has no origin (-1).
+    """Return True if the king on `king` is safe after a move. gone: a square that is emptied too,
+    or -1. origin: -1 for a drop.
     """
     board = p["board"]
     captured = board[target]
@@ -252,7 +251,7 @@ def board_moves(
     out: MoveListRow,
     work: MoveWorkRow,
 ) -> Number:
-    """Moves of pieces on the board, promotions and en passant included, castling not."""
+    """Moves of pieces on the board, with promotions and en passant, without castling."""
     board = p["board"]
     marks = work["marks"]
     moves = out["move"]
@@ -272,8 +271,8 @@ def board_moves(
         choices = np.int64(t["choices"][kind * MAX_CHOICES])
         row = piece * MAX_SQUARES
         at = t["forward_start"][row + origin]
-        if n > MAX_MOVES - MOST_OF_A_PIECE:
-            break  # no game gets there; positions read from FEN are refused long before
+        if n > MAX_MOVES - MAX_PIECE_MOVES:
+            break  # never in a game; FENs with so many moves are rejected
         while True:
             flags = np.int64(program[at])
             if flags == END:
@@ -353,7 +352,7 @@ def promotions(
     out: MoveListRow,
     n: Number,
 ) -> Number:
-    """A move for each piece the mover may promote to."""
+    """Add a move for each piece that the mover may promote to."""
     moves = out["move"]
     choices = t["choices"]
     row = kind * MAX_CHOICES
@@ -374,7 +373,7 @@ def promotions(
 
 @inlined
 def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
-    """Castling of a side that is not in check."""
+    """Add castling of a side that is not in check."""
     board = p["board"]
     for right in range(t["rights"]):
         if t["castle_colour"][right] != us or (p["castling"] >> right) & 1 == 0:
@@ -398,8 +397,8 @@ def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
 
 @inlined
 def safe_castled(t: TablesRow, p: PositionRow, right: Number, them: Number) -> Truth:
-    """Whether the king stands safe when it has castled: a rook that did not stand at the edge may
-    have covered it."""
+    """Return True if the king is safe after castling: a rook that was not at the edge may have
+    protected it."""
     board = p["board"]
     squares = t["castle_squares"]
     king_from, king_to = np.int64(squares[right, 0]), np.int64(squares[right, 1])
@@ -428,7 +427,7 @@ def drop_moves(
     n: Number,
     work: MoveWorkRow,
 ) -> Number:
-    """Drops from the hand. Whether a drop leaves the king safe is asked once a square."""
+    """Add drops from the hand. The safety of the king is tested once for each square."""
     board = p["board"]
     hands = p["hands"]
     marks = work["marks"]
@@ -464,7 +463,7 @@ def drop_moves(
 
 @inlined
 def file_has_room(t: TablesRow, p: PositionRow, us: Number, hand: Number, target: Number) -> Truth:
-    """Whether the file holds fewer of the piece than it may (two-pawns rule)."""
+    """Return True if the file has fewer of the piece than it may have (two-pawns rule)."""
     most = t["per_file"][hand]
     if most == 0:
         return True

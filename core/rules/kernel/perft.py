@@ -1,4 +1,4 @@
-"""perft: the number of move sequences of a given length, the test and the bench of move rules."""
+"""perft: the number of move sequences of a given length, a test and benchmark of move rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.rules.text.notation import uci
 
 COMPILED_DEPTH = 3
-"""Longer sequences are begun in Python: compiled code does not hear Ctrl-C."""
+"""Longer sequences are started in Python, since compiled code does not react to Ctrl-C."""
 
 
 @njit
@@ -28,7 +28,7 @@ def count_leaves(
     ply: Number,
     depth: Number,
 ) -> Number:
-    """Move sequences of length `depth` >= 1 from position `ply` of the line.
+    """Count the move sequences of length `depth` >= 1 from position `ply` of the line.
 
     Moves of the last ply are counted, not played. line: POSITION, lists: MOVES, both longer
     than ply + depth; out and work: see `legal_moves_into`.
@@ -47,7 +47,7 @@ def count_leaves(
 
 
 def count_in_kernel(tables: Tables, position: Position, depth: int) -> int:
-    """Move sequences of the length from a position, in compiled code; 1 for depth 0."""
+    """Count the move sequences of a length from a position in compiled code; 1 for depth 0."""
     if depth == 0:
         return 1
     line = new_position(depth + 1)
@@ -57,7 +57,7 @@ def count_in_kernel(tables: Tables, position: Position, depth: int) -> int:
 
 
 def perft(rules: Rules, position: Position, depth: int) -> int:
-    """Move sequences of the length from a position, by any engine; 1 for depth 0."""
+    """Count the move sequences of a length from a position with any engine; 1 for depth 0."""
     if is_compiled(rules) and depth <= COMPILED_DEPTH:
         return count_in_kernel(rules.tables, position, depth)
     if depth == 0:
@@ -69,7 +69,7 @@ def perft(rules: Rules, position: Position, depth: int) -> int:
 
 
 def divide(rules: Rules, position: Position, depth: int) -> dict[str, int]:
-    """perft of depth >= 1 split by first move (UCI), sorted by move."""
+    """Split perft of depth >= 1 by first move (UCI), sorted by move."""
     files = rules.spec.board.files
     parts = {
         uci(rules.types, files, int(move)): perft(rules, rules.play(position, int(move)), depth - 1)

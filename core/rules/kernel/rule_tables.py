@@ -1,12 +1,11 @@
-"""TABLES: everything compiled code knows of a variant, in one record of fixed size.
+"""TABLES: everything that compiled code needs to know of a variant, in one record of fixed size.
 
 One dtype serves every variant, so that each compiled function has one signature and is compiled
-once. Records of nested arrays are what compiled code reads fastest; the record travels as an array
-of shape (1,) and is indexed inside.
+once. Compiled code is fastest with records of arrays; the record is passed as an array of shape
+(1,) and indexed inside.
 
-Where a table is indexed by colour and square, its index is `colour * 128 + square`; by piece code
-and square, `code * 128 + square` (`position.py` says what a code is). Compiled hot loops want flat
-arrays, so these are flat.
+Tables are flat for the same reason. The index by colour and square is `colour * 128 + square`, by
+piece code and square `code * 128 + square` (see `position.py` for codes).
 """
 
 from __future__ import annotations
@@ -20,19 +19,21 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.jit import array, element
+from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import (
     END,
-    Geometry,
     Path,
     captures_of,
     forward_program,
     may_repeat,
+    piece_paths,
     reverse_program,
 )
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
+from variant_ai.core.rules.text.fen import parse_fen
 from variant_ai.core.spec.betza import parse_betza
-from variant_ai.core.spec.plane_layout import moves_seen
+from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import Promotes, VariantSpec
 from variant_ai.core.spec.zones import square_name
 
@@ -44,20 +45,21 @@ MAX_RIGHTS = 6
 MAX_WALK = 12
 MAX_PASSANT = 4
 HAND_COUNTS = 128
-MOST_OF_A_PIECE = 256
-"""Moves of one piece from one square, promotions included; what `movegen.py` leaves room for."""
-MOST_DROPS = 1024
-"""Kinds in hand times squares, likewise."""
+MAX_PIECE_MOVES = 256
+"""Maximum moves of one piece from one square, with promotions; `movegen.py` reserves room for
+them."""
+MAX_DROPS = 1024
+"""Maximum types in hand times squares."""
 
 # Bits of `promotion`.
 PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED, LEAVING_FORCED = 1, 2, 4, 8
 
-# Bits of `features`: rules that most variants do without.
+# Bits of `features`: rules that most variants do not have.
 MUST_CAPTURE = 1
 CAPTURED_CHOICES = 2
-"""Only pieces the mover has lost can be promoted to."""
+"""Pawns promote only to pieces that the mover has lost."""
 COUNTS_CHECKS = 4
-"""Checks beyond some number prolong the move count."""
+"""Checks beyond a number lengthen the move count."""
 WINS_BY_CHECKS = 8
 WINS_BY_REACHING = 16
 WINS_BY_EXTINCTION = 32
@@ -66,14 +68,14 @@ DROP_MATE = 128
 REACHES_SAFELY = 256
 DRAWS_DEAD_POSITIONS = 1024
 MAY_REPEAT = 2048
-"""A piece may go to a square in two ways at once, as one that slides and leaps does."""
+"""A piece may have two moves to one square, such as a slide and a leap."""
 COUNTS_PIECES = 512
-"""Makruk's counting: a limit on the moves to mate in, by what is left on the board."""
+"""Makruk's counting: a limit of moves to mate, depending on the pieces left."""
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
 
-# What `mating` says of a type: whether it helps to mate a king.
+# Values of `mating`: ability of a type to mate.
 MATES, COLOUR_BOUND, NEEDS_HELP, NEVER_MATES = range(4)
 
 # Layout of `zobrist`.
@@ -93,7 +95,7 @@ TABLES = np.dtype(
         ("rights", "i4"),  # number of castling rights of both colours
         ("advance", "i4", (2,)),  # difference of squares one step forward of each colour
         ("royal", "i4"),  # royal type, -1 none
-        ("keeps", "i4"),  # how many of the last moves a position remembers
+        ("keeps", "i4"),  # number of last moves kept in a position
         # moves
         ("forward_start", "i4", (CODES * MAX_SQUARES,)),
         ("forward", "i2", (FORWARD_WORDS,)),
@@ -124,8 +126,8 @@ TABLES = np.dtype(
         ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
         ("reach_types", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
-        ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, as counting knows them
-        ("extinct_types", "i4"),  # a side without any of them has lost
+        ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
+        ("extinct_types", "i4"),  # a side without any of these has lost
         ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
     ],
     align=True,
@@ -137,9 +139,9 @@ TablesRow: TypeAlias = Annotated[Any, element(TABLES)]
 
 
 def compile_tables(spec: VariantSpec) -> Tables:
-    """The tables of a variant, shape (1,).
+    """Compile the tables of a variant, shape (1,).
 
-    Raises SpecError naming every word of the spec that the kernel has no rule for.
+    Raises SpecError that lists every word of the spec which the kernel does not support.
     """
     missing = missing_words(spec)
     if missing:
@@ -156,7 +158,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
     table["files"] = geometry.files
     table["advance"] = geometry.files, -geometry.files
     table["royal"] = types.royal
-    table["keeps"] = moves_seen(spec)
+    table["keeps"] = last_moves_shown(spec)
     _fill_moves(table, spec, types, geometry)
     _fill_promotions(table, spec, types, geometry)
     _fill_hands(table, spec, types, geometry)
@@ -167,7 +169,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
 
 
 def missing_words(spec: VariantSpec) -> list[str]:
-    """What the spec asks for and the kernel does not have, in the spec's words."""
+    """Rules in the spec that the kernel does not support, in the spec's words."""
     rules = spec.rules
     missing = []
     if rules.explodes:
@@ -182,16 +184,16 @@ def missing_words(spec: VariantSpec) -> list[str]:
     if rights > MAX_RIGHTS:
         missing.append(f"{rights} castling rights (at most {MAX_RIGHTS})")
     kinds = len(spec.hands.order) if spec.hands else 0
-    if kinds * spec.board.files * spec.board.ranks > MOST_DROPS:
-        missing.append(f"{kinds} kinds in hand on so many squares (at most {MOST_DROPS} drops)")
-    for one in ("checks", "reaches", "extinct"):
-        if sum(getattr(win, one) is not None for win in rules.wins) > 1:
-            missing.append(f"two wins by `{one}`")
+    if kinds * spec.board.files * spec.board.ranks > MAX_DROPS:
+        missing.append(f"{kinds} kinds in hand on so many squares (at most {MAX_DROPS} drops)")
+    for word in ("checks", "reaches", "extinct"):
+        if sum(getattr(win, word) is not None for win in rules.wins) > 1:
+            missing.append(f"two wins by `{word}`")
     return missing
 
 
 def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
-    """Forward and reverse programs of every piece on every square."""
+    """Fill in forward and reverse programs of every piece on every square."""
     forward = [END]
     reverse = [END]
     starts = table["forward_start"]
@@ -202,15 +204,16 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         for kind in types.all:
             piece = kind.piece
             moves = (piece.moves, tuple(piece.from_.items()), piece.within, piece.passant)
-            if moves not in alike:  # shogi's four golds, a promoted twin
+            if moves not in alike:  # several types move alike: shogi's golds, promoted twins
                 on_squares = [
-                    list(geometry.paths(kind, colour, square)) for square in range(geometry.squares)
+                    list(piece_paths(geometry, kind, colour, square))
+                    for square in range(geometry.squares)
                 ]
                 alike[moves] = [(paths, forward_program(paths)) for paths in on_squares]
             widest = max(sum(len(path.targets) for path in paths) for paths, _ in alike[moves])
-            if widest * (1 + _number_of_choices(kind, types)) > MOST_OF_A_PIECE:
+            if widest * (1 + _number_of_choices(kind, types)) > MAX_PIECE_MOVES:
                 raise SpecError(
-                    f"kernel: {kind.symbol!r} has more than {MOST_OF_A_PIECE} moves, promotions "
+                    f"kernel: {kind.symbol!r} has more than {MAX_PIECE_MOVES} moves, promotions "
                     "included, on one square; that needs `engine: fairy`"
                 )
             row = piece_code(kind.index, colour) * MAX_SQUARES
@@ -243,7 +246,7 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
 
 
 def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
-    """How many pieces a type may promote to at most."""
+    """Number of pieces that a type may promote to."""
     promotes = kind.piece.promotes
     if promotes is None:
         return 0
@@ -251,7 +254,7 @@ def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
 
 
 def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
-    for code, count in _start_counts(spec, types).items():
+    for code, count in _start_counts(types).items():
         table["start_count"][code] = count
     for kind in types.all:
         promotes = kind.piece.promotes
@@ -295,7 +298,7 @@ def _forced(
     geometry: Geometry,
     colour: int,
 ) -> frozenset[int]:
-    """Squares on which the piece cannot stay what it is."""
+    """Squares on which a piece must promote."""
     if promotes.must == "where stuck":
         starts = table["forward_start"][code * MAX_SQUARES : (code + 1) * MAX_SQUARES]
         return frozenset(s for s in range(geometry.squares) if starts[s] == 0)
@@ -306,11 +309,9 @@ def _forced(
     return geometry.zone(promotes.must, colour)
 
 
-def _start_counts(spec: VariantSpec, types: PieceTypes) -> dict[int, int]:
-    """How many pieces of each code the start position has."""
-    from variant_ai.core.rules.text.fen import parse_fen
-
-    board = parse_fen(spec, types, spec.rules.start)[0]["board"]
+def _start_counts(types: PieceTypes) -> dict[int, int]:
+    """Number of pieces of each code in the start position."""
+    board = parse_fen(types, types.spec.rules.start)[0]["board"]
     codes, counts = np.unique(board[board > 0], return_counts=True)
     return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
 
@@ -328,14 +329,7 @@ def _fill_hands(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         table["features"] |= PER_FILE * (piece.per_file is not None)
         table["features"] |= DROP_MATE * (not piece.drop_mate)
         for colour in (0, 1):
-            allowed: frozenset[int] = frozenset()
-            if piece.drop is True:
-                allowed = frozenset(range(geometry.squares))
-            elif piece.drop is not False:
-                allowed = geometry.zone(piece.drop, colour)
-            if piece.within is not None:
-                allowed &= geometry.zone(piece.within, colour)
-            for square in allowed:
+            for square in geometry.drop_squares(piece, colour):
                 table["drop"][(colour * MAX_HAND_KINDS + hand) * MAX_SQUARES + square] = 1
 
 
@@ -351,11 +345,6 @@ def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
         own = (right.king_from, right.rook_from)
         empty = [s for s in dict.fromkeys([*king, *rook]) if s not in own]
         safe = king[1:]
-        if len(empty) >= MAX_WALK or len(safe) >= MAX_WALK:
-            raise SpecError(
-                f"kernel: castling.{right.letter}: king and rook pass {len(empty)} squares, at "
-                f"most {MAX_WALK - 1} fit"
-            )
         table["castle_colour"][i] = right.colour
         table["castle_squares"][i] = right.king_from, right.king_to, right.rook_from, right.rook_to
         table["castle_empty"][i, : len(empty)] = empty
@@ -365,7 +354,7 @@ def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
 
 
 def _walk(start: int, end: int) -> list[int]:
-    """Squares from start to end along a rank, both included."""
+    """Squares from start to end along a rank, including both."""
     step = 1 if end >= start else -1
     return list(range(start, end + step, step))
 
@@ -405,8 +394,8 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
 
 
 def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
-    """How a type helps to mate, judged from how it moves, and as Fairy-Stockfish does: a knight or
-    a piece bound to squares of one colour needs help, what promotes is as good as its choices."""
+    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it: a knight or a piece
+    on squares of one colour needs help; a piece that promotes counts as its best choice."""
     piece = kind.piece
     promotes = piece.promotes
     if promotes is not None and not kind.twin:
@@ -416,14 +405,14 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
         return MATES if MATES in choices else NEEDS_HELP
     if piece.royal or _never_meets_the_king(kind, types, geometry):
         return NEVER_MATES
-    moves = [m for word in (piece.moves, *piece.from_.values()) for m in parse_betza(word)]
+    moves = [move for word in piece.words for move in parse_betza(word)]
     if all((move.dx + move.dy) % 2 == 0 for move in moves):
         return COLOUR_BOUND
     return NEEDS_HELP if set(moves) == set(parse_betza("N")) else MATES
 
 
 def _never_meets_the_king(kind: PieceType, types: PieceTypes, geometry: Geometry) -> bool:
-    """Whether the piece cannot reach any square of the enemy king's zone."""
+    """Return True if the piece cannot reach any square of the enemy king's zone."""
     if kind.piece.within is None or types.royal < 0:
         return False
     palace = types.all[types.royal].piece.within
@@ -433,7 +422,7 @@ def _never_meets_the_king(kind: PieceType, types: PieceTypes, geometry: Geometry
 
 
 def _counted_types(types: PieceTypes) -> list[int]:
-    """Pawn, rook, khon and knight by how they move, whatever letters a spec gives them; -1 none."""
+    """Types of pawn, rook, khon and knight, recognised by their movement; -1 if there is none."""
     found = [next((t.index for t in types.all if t.piece.promotes), -1)]
     for word in ("R", "FfW", "N"):
         moves = set(parse_betza(word))

@@ -1,1 +1,1 @@
-"""Positions and moves as text: FEN, SAN and other notations."""
+"""Positions and moves as text: FEN with its limits of pieces, and notations."""

@@ -1,21 +1,19 @@
 """Moves as text: a notation writes a legal move of a position, and reads text back.
 
 Reading is the inner loop of every import, so it costs one call of `legal_moves` and a search among
-the moves that reach the named square. Input is taken generously where only one legal move can be
-meant (needless or missing disambiguation, a missing `x`, `=` or check sign); whatever is written is
-strict.
+the moves to the target square. Input is accepted if only one legal move can be meant (needless or
+missing disambiguation, a missing `x`, `=` or check sign); output is strict.
 
-Notations of one variant only (Chinese characters, WXF) belong to that variant's plugin.
+Notations of one variant (Chinese characters, WXF) are in the plugin of that variant.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.interface import Rules
@@ -38,37 +36,35 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.spec.zones import square_name
 
-Moves = NDArray[np.int32]
-
 ORIGIN_AND_TARGET = 0x3FFF
 TARGET = 0x7F
 NULL_MOVES = ("0000", "--", "@@@@", "Z0", "pass")
 
 
 class Notation(ABC):
-    """One way to write moves."""
+    """A way to write moves."""
 
     name: str
-    """As commands take it: `uci`, `san`, `iccs`."""
+    """Name in commands: `uci`, `san`, `iccs`."""
 
     @abstractmethod
     def write(self, rules: Rules, position: Position, move: int) -> str:
-        """Text of a legal move of the position."""
+        """Return the text of a legal move of the position."""
 
     @abstractmethod
     def read(self, rules: Rules, position: Position, text: str) -> int:
-        """The legal move that the text means.
+        """Return the legal move that a text means.
 
-        Raises MoveError where the text is not of this notation, no legal move fits it, or several
-        do; the message shows the text and the FEN.
+        Raises MoveError if the text is not of this notation, or no legal move or several fit it;
+        the message has the text and the FEN. `MoveText` helps with that.
         """
 
 
 class UciNotation(Notation):
-    """As engines speak it: `e2e4`, `e1g1` (castling), `a7a8q`, `a7a8+`, `P@e4`; ranks from 1.
+    """Notation of engines: `e2e4`, `e1g1` (castling), `a7a8q`, `a7a8+`, `P@e4`; ranks from 1.
 
-    A pass is written as the square it is made on, twice; `0000` is read too. Castling may also
-    be given as the king taking its rook.
+    A pass is the square it is made on, twice; `0000` is read too, and so is castling given as the
+    king taking its rook.
     """
 
     name = "uci"
@@ -77,25 +73,17 @@ class UciNotation(Notation):
         return uci(rules.types, rules.spec.board.files, move)
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
-        token = text.strip()
+        found, token = MoveText(self.name, rules, position, text), text.strip()
         if token in NULL_MOVES:
-            return _read_pass(self.name, rules, position, text)
+            return found.passing()
         drop = _DROP.fullmatch(token)
         if drop is not None:
-            return _read_drop(self.name, rules, position, text, drop["piece"], drop["target"])
+            return found.drop(drop["piece"], drop["target"])
         match = _FROM_TO.fullmatch(token.lower())
         if match is None:
-            raise _unreadable(self.name, rules, position, text, "squares like e2e4, or P@e4")
-        return _read_from_to(
-            self.name,
-            rules,
-            position,
-            text,
-            _square(rules, match["origin"]),
-            _square(rules, match["target"]),
-            match["promoted"],
-            match["wall"] or "",
-        )
+            raise found.unreadable("squares like e2e4, or P@e4")
+        wall = match["wall"] or ""
+        return found.from_to(match["origin"], match["target"], match["promoted"], wall)
 
 
 class IccsNotation(Notation):
@@ -112,24 +100,24 @@ class IccsNotation(Notation):
         return text + promotion_suffix(rules.types, move).upper()
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
-        match = _ICCS.fullmatch(text.strip().lower())
+        found, match = (
+            MoveText(self.name, rules, position, text),
+            _ICCS.fullmatch(text.strip().lower()),
+        )
         if match is None:
-            raise _unreadable(self.name, rules, position, text, "squares like H2-E2, ranks from 0")
-        target = _square(rules, _one_based(match["target"]))
+            raise found.unreadable("squares like H2-E2, ranks from 0")
+        target = _one_based(match["target"])
         if match["piece"]:
-            return _read_drop(
-                self.name, rules, position, text, match["piece"], _one_based(match["target"])
-            )
-        origin = _square(rules, _one_based(match["origin"]))
-        return _read_from_to(self.name, rules, position, text, origin, target, match["promoted"])
+            return found.drop(match["piece"], target)
+        return found.from_to(_one_based(match["origin"]), target, match["promoted"])
 
 
 class SanNotation(Notation):
-    """Standard algebraic notation with the spec's letters; the piece `P` goes without a letter.
+    """Standard algebraic notation with the spec's letters; the piece `P` has no letter.
 
     `Nf3`, `exd5`, `R1e2`, `O-O`, `e8=Q`, `N@g5`, `P@h6`; `+` check, `#` mate, `--` pass. Also
-    read: `@h6`, `0-0`, `e8Q`, `Ng1-f3`, `e2e4`, comment signs such as `!?`, and piece letters with
-    more disambiguation than needed or none where one move fits.
+    read: `@h6`, `0-0`, `e8Q`, `Ng1-f3`, `e2e4`, comment signs such as `!?`, and pieces with too
+    much disambiguation, or none if one move fits.
     """
 
     name = "san"
@@ -138,24 +126,25 @@ class SanNotation(Notation):
         return self._body(rules, position, move) + self._check_sign(rules, position, move)
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
+        found = MoveText(self.name, rules, position, text)
         token = text.strip().removesuffix("e.p.").rstrip("+#!?= ")
         if token[:1] in "O0o" and token[1:2] in ("-", "O", "0", "o"):
-            return self._read_castling(rules, position, text, token)
+            return self._read_castling(found, token)
         if token in NULL_MOVES:
-            return _read_pass(self.name, rules, position, text)
+            return found.passing()
         lexicon = _lexicon(rules.types)
         match = lexicon.pattern.fullmatch(token)
         if match is None:
-            raise _unreadable(self.name, rules, position, text, "moves like Nf3, exd5, O-O, P@e4")
+            raise found.unreadable("moves like Nf3, exd5, O-O, P@e4")
         if match["drop"] is not None:
-            return _read_drop(self.name, rules, position, text, match["drop"], match["onto"])
-        target = _square(rules, match["target"])
+            return found.drop(match["drop"], match["onto"])
+        target = found.square(match["target"])
         if target is None:
-            raise _illegal(self.name, rules, position, text)
+            raise found.illegal()
         files = rules.spec.board.files
         file = ord(match["file"]) - 97 if match["file"] else -1
         rank = int(match["rank"]) - 1 if match["rank"] else -1
-        # engines write e2e4: with the whole square of origin the letter is not needed
+        # engines write e2e4: with the whole origin square the letter is not needed
         base = match["piece"] or ("" if file >= 0 and rank >= 0 else lexicon.pawn)
         board = position["board"][0]
         fits = []
@@ -168,7 +157,7 @@ class SanNotation(Notation):
                 continue
             if (file < 0 or origin % files == file) and (rank < 0 or origin // files == rank):
                 fits.append(move)
-        return _choose(self.name, rules, position, text, fits, match["promoted"])
+        return found.choose(fits, match["promoted"])
 
     def _body(self, rules: Rules, position: Position, move: int) -> str:
         types, files, board = rules.types, rules.spec.board.files, position["board"][0]
@@ -214,28 +203,25 @@ class SanNotation(Notation):
             return ""
         return "+" if len(rules.legal_moves(after)) else "#"
 
-    def _read_castling(self, rules: Rules, position: Position, text: str, token: str) -> int:
+    def _read_castling(self, found: MoveText, token: str) -> int:
         written = token.upper().replace("0", "O")
-        lexicon = _lexicon(rules.types)
-        side = int(position["side"][0])
-        for move in rules.legal_moves(position).tolist():
-            if move_kind(move) == CASTLING:
-                right = rules.types.castling_rights[move_argument(move)]
-                if right.colour == side and lexicon.castling[right.bit] == written:
-                    return int(move)
+        rules, lexicon = found.rules, _lexicon(found.rules.types)
+        for move in rules.legal_moves(found.position).tolist():
+            if move_kind(move) == CASTLING and lexicon.castling[move_argument(move)] == written:
+                return int(move)
         if written not in ("O-O", "O-O-O"):
-            raise _unreadable(self.name, rules, position, text, "castling as O-O or O-O-O")
-        raise _illegal(self.name, rules, position, text)
+            raise found.unreadable("castling as O-O or O-O-O")
+        raise found.illegal()
 
 
 def core_notations() -> tuple[Notation, ...]:
-    """Notations every variant has; plugins add their own."""
+    """Notations of every variant; plugins add others."""
     return (UciNotation(), SanNotation(), IccsNotation())
 
 
 def uci(types: PieceTypes, files: int, move: int) -> str:
-    """UCI text of a move: `e2e4`, `a7a8q`, `c3c4+` (shogi promotion), `c4c5-` (the same undone by
-    moving), `P@e4`, `+P@e4`, `a9a10`, `e2e4,e4d5` (a wall is put up on d5)."""
+    """UCI text of a move: `e2e4`, `a7a8q`, `c3c4+` (shogi promotion), `c4c5-` (demotion), `P@e4`,
+    `+P@e4`, `a9a10`, `e2e4,e4d5` (a wall is placed on d5)."""
     target = square_name(move_target(move), files)
     if move_kind(move) == DROP:
         return f"{_dropped(types, move)}@{target}"
@@ -246,7 +232,7 @@ def uci(types: PieceTypes, files: int, move: int) -> str:
 
 
 def promotion_suffix(types: PieceTypes, move: int) -> str:
-    """`q`, `+`, `-` for a piece that is demoted, or nothing for a move that changes nobody."""
+    """`q`, `+`, `-` for a demotion, or nothing if the piece stays the same."""
     if move_kind(move) != PROMOTION:
         return "-" if move_extra(move) == TURNED else ""
     symbol = types.all[move_argument(move)].base
@@ -266,13 +252,13 @@ _ICCS = re.compile(
 
 
 class _Lexicon:
-    """What SAN needs of a variant: letters, the pawn, castling texts, and the pattern."""
+    """Letters, pawn, castling texts and pattern of SAN for one variant."""
 
     def __init__(self, types: PieceTypes) -> None:
         symbols = sorted(types.spec.pieces, key=lambda s: (-len(s), s))
         letters = "|".join(re.escape(s) for s in symbols)
         self.pawn = "P" if "P" in types.spec.pieces else ""
-        # either case of a dropped or promoted letter; a bare @ drops the pawn
+        # dropped and promoted letters in either case; a bare @ drops the pawn
         either = "|".join([letters, "|".join(re.escape(s.lower()) for s in symbols)])
         self.pattern = re.compile(
             rf"(?P<drop>(?:{either})?)@(?P<onto>[a-l][0-9]{{1,2}})"
@@ -298,90 +284,101 @@ def _lexicon(types: PieceTypes) -> _Lexicon:
     return _Lexicon(types)
 
 
-def _read_from_to(
-    name: str,
-    rules: Rules,
-    position: Position,
-    text: str,
-    origin: int | None,
-    target: int | None,
-    promoted: str,
-    wall: str = "",
-) -> int:
-    if origin is None or target is None:
-        raise _illegal(name, rules, position, text)
-    moves = rules.legal_moves(position)
-    fits = [
-        move
-        for move in moves[(moves & ORIGIN_AND_TARGET) == (target | origin << 7)].tolist()
-        if move_kind(move) != DROP
-    ]
-    if not fits:
-        for move in moves.tolist():  # the king takes its own rook
-            if (
-                move_kind(move) == CASTLING
+@dataclass(slots=True)
+class MoveText:
+    """A text that is read as a legal move: searches and error messages that notations share."""
+
+    notation: str
+    """Name of the notation, for messages."""
+    rules: Rules
+    position: Position
+    text: str
+
+    def square(self, name: str) -> int | None:
+        """Square number of `e4`, None if it is not on the board."""
+        board = self.rules.spec.board
+        return square_index(name, board.files, board.ranks)
+
+    def from_to(self, start: str, end: str, promoted: str = "", wall: str = "") -> int:
+        """Find the move between two squares. wall: the square of a wall that it places."""
+        origin, target = self.square(start), self.square(end)
+        if origin is None or target is None:
+            raise self.illegal()
+        moves = self.rules.legal_moves(self.position)
+        fits = [
+            move
+            for move in moves[(moves & ORIGIN_AND_TARGET) == (target | origin << 7)].tolist()
+            if move_kind(move) != DROP
+        ]
+        if not fits:  # the king takes its own rook
+            rights = self.rules.types.castling_rights
+            fits = [
+                move
+                for move in moves.tolist()
+                if move_kind(move) == CASTLING
                 and move_origin(move) == origin
-                and rules.types.castling_rights[move_argument(move)].rook_from == target
-            ):
-                fits.append(move)
-    if wall:
-        square = _square(rules, wall)
-        fits = [m for m in fits if square is not None and move_extra(m) == 1 + square]
-    return _choose(name, rules, position, text, fits, promoted)
+                and rights[move_argument(move)].rook_from == target
+            ]
+        if wall:
+            square = self.square(wall)
+            fits = [m for m in fits if square is not None and move_extra(m) == 1 + square]
+        return self.choose(fits, promoted)
 
+    def drop(self, piece: str, square: str) -> int:
+        """Find the drop of a piece (either case; empty: the pawn) on a square."""
+        hands = self.rules.spec.hands
+        order = hands.order if hands else ()
+        symbol = piece.upper() or "P"
+        target = self.square(square)
+        turned = symbol not in order and symbol[1:] in order
+        if target is None or not (turned or symbol in order):
+            raise self.illegal()
+        index = order.index(symbol[1:] if turned else symbol)
+        moves = self.rules.legal_moves(self.position)
+        for move in moves[(moves & TARGET) == target].tolist():
+            found = move_kind(move), move_argument(move), move_extra(move) == TURNED
+            if found == (DROP, index, turned):
+                return int(move)
+        raise self.illegal()
 
-def _read_drop(
-    name: str, rules: Rules, position: Position, text: str, piece: str, square: str
-) -> int:
-    """A drop of `piece` (either case; empty: the pawn) on the square."""
-    order = rules.spec.hands.order if rules.spec.hands else ()
-    symbol = piece.upper() or "P"
-    target = _square(rules, square)
-    turned = symbol not in order and symbol[1:] in order
-    if target is None or not (turned or symbol in order):
-        raise _illegal(name, rules, position, text)
-    wanted = order.index(symbol[1:] if turned else symbol)
-    moves = rules.legal_moves(position)
-    for move in moves[(moves & TARGET) == target].tolist():
-        found = move_kind(move), move_argument(move), move_extra(move) == TURNED
-        if found == (DROP, wanted, turned):
-            return int(move)
-    raise _illegal(name, rules, position, text)
+    def passing(self) -> int:
+        """Find the pass."""
+        for move in self.rules.legal_moves(self.position).tolist():
+            if move_kind(move) == PASS:
+                return int(move)
+        raise self.illegal()
 
+    def choose(self, fits: Sequence[int], promoted: str | None = "") -> int:
+        """Return the one move that fits. Raises MoveError if there is none, or several.
 
-def _read_pass(name: str, rules: Rules, position: Position, text: str) -> int:
-    for move in rules.legal_moves(position).tolist():
-        if move_kind(move) == PASS:
-            return int(move)
-    raise _illegal(name, rules, position, text)
+        promoted: sign of the promotion; without it moves that neither promote nor castle are
+        preferred.
+        """
+        types = self.rules.types
+        if promoted:
+            suffix = "+" if promoted.startswith("+") else promoted.lower()
+            fits = [m for m in fits if promotion_suffix(types, m) == suffix]
+        elif len(fits) > 1:
+            fits = [m for m in fits if move_kind(m) not in (PROMOTION, CASTLING)] or fits
+        if len(fits) == 1:
+            return int(fits[0])
+        if not fits:
+            raise self.illegal()
+        listed = ", ".join(uci(types, self.rules.spec.board.files, move) for move in fits)
+        raise self._error("ambiguous", f"it could be {listed}")
 
+    def illegal(self) -> MoveError:
+        """Error for a text that no legal move fits."""
+        return self._error("illegal", "no legal move fits it")
 
-def _choose(
-    name: str, rules: Rules, position: Position, text: str, fits: list[int], promoted: str | None
-) -> int:
-    """The one move meant. Without a promotion sign a move that does not promote is preferred, and
-    without a castling sign one that does not castle."""
-    if promoted:
-        fits = [m for m in fits if promotion_suffix(rules.types, m) == _suffix_of(promoted)]
-    elif len(fits) > 1:
-        fits = [m for m in fits if move_kind(m) not in (PROMOTION, CASTLING)] or fits
-    if len(fits) == 1:
-        return int(fits[0])
-    if not fits:
-        raise _illegal(name, rules, position, text)
-    files = rules.spec.board.files
-    listed = ", ".join(uci(rules.types, files, move) for move in fits)
-    raise MoveError(
-        f"ambiguous {name} move {_shown(text)}: it could be {listed} (FEN {rules.fen(position)})"
-    )
+    def unreadable(self, accepted: str) -> MoveError:
+        """Error for a text that is not of the notation. accepted: description of what is."""
+        return self._error("unreadable", f"expected {accepted}")
 
-
-def _suffix_of(promoted: str) -> str:
-    return "+" if promoted.startswith("+") else promoted.lower()
-
-
-def _square(rules: Rules, name: str) -> int | None:
-    return square_index(name, rules.spec.board.files, rules.spec.board.ranks)
+    def _error(self, kind: str, reason: str) -> MoveError:
+        shown = repr(self.text if len(self.text) <= 40 else self.text[:40] + "...")
+        fen = self.rules.fen(self.position)
+        return MoveError(f"{kind} {self.notation} move {shown}: {reason} (FEN {fen})")
 
 
 def _dropped(types: PieceTypes, move: int) -> str:
@@ -395,19 +392,3 @@ def _iccs_square(square: int, files: int) -> str:
 
 def _one_based(name: str) -> str:
     return f"{name[0]}{int(name[1:]) + 1}"
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:40] + "...")
-
-
-def _unreadable(name: str, rules: Rules, position: Position, text: str, accepted: str) -> MoveError:
-    return MoveError(
-        f"unreadable {name} move {_shown(text)}: expected {accepted} (FEN {rules.fen(position)})"
-    )
-
-
-def _illegal(name: str, rules: Rules, position: Position, text: str) -> MoveError:
-    return MoveError(
-        f"illegal {name} move {_shown(text)}: no legal move fits it (FEN {rules.fen(position)})"
-    )

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
-from variant_ai.core.rules.fairy.fairy_workers import Ahead, workers_of
+from variant_ai.core.rules.fairy.fairy_workers import Lookahead, workers_of
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.rule_tables import TABLES
@@ -68,7 +68,7 @@ class SlowTree(Tree):
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self._positions: dict[int, Position] = {}
-        self._ahead: dict[tuple[int, int], Ahead] = {}
+        self._ahead: dict[tuple[int, int], Lookahead] = {}
         self._walks = np.zeros((FORETOLD, 2, params.max_depth + 1), np.int32)
         self._lacking = 0
         self._line: list[Position] = []
@@ -110,7 +110,7 @@ class SlowTree(Tree):
         if workers is not None:
             workers.close()
 
-    def _make_node(self, position: Position, key: np.uint64, known: Ahead | None) -> int:
+    def _make_node(self, position: Position, key: np.uint64, known: Lookahead | None) -> int:
         """See `descend.make_node`; entered in the table."""
         moves: Sequence[int] | NDArray[np.int32]
         if known is not None:
@@ -272,7 +272,7 @@ class SlowTree(Tree):
                 return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
             node = child
 
-    def _answer(self, node: int, move: int) -> Ahead | None:
+    def _answer(self, node: int, move: int) -> Lookahead | None:
         """What the workers say of a move that leads to no node yet; None where there are none."""
         workers = workers_of(self.rules)
         if workers is None or not workers.count:

@@ -15,7 +15,7 @@ from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.jit.arrays import Key
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.tree.nodes import SWEEPING, Arrays
-from variant_ai.core.spec.plane_layout import input_planes, moves_seen
+from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
 Heads = NDArray[np.int32]
@@ -38,7 +38,7 @@ def counters_read(spec: VariantSpec) -> int:
         read |= READS_CHECKS
     if "repetitions" in words:
         read |= READS_REPETITIONS
-    return read | moves_seen(spec) << MOVES_SHIFT
+    return read | last_moves_shown(spec) << MOVES_SHIFT
 
 
 @borrowing

@@ -31,12 +31,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from variant_ai.core.errors import SettingError, SpecError, unknown
-from variant_ai.core.spec.located import (
-    Node,
-    line_of,
+from variant_ai.core.spec.yaml_reader import (
+    YamlNode,
     located_error,
+    located_message,
     parse_yaml,
-    plain,
+    plain_values,
     read_text,
     yaml_path,
 )
@@ -211,17 +211,17 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
     if "experiment" not in tree:
         raise SpecError("is not an experiment of trainings: `experiment: 1` is missing", where)
     try:
-        loaded = Experiment.model_validate_json(json.dumps(plain(tree)))
+        loaded = Experiment.model_validate_json(json.dumps(plain_values(tree)))
     except ValidationError as error:
         lines = (
-            line_of(tree, yaml_path(tree, item["loc"]), _message(item))
+            located_message(tree, yaml_path(tree, item["loc"]), _message(item))
             for item in error.errors(include_url=False)
         )
         raise located_error(lines, where) from None
-    mistakes = [line_of(tree, at, message) for at, message in _mistakes(loaded, tree)]
+    mistakes = [located_message(tree, at, message) for at, message in _mistakes(loaded, tree)]
     if not mistakes:
         mistakes = [
-            line_of(tree, loaded.place_of(scale, arm, option), message)
+            located_message(tree, loaded.place_of(scale, arm, option), message)
             for scale in loaded.scales
             for arm in loaded.arms
             for option, message in check_options(loaded.command, loaded.arm_options(scale, arm))
@@ -231,8 +231,8 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
     return loaded
 
 
-def _mistakes(loaded: Experiment, tree: Node) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Yield the contradictions between parts of a file, with their paths."""
+def _mistakes(loaded: Experiment, tree: YamlNode) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Where the parts of a file do not fit each other."""
     for i, metric in enumerate(loaded.metrics):
         if metric not in METRICS:
             yield ("metrics", i), unknown("metric", metric, list(METRICS))

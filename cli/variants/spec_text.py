@@ -1,13 +1,20 @@
-"""A spec in words and drawings: how pieces move, what the rules say, where an index lies."""
+"""Specs as text: pieces and rules in words, boards with indices, YAML, and differences."""
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.betza import Movement
-    from variant_ai.core.spec.schema import Piece, Promotes, VariantSpec, Zone
+    from variant_ai.core.spec.schema import Piece, Promotes, VariantSpec, Win, Zone
+
+IN_LINES = ("pieces", "rules", "input", "policy", "drawing")
+"""Keys whose items are written on a line each."""
+WIDTH = 120
 
 _LEAPS = {
     (0, 1): "one step straight",
@@ -38,7 +45,7 @@ _COMPASS = {
 
 
 def moves_in_words(text: str) -> str:
-    """A Betza word in English: `fmWfcF` is `one step straight (N) without capture; ...`."""
+    """Describe a Betza word: `fmWfcF` is `one step straight (N) without capture; ...`."""
     from variant_ai.core.spec.betza import parse_betza
 
     groups: dict[tuple[Any, ...], list[Movement]] = {}
@@ -79,14 +86,14 @@ def _direction(dx: int, dy: int) -> str:
 
 
 def zone_in_words(zone: Zone | bool) -> str:
-    """A zone as the spec writes it; True is everywhere, False nowhere."""
+    """Text of a zone as in the spec; True is anywhere, False nowhere."""
     if isinstance(zone, bool):
         return "anywhere" if zone else "nowhere"
     return zone if isinstance(zone, str) else " ".join(zone)
 
 
 def piece_notes(spec: VariantSpec, piece: Piece) -> Iterator[str]:
-    """What is special about a piece beyond how it moves."""
+    """Describe the properties of a piece other than its moves."""
     if piece.royal:
         yield "royal"
     if piece.within is not None:
@@ -102,39 +109,39 @@ def piece_notes(spec: VariantSpec, piece: Piece) -> Iterator[str]:
     if spec.hands is not None and not piece.royal and piece.drop is not True:
         yield f"dropped on {zone_in_words(piece.drop)}"
     if piece.per_file is not None:
-        yield f"no drop where {piece.per_file} stand on the file"
+        yield f"no drop on a file with {piece.per_file} of them"
     if not piece.drop_mate:
-        yield "its drop may not mate"
+        yield "its drop may not give mate"
     if piece.also is not None:
-        yield f"{piece.also} is read too"
+        yield f"also read as {piece.also}"
 
 
 def _promotion(promotes: Promotes) -> str:
     choices = promotes.to if isinstance(promotes.to, str) else " ".join(promotes.to)
-    whence = "on" if promotes.on == "to" else "entering, leaving or moving in"
+    how = "on" if promotes.on == "to" else "entering, leaving or moving in"
     if promotes.must is True:
         forced = ", always"
     elif promotes.must is False:
-        forced = ", if it likes"
+        forced = ", optionally"
     elif promotes.must == "where stuck":
-        forced = ", always where it could not move on"
+        forced = ", always if it could not move again"
     else:
         forced = f", always on {zone_in_words(promotes.must)}"
-    return f"promotes {whence} {zone_in_words(promotes.at)} to {choices}{forced}"
+    return f"promotes {how} {zone_in_words(promotes.at)} to {choices}{forced}"
 
 
 def rules_in_words(spec: VariantSpec) -> list[str]:
-    """The rules besides the pieces', a sentence each."""
+    """Describe the rules without the pieces, in a sentence each."""
     rules = spec.rules
-    said = [
+    lines = [
         f"Stalemate is a {rules.stalemate} for the side that cannot move."
         if rules.stalemate != "draw"
         else "Stalemate is a draw."
     ]
-    said += list(_repetition(spec))
+    lines += list(_repetition(spec))
     count = rules.no_progress
     if count.plies == "none":
-        said.append("No move count ends the game.")
+        lines.append("No move count ends the game.")
     else:
         checks = (
             ""
@@ -142,58 +149,55 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
             else f"; of a side's checks only {count.checks_counted} count"
         )
         resets = ", ".join(f"moves of {e}" if e in spec.pieces else e for e in count.reset)
-        said.append(
+        lines.append(
             f"{count.plies} plies without progress are a draw (progress: {resets}{checks})."
         )
-    said += [f"A side wins by {_win(win)}." for win in rules.wins]
+    lines += [f"A side wins by {_win(win)}." for win in rules.wins]
     if rules.captures == "must":
-        said.append("Who can capture must.")
+        lines.append("Captures are forced.")
     if rules.explodes:
-        said.append("A capture explodes.")
+        lines.append("A capture explodes.")
     if rules.insufficient_material:
-        said.append("A position in which nobody can ever mate is a draw.")
+        lines.append("A position in which neither side can ever mate is a draw.")
     if rules.bare_king != "none":
-        said.append(f"A bare king is a {rules.bare_king}.")
+        lines.append(f"A bare king is a {rules.bare_king}.")
     if rules.counting != "none":
-        said.append(f"Moves are counted as in {rules.counting}.")
+        lines.append(f"Moves are counted as in {rules.counting}.")
     if spec.hands is not None:
         promoted = {"reverts": "reverts to what it was", "keeps": "keeps its kind"}
-        said.append(
+        lines.append(
             f"Captured pieces go to the captor's hand ({' '.join(spec.hands.order)}); "
             f"a promoted one {promoted.get(spec.hands.promoted, spec.hands.promoted)}."
         )
     for side, walk in spec.castling.items():
-        said.append(f"Castling {side}: king {walk.king}, rook {walk.rook}.")
-    return said
+        lines.append(f"Castling {side}: king {walk.king}, rook {walk.rook}.")
+    return lines
 
 
 def _repetition(spec: VariantSpec) -> Iterator[str]:
     rule = spec.rules.repetition
     yield f"Occurrence {rule.fold} of a position ends the game: {rule.otherwise}."
     if rule.perpetual_check != "draw":
-        yield "Perpetual check loses for who gives it."
+        yield "Perpetual check loses for the side that gives it."
     if rule.perpetual_chase != "none":
-        yield f"Perpetual chase loses for who chases ({rule.perpetual_chase} rules)."
+        yield f"Perpetual chase loses for the side that chases ({rule.perpetual_chase} rules)."
 
 
-def _win(win: Any) -> str:
-    """One of the further ways to win; unknown ones as the spec writes them."""
-    said = win.model_dump(exclude_none=True, exclude_defaults=True)
-    if set(said) == {"checks"}:
+def _win(win: Win) -> str:
+    """Describe an item of `wins`."""
+    if win.checks is not None:
         return f"giving {win.checks} checks"
-    if set(said) in ({"piece", "reaches"}, {"piece", "reaches", "safe"}):
-        safely = " where it is not attacked" if win.safe else ""
-        return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}"
-    if set(said) == {"extinct"}:
+    if win.extinct is not None:
         return f"leaving the other side without {win.extinct}"
-    return ", ".join(f"{key} {value}" for key, value in said.items())
+    safely = " if it is not attacked there" if win.safe else ""
+    return f"bringing {win.piece} to {zone_in_words(win.reaches or ())}{safely}"
 
 
 def board_drawing(spec: VariantSpec, colour: int) -> str:
-    """The board as a player sees it, each square with its index `row * files + file`.
+    """Draw the board as a player sees it, each square with its index `row * files + file`.
 
-    Row 0, the player's own first rank, is at the bottom; names of ranks and files are the real
-    ones, so the drawing shows how the board is turned.
+    Row 0, the player's own first rank, is at the bottom. The names of ranks and files are absolute,
+    so they show how the board is turned.
     """
     from variant_ai.core.rules.position import view
 
@@ -215,7 +219,7 @@ def board_drawing(spec: VariantSpec, colour: int) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """`0-6, 14`: indices in short."""
+    """Abbreviate indices: `0-6, 14`."""
     listed = sorted(numbers)
     parts: list[str] = []
     while listed:
@@ -225,3 +229,65 @@ def ranges(numbers: Iterable[int]) -> str:
         parts.append(str(listed[0]) if end == 0 else f"{listed[0]}-{listed[end]}")
         listed = listed[end + 1 :]
     return ", ".join(parts)
+
+
+# --- YAML ----------------------------------------------------------------------------------------
+
+
+def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
+    """Return the words of a spec merged with those it extends."""
+    from variant_ai.core.spec.inheritance import read_spec_tree
+    from variant_ai.core.spec.yaml_reader import plain_values, read_text
+
+    tree = plain_values(read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent))
+    return {"spec": 1, "variant": spec.variant, **tree}
+
+
+def as_yaml(tree: dict[str, Any]) -> str:
+    """Return a spec as YAML text with a line for each piece, rule and plane, like the shipped
+    specs."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    def flow(value: Any) -> Any:
+        found: CommentedMap | CommentedSeq
+        if isinstance(value, dict):
+            found = CommentedMap({key: flow(inner) for key, inner in value.items()})
+        elif isinstance(value, list):
+            found = CommentedSeq([flow(inner) for inner in value])
+        else:
+            return value
+        found.fa.set_flow_style()
+        return found
+
+    def block(value: Any) -> Any:
+        if isinstance(value, dict):
+            return CommentedMap({key: flow(inner) for key, inner in value.items()})
+        return CommentedSeq([flow(inner) for inner in value])
+
+    top = {}
+    for key, value in tree.items():
+        in_lines = key in IN_LINES and isinstance(value, dict | list)
+        top[key] = block(value) if in_lines else flow(value)
+    yaml = YAML()
+    yaml.width = WIDTH
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = io.StringIO()
+    yaml.dump(top, text)
+    return text.getvalue()
+
+
+def difference_lines(found: Iterable[tuple[str, Any, Any]]) -> Iterator[str]:
+    """Yield `word`, then `- value` of the first spec and `+ value` of the second."""
+    before = ""
+    for path, one, other in found:
+        if path != before:
+            yield path
+        before = path
+        for mark, value in (("-", one), ("+", other)):
+            if value is not None:
+                yield f"  {mark} {_in_line(value)}"
+
+
+def _in_line(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

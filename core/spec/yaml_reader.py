@@ -1,6 +1,6 @@
-"""YAML files that people write, and the file:line:column of what is wrong in them.
+"""YAML files, and the file:line:column of mistakes in them.
 
-Every YAML file is read here, so that none takes more time or memory than a spec may.
+All YAML files are read here, within bounds of time and memory.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from variant_ai.core.errors import SpecError
 
 MAX_FILE_BYTES = 1_000_000
 MAX_DEPTH = 30
-"""Open brackets at once; the parser's time grows with the square of it."""
+"""Nested brackets; the parser's time grows with the square of their number."""
 MAX_NODES = 20_000
-"""Values, lists and mappings of a file, those behind an alias as often as it is used. The largest
-spec or experiment that comes with the program has under 300."""
+"""Values, lists and mappings in a file; those of an alias count at each use. The largest file that
+comes with the program has under 300."""
 
 
 class _BoundError(MarkedYAMLError):
-    """YAML, but more of it than is read."""
+    """Valid YAML that exceeds the bounds."""
 
 
 class _BoundedComposer(Composer):
-    """Counts nodes while they are read. Ten lines of aliases of aliases stand for billions, which
-    take no memory until somebody walks through them."""
+    """Composer that counts nodes. Ten lines of aliases of aliases stand for billions of nodes,
+    which take no memory until they are visited."""
 
     def __init__(self, loader: Any = None) -> None:
         super().__init__(loader=loader)
         self._count = 0
         self._sizes: dict[int, int] = {}
-        """Nodes in a finished node, itself included, by its id."""
+        """Nodes in a finished node, including itself, by its id."""
 
     def compose_node(self, parent: Any, index: int) -> Any:
         before = self._count
@@ -48,17 +48,18 @@ class _BoundedComposer(Composer):
         mark = self.parser.peek_event().start_mark
         node = super().compose_node(parent, index)
         if is_alias and id(node) not in self._sizes:
-            raise _BoundError(problem="an alias of what it stands in", problem_mark=mark)
+            raise _BoundError(problem="an alias inside the value it refers to", problem_mark=mark)
         self._count += self._sizes[id(node)] if is_alias else 1
         self._sizes.setdefault(id(node), self._count - before)
         if self._count > MAX_NODES:
-            problem = f"over {MAX_NODES:,} values (aliases count as often as they are used)"
+            problem = f"over {MAX_NODES:,} values (those of an alias count at each use)"
             raise _BoundError(problem=problem, problem_mark=mark)
         return node
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of a file that should be `what` (`a variant spec`). Raises SpecError."""
+    """Read a text file. what: its expected content for messages (`a variant spec`). Raises
+    SpecError."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise SpecError(f"over {MAX_FILE_BYTES} bytes: not {what}", str(path))
@@ -70,25 +71,25 @@ def read_text(path: Path, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A value of a YAML file and where it stands."""
+class YamlNode:
+    """A value in a YAML file, and its location."""
 
     value: Any
     """A plain value, a dict of Nodes by key, or a list of Nodes."""
-    place: str
-    """`file:line:column` of its key, or of the item in a list."""
+    location: str
+    """`file:line:column` of its key, or of the list item."""
 
     def get(self, key: str) -> Any:
-        """The plain value of a key; None without one."""
+        """Return the plain value of a key; None if there is none."""
         found = self.value.get(key) if isinstance(self.value, dict) else None
-        return None if found is None else plain(found)
+        return None if found is None else plain_values(found)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(self.value, dict) and key in self.value
 
 
-def parse_yaml(text: str, where: str, what: str, keys: str) -> Node:
-    """The mapping that a YAML text is. `what` it should be (`a spec`), of which `keys`.
+def parse_yaml(text: str, where: str, what: str, keys: str) -> YamlNode:
+    """Parse a YAML text that must be a mapping. what, keys: its name and keys for messages.
 
     Raises SpecError with line and column.
     """
@@ -98,36 +99,38 @@ def parse_yaml(text: str, where: str, what: str, keys: str) -> Node:
     return _node(tree, where, f"{where}:1:1")
 
 
-def _node(tree: Any, where: str, place: str) -> Node:
+def _node(tree: Any, where: str, location: str) -> YamlNode:
     if isinstance(tree, CommentedMap):
         found = {}
         for key, value in tree.items():
-            own = key in tree.lc.data  # merged in by `<<` it stands elsewhere
-            at = _place(where, tree.lc.key(key)) if own else place
+            own = key in tree.lc.data  # a key merged in by `<<` is elsewhere
+            at = _location(where, tree.lc.key(key)) if own else location
             found[str(key)] = _node(value, where, at)
-        return Node(found, place)
+        return YamlNode(found, location)
     if isinstance(tree, CommentedSeq):
         items = [(value, tree.lc.item(index)) for index, value in enumerate(tree)]
-        return Node([_node(value, where, _place(where, at)) for value, at in items], place)
-    return Node(_scalar(tree), place)
+        return YamlNode(
+            [_node(value, where, _location(where, at)) for value, at in items], location
+        )
+    return YamlNode(_scalar(tree), location)
 
 
-def _place(where: str, at: tuple[int, int]) -> str:
+def _location(where: str, at: tuple[int, int]) -> str:
     line, column = at
     return f"{where}:{line + 1}:{column + 1}"
 
 
 def load_yaml(text: str, where: str, what: str, *, kind: str = "rt") -> Any:
-    """The tree of a YAML text. `kind`: `rt` keeps the places of its words, `safe` has plain types.
+    """Parse a YAML text. kind: `rt` keeps locations, `safe` gives plain types.
 
-    Raises SpecError with line and column; also for more than `MAX_NODES` values.
+    Raises SpecError with line and column, also for more than `MAX_NODES` values.
     """
     depth = deepest = 0
     for bracket in re.findall(r"[][{}]", text):
         depth += 1 if bracket in "[{" else -1
         deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
-        raise SpecError(f"brackets nested {deepest} deep; {what} needs no more than 5", where)
+        raise SpecError(f"brackets nested {deepest} deep; at most {MAX_DEPTH} are accepted", where)
     yaml = YAML(typ=kind, pure=True)
     yaml.Composer = _BoundedComposer
     yaml.allow_duplicate_keys = False
@@ -136,7 +139,7 @@ def load_yaml(text: str, where: str, what: str, *, kind: str = "rt") -> Any:
     except DuplicateKeyError as error:
         mark = error.problem_mark
         key = str(error.problem).split("found duplicate key ")[-1].split(" with value")[0]
-        raise SpecError(f"duplicate key {key}; each key stands once", _mark(where, mark)) from None
+        raise SpecError(f"duplicate key {key}; give each key once", _mark(where, mark)) from None
     except _BoundError as error:
         raise SpecError(f"{what}: {error.problem}", _mark(where, error.problem_mark)) from None
     except MarkedYAMLError as error:
@@ -151,7 +154,7 @@ def _mark(where: str, mark: Any) -> str:
 
 
 def _scalar(value: Any) -> Any:
-    """A value in the types of `json`; what JSON has no word for becomes text."""
+    """Convert a value to the types of `json`; other types become text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -161,17 +164,17 @@ def _scalar(value: Any) -> Any:
     return str(value)
 
 
-def plain(node: Node) -> Any:
-    """The same tree in the types of `json`, without places."""
+def plain_values(node: YamlNode) -> Any:
+    """Convert a tree to the types of `json`, without locations."""
     if isinstance(node.value, dict):
-        return {key: plain(value) for key, value in node.value.items()}
+        return {key: plain_values(value) for key, value in node.value.items()}
     if isinstance(node.value, list):
-        return [plain(value) for value in node.value]
+        return [plain_values(value) for value in node.value]
     return node.value
 
 
-def _deeper(node: Node, part: str | int) -> Node | None:
-    found: Node | None = None
+def _deeper(node: YamlNode, part: str | int) -> YamlNode | None:
+    found: YamlNode | None = None
     if isinstance(node.value, dict):
         found = node.value.get(str(part))
     elif isinstance(node.value, list) and isinstance(part, int) and part < len(node.value):
@@ -179,8 +182,9 @@ def _deeper(node: Node, part: str | int) -> Node | None:
     return found
 
 
-def yaml_path(tree: Node, loc: Iterable[str | int]) -> tuple[str | int, ...]:
-    """pydantic's location without the tags of unions, ending at the deepest word that exists."""
+def yaml_path(tree: YamlNode, loc: Iterable[str | int]) -> tuple[str | int, ...]:
+    """Convert a location of pydantic: without tags of unions, ending at the deepest existing
+    word."""
     path: list[str | int] = []
     node = tree
     for part in loc:
@@ -191,25 +195,26 @@ def yaml_path(tree: Node, loc: Iterable[str | int]) -> tuple[str | int, ...]:
     return tuple(path)
 
 
-def line_of(tree: Node, path: Sequence[str | int], message: str) -> str:
-    """`file:line:column: a.b.c: message`; a path too long for the tree ends where the tree does."""
+def located_message(tree: YamlNode, path: Sequence[str | int], message: str) -> str:
+    """Return `file:line:column: a.b.c: message`; if the path is too long, the location of its
+    deepest existing word."""
     dotted = ".".join(str(part) for part in path)
-    return f"{place_of(tree, path)}: {dotted + ': ' if dotted else ''}{message}"
+    return f"{location_of(tree, path)}: {dotted + ': ' if dotted else ''}{message}"
 
 
-def place_of(tree: Node, path: Sequence[str | int]) -> str:
-    """`file:line:column` of the deepest word of a path that exists."""
+def location_of(tree: YamlNode, path: Sequence[str | int]) -> str:
+    """Return `file:line:column` of the deepest existing word of a path."""
     node = tree
     for part in path:
         found = _deeper(node, part)
         if found is None:
             break
         node = found
-    return node.place
+    return node.location
 
 
 def located_error(lines: Iterable[str], where: str) -> SpecError:
-    """One error of several lines, each with its place; a line said twice stands once."""
+    """Make one error of several lines, each with its location; equal lines appear once."""
     error = SpecError("\n".join(dict.fromkeys(lines)))
     error.where = where
     return error

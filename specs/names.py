@@ -1,12 +1,29 @@
-"""Names of the variants that Fairy-Stockfish has, as pyffish 0.0.90 lists them.
+"""Names of variants as plain literals, so that an engine can list them without reading a spec.
 
-A spec is read without importing pyffish, which takes half a second. A test holds the list to
-`pyffish.variants()`.
+Tests compare both lists with their sources.
 """
 
 from __future__ import annotations
 
-import difflib
+_UCI = ("uci",)
+SHIPPED: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "antichess": ("antichess", "antichess", _UCI),
+    "atomic": ("atomic", "atomic", _UCI),
+    "capablanca": ("capablanca", "capablanca", _UCI),
+    "chess": ("chess", "chess", _UCI),
+    "crazyhouse": ("crazyhouse", "crazyhouse", _UCI),
+    "dobutsu": ("dobutsu", "dobutsu", _UCI),
+    "grand": ("grand", "grand", _UCI),
+    "horde": ("horde", "horde", _UCI),
+    "kingofthehill": ("kingofthehill", "kingofthehill", _UCI),
+    "makruk": ("makruk", "makruk", _UCI),
+    "minishogi": ("minishogi", "minishogi", _UCI),
+    "minixiangqi": ("minixiangqi", "minixiangqi", _UCI),
+    "shogi": ("shogi", "shogi", _UCI),
+    "three-check": ("three-check", "3check", _UCI),
+    "xiangqi": ("xiangqi", "xiangqi", ("uci", "ucci", "cyclone")),
+}
+"""`variant`, `fairy` and `protocols` of the specs in this folder, by file name."""
 
 FAIRY_NAMES = tuple(
     """
@@ -24,18 +41,4 @@ FAIRY_NAMES = tuple(
     suicide supply tencubed threekings torishogi torpedo troitzky wolf xiangqi yarishogi
     """.split()
 )
-
-
-def near(name: str, known: tuple[str, ...] = FAIRY_NAMES) -> str:
-    """Names like a given one, as a sentence."""
-    found = difflib.get_close_matches(name.lower(), known, n=5, cutoff=0.5)
-    return f"near are {', '.join(found)}" if found else "no name is near"
-
-
-def unknown_variant(name: str, variant: str) -> str:
-    """Message for a spec of `variant` whose `fairy:` names none of them."""
-    return (
-        f"Fairy-Stockfish has no variant {name!r} ({near(name)}); accepted: one of its "
-        f"{len(FAIRY_NAMES)} names, or no `fairy:` where it has none for {variant!r}, which then has "
-        "no judge"
-    )
+"""Variants of Fairy-Stockfish, as pyffish 0.0.90 lists them; importing it takes half a second."""

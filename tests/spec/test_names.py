@@ -1,4 +1,4 @@
-"""Names of Fairy-Stockfish's variants, and what an engine reads of a spec before it loads it."""
+"""Names of Fairy-Stockfish's variants, and the names in specs that an engine lists at its start."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from refused import refusal
+from messages import error_message
 
 from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
-from variant_ai.core.spec.catalogue import spec_words
-from variant_ai.core.spec.fairy_names import FAIRY_NAMES
+from variant_ai.core.spec.catalogue import spec_names
+from variant_ai.specs.names import FAIRY_NAMES, SHIPPED
 
 
 def test_the_names_are_those_of_the_library() -> None:
@@ -21,10 +21,19 @@ def test_the_names_are_those_of_the_library() -> None:
     assert sorted(FAIRY_NAMES) == sorted(done.stdout.split())
 
 
-def test_an_unknown_name_is_refused_with_its_line_and_names_like_it() -> None:
-    message = refusal("xiangqi", ("fairy: xiangqi", "fairy: xiangqui"))
+def test_the_table_of_shipped_names_agrees_with_the_specs() -> None:
+    found = {}
+    for name, path in builtin_specs().items():
+        spec = parse_spec(path.read_text(encoding="utf-8"))
+        found[name] = (spec.variant, spec.fairy, spec.protocols)
+        assert spec_names(path) == found[name]
+    assert found == SHIPPED
+
+
+def test_an_unknown_name_is_rejected_with_its_line_and_similar_names() -> None:
+    message = error_message("xiangqi", ("fairy: xiangqi", "fairy: xiangqui"))
     assert message.startswith("my.yaml:")
-    assert "no variant 'xiangqui' (near are xiangqi" in message
+    assert "no variant 'xiangqui' (similar: xiangqi" in message
 
 
 @pytest.mark.parametrize(
@@ -42,7 +51,7 @@ def test_protocols_are_read_in_every_style_of_list(tmp_path: Path, protocols: st
     line = next(line for line in text.splitlines() if line.startswith("protocols:"))
     path = tmp_path / "own.yaml"
     path.write_text(text.replace(line, protocols), encoding="utf-8")
-    assert spec_words(path) == ("xiangqi", "xiangqi", ("uci", "ucci"))
+    assert spec_names(path) == ("xiangqi", "xiangqi", ("uci", "ucci"))
     assert parse_spec(path.read_text(encoding="utf-8")).protocols == ("uci", "ucci")
 
 
@@ -53,13 +62,13 @@ def test_protocols_are_read_in_every_style_of_list(tmp_path: Path, protocols: st
         ("chess", "/RNBQKBNR ", "/RNBQ1BNR "),
     ],
 )
-def test_a_start_without_a_royal_piece_that_the_rules_need_is_refused(
+def test_a_start_without_a_royal_piece_that_the_rules_need_is_rejected(
     name: str, whole: str, without: str
 ) -> None:
     text = builtin_specs()[name].read_text(encoding="utf-8")
     assert whole in text
     text = text.replace(whole, without)
-    if "castling:" in text:  # its own check would speak first
+    if "castling:" in text:  # its own check would report first
         text = "\n".join(line for line in text.splitlines() if not line.startswith("castling:"))
         text = text.replace("w KQkq", "w -")
     with pytest.raises(SpecError, match=r"rules\.start.*(royal|king)"):

@@ -1,0 +1,61 @@
+"""Issues of a spec, and the small checks that several others share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import zone_squares
+
+Path = tuple[str | int, ...]
+"""YAML keys and list indices that lead to a word."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A mistake in a spec, and the path of the word that causes it."""
+
+    path: Path
+    message: str
+
+
+def zone_issues(spec: VariantSpec, path: Path, zone: object) -> Iterator[Issue]:
+    """Check that a word is a zone of the board; other words than texts and lists pass."""
+    if isinstance(zone, str | tuple):
+        try:
+            zone_squares(zone, spec.board)
+        except SpecError as error:
+            yield Issue(path, str(error))
+
+
+def betza_issues(path: Path, moves: str) -> Iterator[Issue]:
+    """Check a word in Betza notation."""
+    try:
+        parse_betza(moves)
+    except SpecError as error:
+        yield Issue(path, str(error))
+
+
+def unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
+    """Check that all letters of a list are pieces of the spec."""
+    for i, letter in enumerate(letters):
+        if letter not in spec.pieces:
+            yield Issue((*path, i), unknown("piece", letter, list(spec.pieces)))
+
+
+def not_in_hand(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
+    """Check that all letters of a list are pieces that may be in hand."""
+    held = list(spec.hands.order) if spec.hands else []
+    for i, letter in enumerate(letters):
+        if letter not in held:
+            yield Issue((*path, i), unknown("piece in hand", letter, held))
+
+
+def listed_twice(path: Path, words: Sequence[str], kind: str = "piece") -> Iterator[Issue]:
+    """Check that no word of a list occurs twice."""
+    for i, word in enumerate(words):
+        if word in words[:i]:
+            yield Issue((*path, i), f"{word} is listed already; accepted: each {kind} once")

@@ -1,0 +1,141 @@
+"""Checks of `input:`, `policy:` and `symmetry:` against the pieces and rules of a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec.betza import displacements, is_asymmetric
+from variant_ai.core.spec.issues import (
+    Issue,
+    Path,
+    listed_twice,
+    not_in_hand,
+    unknown_pieces,
+)
+from variant_ai.core.spec.plane_layout import (
+    castling_steps,
+    clockwise,
+    input_planes,
+    input_rows,
+    policy_planes,
+    promotion_choices,
+    promotion_steps,
+    step_name,
+)
+from variant_ai.core.spec.schema import (
+    CapturedPlanes,
+    CastlingPlanes,
+    ChecksPlane,
+    DropPlanes,
+    HandPlanes,
+    PromotedPlane,
+    PromotionPlanes,
+    VariantSpec,
+)
+from variant_ai.core.spec.zones import zone_squares
+
+
+def check_input(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that every input plane has something to show, and is listed once."""
+    issues = list(_item_issues(spec))
+    yield from issues
+    if issues:
+        return
+    if not input_planes(spec):
+        yield Issue(("input",), "a net needs at least one input plane")
+    listed: dict[Hashable, int] = {}
+    for i, item in enumerate(spec.input):
+        rows = list(input_rows(spec, item))
+        for row in rows:
+            if row in listed:
+                message = f"the plane of {row[-1]!r} is one of input.{listed[row]} already"
+                yield Issue(("input", i), f"{message}; accepted: each block once")
+                break
+        listed.update((row, i) for row in rows)
+
+
+def _item_issues(spec: VariantSpec) -> Iterator[Issue]:
+    for i, item in enumerate(spec.input):
+        path: Path = ("input", i)
+        match item:
+            case CapturedPlanes(captured=count):
+                yield from unknown_pieces(spec, (*path, "captured", "order"), count.order)
+                yield from listed_twice((*path, "captured", "order"), count.order)
+            case HandPlanes(hand=hand):
+                yield from not_in_hand(spec, (*path, "hand", "order"), hand.order)
+                yield from listed_twice((*path, "hand", "order"), hand.order)
+            case PromotedPlane() if not (
+                spec.hands and spec.hands.promoted.startswith("returns as ")
+            ):
+                yield Issue(path, "a `promoted` plane needs `hands: {promoted: returns as …}`")
+            case CastlingPlanes() if not spec.castling:
+                yield Issue(path, "castling planes need `castling:`")
+            case ChecksPlane() if not any(win.checks for win in spec.rules.wins):
+                yield Issue(path, "a `checks` plane needs `wins: [{checks: n}]`")
+            case "en_passant" if not any(p.passant for p in spec.pieces.values()):
+                yield Issue(path, "an en passant plane needs a piece with `passant: true`")
+
+
+def check_policy(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that the policy planes express every move that a piece can make."""
+    for i, item in enumerate(spec.policy if isinstance(spec.policy, tuple) else ()):
+        if isinstance(item, DropPlanes):
+            yield from not_in_hand(spec, ("policy", i, "drops"), item.drops)
+        if isinstance(item, PromotionPlanes):
+            path: Path = ("policy", i, "promotions", "to")
+            yield from unknown_pieces(spec, path, item.promotions.to)
+    try:
+        planes = policy_planes(spec)
+    except SpecError as error:
+        yield Issue(("policy",), str(error))
+        return
+    have = {(p.kind, p.dx, p.dy, p.piece) for p in planes}
+
+    def missing(kind: str, steps: Iterable[tuple[int, int]], to: str | None = None) -> str:
+        found = [s for s in steps if (kind, *s, to) not in have]
+        return ", ".join(step_name(dx, dy) for dx, dy in clockwise(found))
+
+    def gaps() -> Iterator[tuple[str, str]]:
+        for letter, piece in spec.pieces.items():
+            steps = displacements(piece, spec.board)
+            yield f"moves of the {piece.name} ({letter})", missing("move", steps)
+            for choice in promotion_choices(spec, letter):
+                steps = promotion_steps(spec, piece)
+                yield f"promotions of {letter} to {choice}", missing("promotion", steps, choice)
+        yield "castling", missing("move", castling_steps(spec))
+
+    for moves, steps in gaps():
+        if steps:
+            yield Issue(("policy",), f"the policy cannot express {moves}: {steps}")
+    for letter in spec.hands.order if spec.hands else ():
+        if ("drop", 0, 0, letter) not in have:
+            yield Issue(("policy",), f"the policy cannot express drops of {letter}")
+
+
+def check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that a game with `symmetry: [files]` is the same after left-right mirroring."""
+    if "files" not in spec.symmetry:
+        return
+    path: Path = ("symmetry",)
+    if spec.castling:
+        yield Issue(path, "a game with castling has no left-right symmetry")
+    for letter, piece in spec.pieces.items():
+        if any(is_asymmetric(word) for word in piece.words):
+            yield Issue(path, f"{letter} moves differently to the left and to the right")
+        zones = [piece.within, piece.drop, *piece.from_]
+        if piece.promotes is not None:
+            zones += [piece.promotes.at, piece.promotes.must]
+        for zone in zones:
+            if zone != "where stuck" and not _is_symmetric(spec, zone):
+                yield Issue(path, f"zone {zone!r} of {letter} is not symmetric")
+    for win in spec.rules.wins:
+        if not _is_symmetric(spec, win.reaches):
+            yield Issue(path, f"goal {win.reaches!r} of `wins` is not symmetric")
+
+
+def _is_symmetric(spec: VariantSpec, zone: object) -> bool:
+    if not isinstance(zone, str | tuple):
+        return True
+    files, squares = spec.board.files, zone_squares(zone, spec.board)
+    return squares == {s + files - 1 - 2 * (s % files) for s in squares}
