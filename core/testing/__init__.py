@@ -15,6 +15,8 @@ that names it by FEN and move. Modules in reading order:
     game_conformance       check_game_ends: repetition, chases and move counts against it
     fairy_agreement        check_fairy_engine: the rules engine `fairy` against pyffish itself
     encoding_conformance   check_encoder: planes, actions and codes, there and back
+    interface_conformance  check_input_encoder, check_label_encoder, check_network, check_search,
+                           check_trainer: what plugins may bring, by themselves
     variant_check          check_spec: all of these on one spec; check_export: its net as ONNX;
                            check_variant: every room once, in seconds
 """
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
     from variant_ai.core.testing.encoding_conformance import check_encoder
     from variant_ai.core.testing.fairy_agreement import check_fairy_engine
     from variant_ai.core.testing.game_conformance import check_game_ends
+    from variant_ai.core.testing.interface_conformance import (
+        check_input_encoder,
+        check_label_encoder,
+        check_network,
+        check_search,
+        check_trainer,
+    )
     from variant_ai.core.testing.random_games import Report
     from variant_ai.core.testing.rules_conformance import check_rules
     from variant_ai.core.testing.variant_check import check_export, check_spec, check_variant
@@ -38,8 +47,13 @@ __all__ = [
     "check_export",
     "check_fairy_engine",
     "check_game_ends",
+    "check_input_encoder",
+    "check_label_encoder",
+    "check_network",
     "check_rules",
+    "check_search",
     "check_spec",
+    "check_trainer",
     "check_variant",
 ]
 
@@ -49,6 +63,11 @@ _MODULES = {
     "check_export": "variant_check",
     "check_fairy_engine": "fairy_agreement",
     "check_game_ends": "game_conformance",
+    "check_input_encoder": "interface_conformance",
+    "check_label_encoder": "interface_conformance",
+    "check_network": "interface_conformance",
+    "check_search": "interface_conformance",
+    "check_trainer": "interface_conformance",
     "check_rules": "rules_conformance",
     "check_spec": "variant_check",
     "check_variant": "variant_check",

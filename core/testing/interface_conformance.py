@@ -17,7 +17,7 @@ import numpy as np
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
 from variant_ai.core.errors import MoveError
-from variant_ai.core.inference.backends.netless import RandomEvaluator
+from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.nets.interface import NetShape, NetworkBuilder
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game

@@ -13,7 +13,7 @@ from variant_ai.core.encoding.move_labels import FlatLabels
 from variant_ai.core.nets import core_networks
 from variant_ai.core.search.search import Search
 from variant_ai.core.spec import builtin_specs, load_spec
-from variant_ai.core.testing.interface_conformance import (
+from variant_ai.core.testing import (
     check_input_encoder,
     check_label_encoder,
     check_network,

@@ -9,7 +9,7 @@ from variant_ai_example.one_ply import OnePlySearch
 from variant_ai_example.plain_trainer import PlainTrainer
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.testing.interface_conformance import (
+from variant_ai.core.testing import (
     check_input_encoder,
     check_search,
     check_trainer,
