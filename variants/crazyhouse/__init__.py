@@ -1,1 +1,5 @@
-"""Crazyhouse: a reader of its game files, sample games and a net."""
+"""Crazyhouse: plugin, sample games and a net.
+
+    plugin    entries for the plugin host
+    readers   its game files
+"""
