@@ -1,5 +1,5 @@
 """Crazyhouse: plugin, sample games and a net.
 
-    plugin    entries for the plugin host
-    readers   its game files
+plugin    entries for the plugin host
+readers   its game files
 """

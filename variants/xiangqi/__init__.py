@@ -1,8 +1,8 @@
 """Xiangqi: plugin, sample games and a net.
 
-    plugin        entries for the plugin host
-    description   moves as piece, file, direction and number
-    notation      Chinese notation
-    wxf           WXF notation
-    readers       its game files
+plugin        entries for the plugin host
+description   moves as piece, file, direction and number
+notation      Chinese notation
+wxf           WXF notation
+readers       its game files
 """
