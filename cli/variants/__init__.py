@@ -1,4 +1,4 @@
-"""Commands about variants and their specs.
+"""Commands about variants and their specs. Modules in reading order:
 
 variants    `variants`: list them
 spec        `spec`: show, check and compare specs, and write their schema

@@ -1,4 +1,4 @@
-"""Xiangqi: plugin, sample games and a net.
+"""Xiangqi: plugin, sample games and a net. Modules in reading order:
 
 plugin        entries for the plugin host
 description   moves as piece, file, direction and number
