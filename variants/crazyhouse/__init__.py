@@ -1,5 +1,7 @@
-"""Crazyhouse: plugin, sample games and a net. Modules in reading order:
+"""Crazyhouse: plugin, sample games and a net.
 
-plugin    entries for the plugin host
-readers   its game files
+Modules in reading order:
+
+    plugin    entries for the plugin host
+    readers   its game files
 """

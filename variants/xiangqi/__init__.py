@@ -1,8 +1,10 @@
-"""Xiangqi: plugin, sample games and a net. Modules in reading order:
+"""Xiangqi: plugin, sample games and a net.
 
-plugin        entries for the plugin host
-description   moves as piece, file, direction and number
-notation      Chinese notation
-wxf           WXF notation
-readers       its game files
+Modules in reading order:
+
+    plugin        entries for the plugin host
+    description   moves as piece, file, direction and number
+    notation      Chinese notation
+    wxf           WXF notation
+    readers       its game files
 """
