@@ -10,10 +10,11 @@ this module converts to and from moves.
         Red     9 8 7 6 5 4 3 2 1
 
     direction  '+' forward, '-' backward, '=' sideways, as the mover sees it
-    number     general, chariot, cannon, soldier: steps along the file, or the target file sideways;
-               advisor, elephant, horse: the target file
-    order      among equal pieces on one file: FRONT, MIDDLE, BACK, or 1-5 counted from the front; if
-               soldiers are doubled on several files, all of these are counted from the mover's right
+    number     general, chariot, cannon, soldier: steps along the file, or the target file
+               sideways; advisor, elephant, horse: the target file
+    order      among equal pieces on one file: FRONT, MIDDLE, BACK, or 1-5 counted from the front;
+               if soldiers are doubled on several files, all of these are counted from the mover's
+               right
 """
 
 from __future__ import annotations
