@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.consistency import check
-from variant_ai.core.spec.inheritance import read_spec_tree
+from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
 from variant_ai.core.spec.issues import Issue
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.yaml_reader import (
@@ -20,7 +20,6 @@ from variant_ai.core.spec.yaml_reader import (
     located_message,
     location_of,
     plain_values,
-    read_text,
     yaml_path,
 )
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
@@ -31,9 +30,7 @@ def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> Va
 
     `engines`: names accepted for `rules.engine`; None: any, to be checked by the caller.
     """
-    path = Path(path)
-    text = read_text(path, "a variant spec")
-    return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), engines)
+    return _parsed_spec(read_spec_file(Path(path)), str(path), engines)
 
 
 def parse_spec(
@@ -84,8 +81,7 @@ def in_file(error: SpecError, path: Path) -> SpecError:
     """Add the location in the file to an error that was found after the spec was read."""
     if error.where:
         return error
-    tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
-    return SpecError(str(error), location_of(tree, error.keys), error.keys)
+    return SpecError(str(error), location_of(read_spec_file(path), error.keys), error.keys)
 
 
 _TYPE_ERRORS = {
