@@ -1,1 +1,7 @@
-"""The variants that ship with the project: plugins like any other."""
+"""Variants that ship with a plugin of their own; they register through the same hooks as others.
+
+    crazyhouse   a reader of its games
+    xiangqi      readers of its games, Chinese notation and WXF
+
+All other shipped variants need nothing but their spec in `specs/`.
+"""

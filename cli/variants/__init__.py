@@ -1,1 +1,9 @@
-"""Commands about variants and their specs."""
+"""Commands about variants and their specs.
+
+Modules in reading order:
+
+    variants    `variants`: list them
+    spec        `spec`: show, check and compare specs, and write their schema
+    spec_text   specs in words, drawings and YAML
+    perft       `perft`: count move sequences
+"""

@@ -236,10 +236,10 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
     """Return the words of a spec merged with those it extends."""
-    from variant_ai.core.spec.inheritance import read_spec_tree
-    from variant_ai.core.spec.yaml_reader import plain_values, read_text
+    from variant_ai.core.spec.inheritance import read_spec_file
+    from variant_ai.core.spec.yaml_reader import plain_values
 
-    tree = plain_values(read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent))
+    tree = plain_values(read_spec_file(path))
     return {"spec": 1, "variant": spec.variant, **tree}
 
 

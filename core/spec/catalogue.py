@@ -93,11 +93,10 @@ def spec_names(path: Path) -> SpecNames:
 @lru_cache(maxsize=1024)
 def _parsed_names(path: Path, changed: int, size: int) -> SpecNames:
     """Parse a spec file; `changed` and `size` are part of the cache key of the file's content."""
-    from variant_ai.core.spec.inheritance import read_spec_tree
-    from variant_ai.core.spec.yaml_reader import read_text
+    from variant_ai.core.spec.inheritance import read_spec_file
 
     try:
-        tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
+        tree = read_spec_file(path)
     except SpecError:
         return SpecNames()
     listed = tree.get("protocols")

@@ -25,6 +25,11 @@ INHERITED = "inherited"
 MAX_PARENTS = 20
 
 
+def read_spec_file(path: Path) -> YamlNode:
+    """`read_spec_tree` of a file. Raises SpecError."""
+    return read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
+
+
 def read_spec_tree(text: str, where: str, folder: Path | None = None) -> YamlNode:
     """Parse a spec and merge it with those it extends. Raises SpecError with file, line and column.
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.consistency import check
-from variant_ai.core.spec.inheritance import read_spec_tree
+from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
 from variant_ai.core.spec.issues import Issue
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.yaml_reader import (
@@ -20,7 +20,6 @@ from variant_ai.core.spec.yaml_reader import (
     located_message,
     location_of,
     plain_values,
-    read_text,
     yaml_path,
 )
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
@@ -35,9 +34,7 @@ def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
     With `known`, names that are not registered are among the mistakes; without, whoever uses them
     finds out.
     """
-    path = Path(path)
-    text = read_text(path, "a variant spec")
-    return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), known)
+    return _parsed_spec(read_spec_file(Path(path)), str(path), known)
 
 
 def parse_spec(text: str, where: str = "<spec>", *, known: Known | None = None) -> VariantSpec:
@@ -88,8 +85,7 @@ def in_file(error: SpecError, path: Path) -> SpecError:
     """Add the location in the file to an error that was found after the spec was read."""
     if error.where:
         return error
-    tree = read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
-    return SpecError(str(error), location_of(tree, error.keys), error.keys)
+    return SpecError(str(error), location_of(read_spec_file(path), error.keys), error.keys)
 
 
 _TYPE_ERRORS = {

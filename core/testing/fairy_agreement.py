@@ -171,6 +171,9 @@ class _ComparedGame:
         ours = {uci_text(self.rules, move) for move in legal}
         theirs = set(self.plain.legal_moves(start, moves))
         self.report.moves += len(legal)
+        if len(ours) != len(legal):
+            self.differ(f"{len(legal)} moves are listed, only {len(ours)} of them differ")
+            return legal
         if ours != theirs:
             self.differ(moves_only(ours, theirs, "pyffish"))
             return legal

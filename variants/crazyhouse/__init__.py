@@ -1,1 +1,7 @@
-"""Crazyhouse: a reader of its game files, sample games and a net."""
+"""Crazyhouse: plugin, sample games and a net.
+
+Modules in reading order:
+
+    plugin    entries for the plugin host
+    readers   its game files
+"""

@@ -1,1 +1,10 @@
-"""Xiangqi: readers of its game files, notations, sample games and a net."""
+"""Xiangqi: plugin, sample games and a net.
+
+Modules in reading order:
+
+    plugin        entries for the plugin host
+    description   moves as piece, file, direction and number
+    notation      Chinese notation
+    wxf           WXF notation
+    readers       its game files
+"""

@@ -9,11 +9,12 @@ this module converts to and from moves.
                 a b c d e f g h i
         Red     9 8 7 6 5 4 3 2 1
 
-    way     '+' forward, '-' backward, '=' sideways, as the mover sees it
-    number  general, chariot, cannon, soldier: steps along the file, or the target file sideways;
-            advisor, elephant, horse: the target file
-    place   among equal pieces on one file: FRONT, MIDDLE, BACK, or 1-5 counted from the front; if
-            soldiers are doubled on several files, all of these are counted from the mover's right
+    direction  '+' forward, '-' backward, '=' sideways, as the mover sees it
+    number     general, chariot, cannon, soldier: steps along the file, or the target file
+               sideways; advisor, elephant, horse: the target file
+    order      among equal pieces on one file: FRONT, MIDDLE, BACK, or 1-5 counted from the front;
+               if soldiers are doubled on several files, all of these are counted from the mover's
+               right
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ DIAGONAL = "ABN"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Parts of the text of a move; `file` and `place` are 0 if they are not given."""
+    """Parts of the text of a move; `file` and `order` are 0 if they are not given."""
 
     piece: str
     """The spec's letter: K, A, B, N, R, C, P."""
     file: int
-    place: int
-    way: str
+    order: int
+    direction: str
     number: int
 
 
@@ -54,8 +55,8 @@ def find(rules: Rules, position: Position, given: Description) -> list[int]:
     black = int(position["side"][0])
     code = piece_code(rules.types.by_symbol[given.piece].index, black)
     squares = _squares(position, code)
-    if given.place:
-        squares = _at_place(squares, black, given)
+    if given.order:
+        squares = _of_order(squares, black, given)
     elif given.file:
         squares = [square for square in squares if file_number(square, black) == given.file]
     # few squares are possible, so legality is tested last
@@ -73,8 +74,8 @@ def _targets(origin: int, black: int, given: Description) -> tuple[int, ...]:
     """Possible target squares of a piece on `origin`, on the board or not."""
     file, number = origin % FILES, given.number
     other = number - 1 if black else FILES - number
-    ahead = (FILES if given.way == "+" else -FILES) * (-1 if black else 1)
-    if given.way == "=":
+    ahead = (FILES if given.direction == "+" else -FILES) * (-1 if black else 1)
+    if given.direction == "=":
         return (origin - file + other,) if given.piece not in DIAGONAL else ()
     if given.piece not in DIAGONAL:
         return (origin + number * ahead,)
@@ -95,22 +96,22 @@ def _squares(position: Position, code: int) -> list[int]:
 
 
 def describe(rules: Rules, position: Position, move: int) -> Description:
-    """Shortest description that fits only this legal move, with the places that books use."""
+    """Shortest description that fits only this legal move, with the order that books use."""
     black = int(position["side"][0])
     origin, target = move_origin(move), move_target(move)
     code = int(position["board"][0, origin])
     piece = rules.types.all[(code - 1) & 31].base
     steps = (target // FILES - origin // FILES) * (-1 if black else 1)
-    way = "=" if steps == 0 else "+" if steps > 0 else "-"
-    sideways = way == "=" or piece in DIAGONAL
+    direction = "=" if steps == 0 else "+" if steps > 0 else "-"
+    sideways = direction == "=" or piece in DIAGONAL
     number = file_number(target, black) if sideways else abs(steps)
-    file, place = file_number(origin, black), 0
-    # two advisors or elephants on a file never move in the same direction, so they need no place
+    file, order = file_number(origin, black), 0
+    # two advisors or elephants on a file never move in the same direction, so they need no order
     if piece not in "KAB":
         columns = doubled(position, code)
         if file in columns:
-            place = _place(columns, file, origin)
-    return Description(piece, file, place, way, number)
+            order = _order(columns, file, origin)
+    return Description(piece, file, order, direction, number)
 
 
 def read(text: MoveText, description: Description | None, accepted: str) -> int:
@@ -141,23 +142,23 @@ def _columns(squares: list[int], black: int) -> dict[int, list[int]]:
     return {file: columns[file] for file in sorted(columns) if len(columns[file]) > 1}
 
 
-def _at_place(squares: list[int], black: int, given: Description) -> list[int]:
-    """Squares that a place may refer to."""
+def _of_order(squares: list[int], black: int, given: Description) -> list[int]:
+    """Squares that an order may refer to."""
     columns = _columns(squares, black)
     if given.file:
         columns = {file: alike for file, alike in columns.items() if file == given.file}
-    if given.place > 0:
+    if given.order > 0:
         # pieces doubled on several files are counted together; a count within a file is read too
         through = [square for alike in columns.values() for square in alike]
-        return through[given.place - 1 : given.place]
-    if given.place == FRONT:
+        return through[given.order - 1 : given.order]
+    if given.order == FRONT:
         return [alike[0] for alike in columns.values()]
-    if given.place == BACK:
+    if given.order == BACK:
         return [alike[-1] for alike in columns.values()]
     return [alike[len(alike) // 2] for alike in columns.values() if len(alike) > 2]
 
 
-def _place(columns: dict[int, list[int]], file: int, origin: int) -> int:
+def _order(columns: dict[int, list[int]], file: int, origin: int) -> int:
     squares = columns[file]
     if len(columns) == 1 and len(squares) <= 3:
         if origin == squares[0]:

@@ -29,14 +29,14 @@ PIECES = {
     "C": "炮砲包",
     "P": "兵卒",
 }
-WAYS = {"+": "進进", "-": "退", "=": "平"}
-PLACES = {"f": "前", "m": "中", "b": "後后"}
+DIRECTIONS = {"+": "進进", "-": "退", "=": "平"}
+ORDERS = {"f": "前", "m": "中", "b": "後后"}
 DIGITS = ("１1一", "２2二", "３3三", "４4四", "５5五", "６6六", "７7七", "８8八", "９9九")
 
 _SIGNS = str.maketrans(
     {
         character: sign
-        for table in (PIECES, WAYS, PLACES, {str(i): d for i, d in enumerate(DIGITS, 1)})
+        for table in (PIECES, DIRECTIONS, ORDERS, {str(i): d for i, d in enumerate(DIGITS, 1)})
         for sign, characters in table.items()
         for character in characters
     }
@@ -46,13 +46,13 @@ CHARACTERS = "".join(map(chr, _SIGNS))
 _SIGNS |= str.maketrans(dict.fromkeys("KABNRCPfmb+-=", " "))
 """The signs of this module are not signs of the text: `C2=5` is not Chinese."""
 
-_PLACE_OF = {"f": FRONT, "m": MIDDLE, "b": BACK}
+_ORDER_OF = {"f": FRONT, "m": MIDDLE, "b": BACK}
 _MOVE = re.compile(
     r"(?:(?P<piece>[KABNRCP])(?P<file>[1-9])"  # 炮二平五
-    r"|(?P<place>[fmb1-5])(?P<placed>[KABNRCP])(?P<on>[1-9])?"  # 前馬退八, 二兵平四, 前兵六平五
-    r"|(?P<behind>[KABNRCP])(?P<order>[fmb])"  # 馬前退八
+    r"|(?P<before>[fmb1-5])(?P<second>[KABNRCP])(?P<on>[1-9])?"  # 前馬退八, 二兵平四, 前兵六平五
+    r"|(?P<first>[KABNRCP])(?P<after>[fmb])"  # 馬前退八
     r"|(?P<soldier>[fmb])(?P<column>[1-9]))"  # 前六平五: the front soldier of that file
-    r"(?P<way>[+\-=])(?P<number>[1-9])"
+    r"(?P<direction>[+\-=])(?P<number>[1-9])"
 )
 
 
@@ -61,17 +61,19 @@ def parse(text: str) -> Description | None:
     match = _MOVE.fullmatch(text.translate(_SIGNS))
     if match is None:
         return None
-    piece, file, place, placed, on, behind, order, soldier, column, way, number = match.groups()
+    piece, file, before, second, on, first, after, soldier, column, direction, number = (
+        match.groups()
+    )
     if piece:
-        return Description(piece, int(file), 0, way, int(number))
+        return Description(piece, int(file), 0, direction, int(number))
     if soldier:
-        return Description("P", int(column), _PLACE_OF[soldier], way, int(number))
-    sign = place or order
+        return Description("P", int(column), _ORDER_OF[soldier], direction, int(number))
+    sign = before or after
     return Description(
-        placed or behind,
+        second or first,
         int(on or 0),
-        _PLACE_OF.get(sign) or int(sign),
-        way,
+        _ORDER_OF.get(sign) or int(sign),
+        direction,
         int(number),
     )
 
@@ -79,24 +81,25 @@ def parse(text: str) -> Description | None:
 class ChineseNotation(Notation):
     """Chinese move text, written in one script and read in both."""
 
-    def __init__(self, name: str, red: str, black: str, ways: str, back: str) -> None:
-        """red, black: characters of K A B N R C P; ways: forward, back, sideways."""
+    def __init__(self, name: str, red: str, black: str, directions: str, back: str) -> None:
+        """red, black: characters of K A B N R C P; directions: signs of forward,
+        back, sideways; back: sign of the rear piece."""
         self.name = name
         self._pieces = tuple(dict(zip("KABNRCP", side, strict=True)) for side in (red, black))
-        self._ways = dict(zip("+-=", ways, strict=True))
-        self._places = {FRONT: "前", MIDDLE: "中", BACK: back}
+        self._directions = dict(zip("+-=", directions, strict=True))
+        self._orders = {FRONT: "前", MIDDLE: "中", BACK: back}
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
         given = describe(rules, position, move)
         black = int(position["side"][0])
         digits = [alike[0 if black else 2] for alike in DIGITS]
         piece = self._pieces[black][given.piece]
-        if given.place:
-            sign = self._places.get(given.place) or digits[given.place - 1]
+        if given.order:
+            sign = self._orders.get(given.order) or digits[given.order - 1]
             head = f"{sign}{piece}"
         else:
             head = f"{piece}{digits[given.file - 1]}"
-        return f"{head}{self._ways[given.way]}{digits[given.number - 1]}"
+        return f"{head}{self._directions[given.direction]}{digits[given.number - 1]}"
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         found = MoveText(self.name, rules, position, text)

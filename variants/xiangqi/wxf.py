@@ -28,10 +28,10 @@ _READ = str.maketrans(
 )
 _MOVE = re.compile(
     r"(?:(?P<piece>[KABNRCP])(?P<file>[1-9])"  # C2=5
-    r"|(?P<behind>[KABNRCP])(?P<order>[+\-])"  # C+=5
-    r"|(?P<place>[+\-])(?P<placed>[KABNRCP])"  # +C=5
+    r"|(?P<first>[KABNRCP])(?P<after>[+\-])"  # C+=5
+    r"|(?P<before>[+\-])(?P<second>[KABNRCP])"  # +C=5
     r"|(?P<count>[1-5])(?P<column>[1-9]))"  # 15+1
-    r"(?P<way>[+\-=])(?P<number>[1-9])"
+    r"(?P<direction>[+\-=])(?P<number>[1-9])"
 )
 
 
@@ -40,13 +40,13 @@ def parse(text: str) -> Description | None:
     match = _MOVE.fullmatch(text.upper().translate(_READ))
     if match is None:
         return None
-    piece, file, behind, order, place, placed, count, column, way, number = match.groups()
+    piece, file, first, after, before, second, count, column, direction, number = match.groups()
     if piece:
-        return Description(piece, int(file), 0, way, int(number))
+        return Description(piece, int(file), 0, direction, int(number))
     if count:
-        return Description("P", int(column), int(count), way, int(number))
-    where = FRONT if (order or place) == "+" else BACK
-    return Description(behind or placed, 0, where, way, int(number))
+        return Description("P", int(column), int(count), direction, int(number))
+    order = FRONT if (after or before) == "+" else BACK
+    return Description(first or second, 0, order, direction, int(number))
 
 
 class WxfNotation(Notation):
@@ -58,15 +58,15 @@ class WxfNotation(Notation):
         given = describe(rules, position, move)
         letter = _LETTERS.get(given.piece, given.piece)
         head = f"{letter}{given.file}"
-        if given.place:
+        if given.order:
             origin = move_origin(move)
             columns = doubled(position, int(position["board"][0, origin]))
             squares = columns[given.file]
             if len(columns) == 1 and len(squares) == 2:
-                head = letter + ("+" if given.place == FRONT else "-")
+                head = letter + ("+" if given.order == FRONT else "-")
             else:
                 head = f"{squares.index(origin) + 1}{given.file}"
-        return f"{head}{given.way}{given.number}"
+        return f"{head}{given.direction}{given.number}"
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         found = MoveText(self.name, rules, position, text)

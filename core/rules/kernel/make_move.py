@@ -118,13 +118,13 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
             key ^= zobrist[rook * MAX_SQUARES + rook_from]
             key ^= zobrist[rook * MAX_SQUARES + rook_to]
         else:
-            place = target
+            square = target
             if kind == EN_PASSANT:
-                place -= t["advance"][us]
-            taken = np.int64(board[place])
+                square -= t["advance"][us]
+            taken = np.int64(board[square])
             if taken != 0:
-                board[place] = 0
-                key ^= zobrist[taken * MAX_SQUARES + place]
+                board[square] = 0
+                key ^= zobrist[taken * MAX_SQUARES + square]
                 hand = np.int64(t["hand_of"][(taken - 1) & TYPE_MASK])
                 if hand >= 0:
                     key ^= take_in_hand(t, r, us, hand, 1)
