@@ -245,25 +245,7 @@ def configure_for(
 
 
 def build_net(
-    name: str,
-    *,
-    planes: int,
-    board: tuple[int, int],
-    policy_planes: int | None = None,
-    actions: int | None = None,
-    head: str | None = None,
-    builders: Mapping[str, NetworkBuilder] | None = None,
-    **size: Any,
+    name: str, *, builders: Mapping[str, NetworkBuilder] | None = None, **options: Any
 ) -> nn.Module:
-    """Build a named net with random weights; arguments and errors as in `configure_net`."""
-    config = configure_net(
-        name,
-        planes=planes,
-        board=board,
-        policy_planes=policy_planes,
-        actions=actions,
-        head=head,
-        builders=builders,
-        **size,
-    )
-    return config.build(builders)
+    """Build a named net with random weights; options and errors as in `configure_net`."""
+    return configure_net(name, builders=builders, **options).build(builders)

@@ -102,7 +102,13 @@ class RiseV3SmallSize(RiseV3Size):
     wide_blocks: int = Field(default=2, ge=0, description="number of last blocks with 5 x 5")
 
 
-class AlphaZeroBuilder(NetworkBuilder):
+class _PaperBuilder(NetworkBuilder):
+    def __init__(self, name: str, summary: str, source: str, size_type: type[HeadSize]) -> None:
+        self.name, self.summary, self.source = name, summary, source
+        self.size_type = size_type
+
+
+class AlphaZeroBuilder(_PaperBuilder):
     """Residual towers ([CrazyAra-preprint] tables 3, 4, 6 to 8)."""
 
     def __init__(
@@ -114,10 +120,7 @@ class AlphaZeroBuilder(NetworkBuilder):
         *,
         preact: bool = False,
     ) -> None:
-        self.name = name
-        self.summary = summary
-        self.source = source
-        self.size_type = size_type
+        super().__init__(name, summary, source, size_type)
         flat = issubclass(size_type, FlatTowerSize)
         self.heads: tuple[Head, ...] = ("flat",) if flat else ("map",)
         self.preact = preact
@@ -150,16 +153,10 @@ class AlphaZeroBuilder(NetworkBuilder):
         )
 
 
-class RiseBuilder(NetworkBuilder):
+class RiseBuilder(_PaperBuilder):
     """Towers of mobile bottlenecks with attention."""
 
     heads: tuple[Head, ...] = ("map", "flat")
-
-    def __init__(self, name: str, summary: str, source: str, size_type: type[RiseSize]) -> None:
-        self.name = name
-        self.summary = summary
-        self.source = source
-        self.size_type = size_type
 
     def build(self, shape: NetShape, size: NetSize) -> nn.Module:
         from torch import nn

@@ -20,6 +20,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec
 from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.measure.prediction import open_model
+from variant_ai.core.train.run import run_folder
 from variant_ai.core.train.run.plan import TrainRequest, prepare
 from variant_ai.core.train.run.training_run import open_run, run_training
 
@@ -48,6 +49,7 @@ def test_run_directory(finished) -> None:
         "config.json", "environment.json", "metrics.jsonl", "results.json", "baseline.npy",
         "checkpoints", "tensorboard", "curves.png", "model.onnx", "README.md",
     }  # fmt: skip
+    assert all(f"| {name}" in str(run_folder.__doc__) for name in names)
     assert (finished.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert any((finished.folder / "tensorboard").iterdir())
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.train.measure.metrics import Scores
+from variant_ai.core.train.measure.metrics import Scores, for_json
 
 VALUE_BINS = 20
 SHARE_BINS = 10
@@ -45,7 +45,7 @@ class Calibration:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "expected_error": _known(self.expected_error),
+            **for_json({"expected_error": self.expected_error}),
             "bins": [asdict(b) for b in self.bins],
         }
 
@@ -65,16 +65,10 @@ class WdlQuality:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "log_loss": _known(self.log_loss),
-            "brier": _known(self.brier),
+            **for_json({"log_loss": self.log_loss, "brier": self.brier}),
             "accuracy": self.accuracy,
             "classes": {name: found.as_dict() for name, found in self.classes.items()},
         }
-
-
-def _known(value: float) -> float | None:
-    """Return None for NaN and infinity, which JSON lacks."""
-    return value if math.isfinite(value) else None
 
 
 def calibration(

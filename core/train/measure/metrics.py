@@ -37,6 +37,14 @@ Z95 = 1.959963984540054
 Values = NDArray[np.float64]
 
 
+def for_json(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace NaN and infinity by None, because JSON has neither."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in numbers.items()
+    }
+
+
 @dataclass(frozen=True)
 class Metrics:
     """Means over N positions; a mean over nothing is NaN."""
@@ -57,11 +65,7 @@ class Metrics:
         return Metrics(**{name: numbers[name] for name in Metrics.__dataclass_fields__})
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """The metrics for JSON: NaN and infinity become None."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in asdict(self).items()
-        }
+        return for_json(asdict(self))
 
 
 @dataclass
@@ -250,8 +254,7 @@ class Interval:
         return self.low > 0 or self.high < 0
 
     def as_dict(self) -> dict[str, float | None]:
-        """The numbers for JSON: NaN and infinity become None."""
-        return {k: v if math.isfinite(v) else None for k, v in asdict(self).items()}
+        return for_json(asdict(self))
 
 
 def interval(x: Values, w: Values, game: NDArray[np.int64]) -> Interval:

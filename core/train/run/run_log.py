@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any, Protocol
 
 from variant_ai.core.system.files import naming, write_whole
+from variant_ai.core.train.measure.metrics import for_json
 from variant_ai.core.train.run.run_folder import METRICS, TENSORBOARD, read_metrics
 
 
@@ -62,11 +62,8 @@ class RunLog:
             self._board = SummaryWriter(str(folder / TENSORBOARD), purge_step=purge)
 
     def write(self, kind: str, step: int, seconds: float, numbers: dict[str, Any]) -> None:
-        """Add an event; NaN is written as null, because JSON has no NaN."""
-        line: dict[str, Any] = {"kind": kind, "step": step, "seconds": round(seconds, 3)}
-        for name, value in numbers.items():
-            bad = isinstance(value, float) and not math.isfinite(value)
-            line[name] = None if bad else value
+        """Add an event; NaN and infinity are written as null."""
+        line = {"kind": kind, "step": step, "seconds": round(seconds, 3), **for_json(numbers)}
         with naming(self.path):
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()
