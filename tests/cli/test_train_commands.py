@@ -419,11 +419,11 @@ class TestWrongInput:
 
     def test_no_net_to_start_from(self, store: Path, folder: Path) -> None:
         words = ("train", "-V", "xiangqi", "--data", store, "--from")
-        accepted = "accepted is a run directory with a checkpoint in it, or a checkpoint"
+        accepted = "give a run directory with a checkpoint in it, or a checkpoint"
         assert f"{store}: is not a usable ONNX model" in complaint(*words, store)
         said = complaint(*words, folder / "nowhere")
-        assert f"{folder / 'nowhere'} is not there: {accepted}" in said
-        assert f"{folder} is none: {accepted}" in complaint(*words, folder)
+        assert f"{folder / 'nowhere'} does not exist: {accepted}" in said
+        assert f"{folder} has no checkpoint: {accepted}" in complaint(*words, folder)
 
     def test_no_net_that_comes_with_the_variant(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -483,4 +483,4 @@ class TestWrongInput:
     def test_no_model(self, folder: Path) -> None:
         (folder / "text.onnx").write_text("not a net")
         assert "is not a usable ONNX model" in complaint("evaluate", folder / "text.onnx")
-        assert "is not there" in complaint("evaluate", folder / "no-run")
+        assert "does not exist" in complaint("evaluate", folder / "no-run")

@@ -7,6 +7,7 @@ and resignation come with the move; scores have no `cp`; `bye` confirms the end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from variant_ai.core.engine.commands import Command, Go, SetOption
@@ -16,7 +17,7 @@ from variant_ai.core.engine.protocols.engine_options import (
     declare_ucci,
     is_true,
 )
-from variant_ai.core.engine.protocols.uci import Dialect, GoWords, Identity, Info
+from variant_ai.core.engine.protocols.uci import Dialect, Identity, Info, read_go
 
 MATE_SCORE = 30_000
 """Score of a mate in n plies is MATE_SCORE - n; UCCI has no other form."""
@@ -81,28 +82,13 @@ def parse_ucci_go(given: Sequence[str], unit: float) -> Go:
 
     unit: seconds of one unit of time. Some UCI words are accepted too.
     """
-    words = GoWords(given)
-    times: dict[str, float | None] = {}
-    counts: dict[str, int | None] = {}
-    flags: set[str] = set()
-    while words:
-        word = words.take()
-        if word in ("time", "opptime", "increment", "oppincrement"):
-            times[word] = words.seconds(word, unit)
-        elif word in ("movestogo", "oppmovestogo", "nodes"):
-            counts[word] = words.whole(word)
-        elif word == "depth":
-            if words and words.words[words.at].lower() == "infinite":
-                words.take()
-                flags.add("infinite")
-            else:
-                counts[word] = words.whole(word)
-        elif word == "movetime":  # a UCI word, and UCI's unit
-            times[word] = words.seconds(word)
-        elif word in ("infinite", "ponder", "draw"):
-            flags.add(word)
-        else:
-            words.unknown(word)
+    times_of = dict.fromkeys(("time", "opptime", "increment", "oppincrement"), unit)
+    times_of["movetime"] = 1e-3  # a UCI word, in UCI's unit
+    counts_of = ("movestogo", "oppmovestogo", "nodes", "depth")
+    given = re.sub(r"(?i)\bdepth infinite\b", "infinite", " ".join(given)).split()
+    times, counts, flags, _, problems = read_go(
+        given, times_of, counts_of, ("infinite", "ponder", "draw")
+    )
     return Go(
         times=(times.get("time"), times.get("opptime")),
         increments=(times.get("increment"), times.get("oppincrement")),
@@ -114,5 +100,5 @@ def parse_ucci_go(given: Sequence[str], unit: float) -> Go:
         infinite="infinite" in flags,
         ponder="ponder" in flags,
         draw_offered="draw" in flags,
-        problems=tuple(words.problems),
+        problems=tuple(problems),
     )

@@ -9,8 +9,10 @@ answers with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from variant_ai.core.engine.commands import (
     BanMoves,
@@ -219,72 +221,57 @@ def parse_position(words: Sequence[str], bare: bool = False) -> Command:
     return Unreadable(f"position: {given} where `startpos` or `fen` is expected")
 
 
-@dataclass
-class GoWords:
-    """Reads the words of a `go` one by one and collects its problems."""
+class GoWords(NamedTuple):
+    """The words of a `go`."""
 
-    words: Sequence[str]
-    at: int = 0
-    problems: list[str] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return self.at < len(self.words)
-
-    def take(self) -> str:
-        word = self.words[self.at]
-        self.at += 1
-        return word.lower()
-
-    def number(self, of: str) -> float | None:
-        """Read the number after the word `of`; if there is none, note a problem and return None."""
-        given = self.words[self.at] if self else ""
-        match = _NUMBER.match(given)
-        if match is None:
-            found = shown(given) if given else "nothing"
-            self.problems.append(f"go: {found} where the number of {of} is expected")
-            return None
-        self.at += 1
-        return float(given)
-
-    def whole(self, of: str) -> int | None:
-        value = self.number(of)
-        return None if value is None else int(value)
-
-    def seconds(self, of: str, unit: float = 1e-3) -> float | None:
-        value = self.number(of)
-        return None if value is None else value * unit
-
-    def unknown(self, word: str) -> None:
-        self.problems.append(f"go: unknown word {shown(word)}")
+    times: dict[str, float]
+    """Seconds."""
+    counts: dict[str, int]
+    flags: set[str]
+    moves: list[str]
+    problems: list[str]
+    """Messages about words that were not understood."""
 
 
-_GO_WORDS = {
-    "wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime", "mate", "perft",
-    "infinite", "ponder", "searchmoves",
-}  # fmt: skip
+def read_go(
+    given: Sequence[str], times: Mapping[str, float], counts: Sequence[str], flags: Sequence[str]
+) -> GoWords:
+    """Read the words of a `go`: times (with the seconds of their unit) and counts, which a number
+    follows, flags, and `searchmoves` if it is among the flags."""
+    found = GoWords({}, {}, set(), [], [])
+    words = deque(given)
+    while words:
+        word = words.popleft().lower()
+        if word in times or word in counts:
+            match = _NUMBER.match(words[0]) if words else None
+            if match is None:
+                next_word = shown(words[0]) if words else "nothing"
+                found.problems.append(f"go: {next_word} where the number of {word} is expected")
+                found.times.pop(word, None)
+                found.counts.pop(word, None)
+            elif word in times:
+                found.times[word] = float(words.popleft()) * times[word]
+            else:
+                found.counts[word] = int(float(words.popleft()))
+        elif word not in flags:
+            found.problems.append(f"go: unknown word {shown(word)}")
+        elif word == "searchmoves":
+            while words and words[0].lower() not in _GO_WORDS:
+                found.moves.append(words.popleft())
+        else:
+            found.flags.add(word)
+    return found
+
+
+_TIMES = dict.fromkeys(("wtime", "btime", "winc", "binc", "movetime"), 1e-3)
+_COUNTS = ("movestogo", "depth", "nodes", "mate", "perft")
+_FLAGS = ("infinite", "ponder", "searchmoves")
+_GO_WORDS = {*_TIMES, *_COUNTS, *_FLAGS}
 
 
 def parse_go(given: Sequence[str]) -> Go:
     """Parse a UCI `go`; words that are not understood are reported in `problems`."""
-    words = GoWords(given)
-    times: dict[str, float | None] = {}
-    counts: dict[str, int | None] = {}
-    flags: set[str] = set()
-    moves: list[str] = []
-    while words:
-        word = words.take()
-        if word in ("wtime", "btime", "winc", "binc", "movetime"):
-            times[word] = words.seconds(word)
-        elif word in ("movestogo", "depth", "nodes", "mate", "perft"):
-            counts[word] = words.whole(word)
-        elif word in ("infinite", "ponder"):
-            flags.add(word)
-        elif word == "searchmoves":
-            while words and words.words[words.at].lower() not in _GO_WORDS:
-                moves.append(words.words[words.at])
-                words.at += 1
-        else:
-            words.unknown(word)
+    times, counts, flags, moves, problems = read_go(given, _TIMES, _COUNTS, _FLAGS)
     return Go(
         times=(times.get("wtime"), times.get("btime")),
         increments=(times.get("winc"), times.get("binc")),
@@ -297,7 +284,7 @@ def parse_go(given: Sequence[str]) -> Go:
         infinite="infinite" in flags,
         ponder="ponder" in flags,
         search_moves=tuple(moves),
-        problems=tuple(words.problems),
+        problems=tuple(problems),
     )
 
 
