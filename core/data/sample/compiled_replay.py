@@ -95,7 +95,7 @@ class Samples(NamedTuple):
     """Arrays of a batch, as in `sampler.Batch`."""
 
     planes: Floats2D
-    """[B, C * H * W]."""
+    """[B, C * H * W], or no rows if compiled code does not make the planes."""
     actions: NDArray[np.int64]
     values: NDArray[np.float32]
     plies_left: NDArray[np.float32]
@@ -286,7 +286,7 @@ def fill(
         if forgets(seed, np.int64(first_sample) + k, forget):
             positions[k]["ply"] = side
     raw, inputs = np.int64(0), encoding.inputs
-    for k in range(count):
+    for k in range(planes.shape[0]):
         encode_into(inputs, positions, k, planes, k, flips[k], raw)
     return count
 

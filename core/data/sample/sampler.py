@@ -128,6 +128,9 @@ class BatchMaker(ABC):
                     future.cancel()
 
 
+_NO_PLANES = np.zeros((0, 0), np.float32)
+
+
 class Sampler(BatchMaker):
     """Batches of a fixed size over the positions of one or more stores.
 
@@ -298,7 +301,7 @@ class Sampler(BatchMaker):
         games = self._games.arrays
         order = replay.Order(self.seed, int(shuffle), int(mirror), float(forget))
         samples = replay.Samples(
-            out.planes.reshape(len(out), -1),
+            out.planes.reshape(len(out), -1) if self.encoder.compiled else _NO_PLANES,
             out.action,
             out.value,
             out.plies_left,
@@ -308,6 +311,11 @@ class Sampler(BatchMaker):
         )
         failure = np.zeros(2, np.int64)
         filled = replay.fill(self._encoding, games, self._frames, order, first, samples, failure)
+        if filled == len(out) and not self.encoder.compiled:
+            flips = np.array([self._locate(first + k, shuffle, mirror)[2] for k in range(filled)])
+            for flip in {bool(flipped) for flipped in flips}:
+                chosen = flips == flip
+                out.planes[chosen] = self.encoder.planes(out.positions[chosen], mirrored=flip)
         visits = self._games.visits
         if filled == len(out) and self.labels == "visits" and visits is None:
             _choose_played(out)
