@@ -95,7 +95,7 @@ class Samples(NamedTuple):
     """Arrays of a batch, as in `sampler.Batch`."""
 
     planes: Floats2D
-    """[B, C * H * W]."""
+    """[B, C * H * W], or no rows if compiled code does not make the planes."""
     actions: NDArray[np.int64]
     values: NDArray[np.float32]
     plies_left: NDArray[np.float32]

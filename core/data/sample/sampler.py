@@ -312,9 +312,9 @@ class Sampler(BatchMaker):
         failure = np.zeros(2, np.int64)
         filled = replay.fill(self._encoding, games, self._frames, order, first, samples, failure)
         if filled == len(out) and not self.encoder.compiled:
-            flips = [self._locate(first + k, shuffle, mirror)[2] for k in range(filled)]
-            for flip in set(flips):
-                chosen = np.array(flips) == flip
+            flips = np.array([self._locate(first + k, shuffle, mirror)[2] for k in range(filled)])
+            for flip in {bool(flipped) for flipped in flips}:
+                chosen = flips == flip
                 out.planes[chosen] = self.encoder.planes(out.positions[chosen], mirrored=flip)
         visits = self._games.visits
         if filled == len(out) and self.labels == "visits" and visits is None:
