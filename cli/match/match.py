@@ -22,7 +22,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.match.journal import GameEntry
+    from variant_ai.core.arena.match.match_record import GameEntry
     from variant_ai.core.arena.match.match_settings import MatchSettings
     from variant_ai.core.arena.match.tournament import MatchState, Tournament
 

@@ -23,8 +23,7 @@ from variant_ai.cli.common.console import (
 )
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.games.openings import Opening
-    from variant_ai.core.arena.games.policy_openings import Priors
+    from variant_ai.core.arena.games.openings import Opening, Priors
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
 
@@ -116,8 +115,7 @@ def command(
     if output.exists() and not replace:
         fail(f"{output} exists already; --replace takes its place")
 
-    from variant_ai.core.arena.games.policy_openings import policy_lines
-    from variant_ai.core.arena.games.polyglot import book_lines
+    from variant_ai.core.arena.games.openings import book_lines, policy_lines
     from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.data.write.text_output import move_line, text_file
     from variant_ai.core.rules.text.notation import UciNotation

@@ -14,9 +14,9 @@ from variant_ai.core.arena.tables.elo import (
     estimate,
     estimate_pairs,
     expected_score,
+    fit,
     superiority,
 )
-from variant_ai.core.arena.tables.ratings import fit
 from variant_ai.core.arena.tables.sprt import Sprt, pair_counts
 from variant_ai.core.errors import SettingError
 from variant_ai.core.spec import DataError
