@@ -140,7 +140,7 @@ _MOVED = (
         "core.engine.protocols",
         "uci ucci options=engine_options option_set=chosen_options",
     ),
-    ("core.analysis", "core.analysis", "annotate=annotated_game speed=search_speed"),
+    ("core.analysis", "core.analysis", "annotate=annotated_game accuracy=annotated_game speed=search_speed"),
 )
 
 

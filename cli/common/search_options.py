@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.move.limits import Limits
-    from variant_ai.core.search.report import Line
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -243,18 +242,6 @@ def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
     if visits is None and seconds is None:
         visits = default
     return Limits(simulations=visits, movetime=seconds)
-
-
-def score_text(line: Line) -> str:
-    """`+0.43`, `#3`, `#-2`: from the mover's view."""
-    if line.mate_in is not None:
-        return f"#{line.mate_in}"
-    return f"{line.cp / 100:+.2f}"
-
-
-def wdl_text(line: Line) -> str:
-    """`41 38 21` per cent, nothing where the net has none."""
-    return " ".join(f"{100 * p:.0f}" for p in line.wdl) if line.wdl else ""
 
 
 def is_file(given: str) -> bool:

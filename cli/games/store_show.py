@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Run, Store
 
 LISTED_SOURCES = 10
-FURTHEST_MATE = 1000
-"""Scores fewer points than this from MATE tell the moves to mate."""
 
 
 @click.command(
@@ -229,10 +227,10 @@ def _in_pairs(texts: list[str], first: int) -> Iterator[str]:
 
 def _worth(score: int) -> str:
     """Centipawns, or the moves to mate: `+35`, `#-2`."""
-    from variant_ai.core.data.game_record import MATE
+    from variant_ai.core.search.report import moves_to_mate
 
-    left = MATE - abs(score)
-    return f"#{left if score > 0 else -left:+d}" if left < FURTHEST_MATE else f"{score:+d}"
+    mate = moves_to_mate(score)
+    return f"{score:+d}" if mate is None else f"#{mate:+d}"
 
 
 def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:

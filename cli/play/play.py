@@ -25,9 +25,7 @@ from variant_ai.cli.common.search_options import (
     limits_option,
     load_evaluator,
     net_options,
-    score_text,
     search_params,
-    wdl_text,
 )
 from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
@@ -284,17 +282,9 @@ class _Match:
         self.search.set_game(self.game)
         report = self.search.run(self.limits, multipv=3)
         for line in report.known_lines:
-            chances = wdl_text(line)
-            shown = f"  win/draw/loss {chances} %" if chances else ""
-            click.echo(f"{score_text(line):>7}  {self._line(line.pv)}{shown}")
-
-    def _line(self, moves: tuple[int, ...]) -> str:
-        """Moves from the position on, written one after the other."""
-        position, texts = self.game.position, []
-        for move in moves[:PV_PLIES]:
-            texts.append(self.notation.write(self.rules, position, move))
-            position = self.rules.play(position, move)
-        return " ".join(texts)
+            shown = f"  win/draw/loss {line.wdl_text} %" if line.wdl else ""
+            moves = self.notation.write_line(self.rules, self.game.position, line.pv[:PV_PLIES])
+            click.echo(f"{line.score_text:>7}  {' '.join(moves)}{shown}")
 
     def _undo(self, _: str) -> None:
         first = self.game.side ^ (self.game.ply & 1)  # who moved first from the position given
@@ -332,7 +322,7 @@ class _Match:
         if move is None:
             raise _GameLeftError
         line = report.lines[0] if report.lines else None
-        shown = f"  ({score_text(line)})" if line is not None else ""
+        shown = f"  ({line.score_text})" if line is not None else ""
         number, text = self._number(), self._write(move)
         self.game.push(move)
         self._draw()

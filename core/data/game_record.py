@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from variant_ai.core.search.report import MATE as MATE  # noqa: PLC0414  (part of a record: see `scores`)
+
 Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
 """As PGN writes it; the first player is named first, `*` is unknown or unfinished."""
 
@@ -26,9 +28,6 @@ write the most visited first); empty where nothing was searched."""
 
 OPENING_TAG = "OpeningPlies"
 """Header with the number of first plies that neither player chose."""
-
-MATE = 32000
-"""Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.engine_builder import Searching
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.search.report import Line, Report
+    from variant_ai.core.search.report import Report
 
 DEFAULT_NODES = 800
 MOST_PRIORITY = 1e300
@@ -278,27 +278,15 @@ def described(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, 
 
     types, files = game.rules.types, game.rules.spec.board.files
 
-    def text(move: int | None) -> str | None:
-        return None if move is None else uci(types, files, move)
-
-    def line_of(line: Line) -> dict[str, Any]:
-        return {
-            "move": text(line.move),
-            "pv": [text(move) for move in line.pv],
-            "value": round(line.q, 5),
-            "cp": line.cp,
-            "mate": line.mate_in,
-            "wdl": None if line.wdl is None else [round(p, 4) for p in line.wdl],
-            "visits": line.visits,
-            "prior": round(line.prior, 5),
-        }
+    def text(move: int) -> str:
+        return uci(types, files, move)
 
     found = {
         "id": id,
         "final": final,
-        "best": text(report.best),
-        "ponder": text(report.ponder),
-        "lines": [line_of(line) for line in report.known_lines],
+        "best": None if report.best is None else text(report.best),
+        "ponder": None if report.ponder is None else text(report.ponder),
+        "lines": [line.as_json(text) for line in report.known_lines],
         "visits": report.visits,
         "depth": report.depth,
         "seconds": round(report.seconds, 4),

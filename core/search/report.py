@@ -86,21 +86,27 @@ class Line:
         return MATE - mate if mate > 0 else -MATE - mate
 
     @property
+    def score_text(self) -> str:
+        """Score for the mover: `+0.43`, `#3`, `#-2`."""
+        return score_text(self.score)
+
+    @property
     def wdl_text(self) -> str:
         """Win, draw and loss in per cent, `41 38 21`; empty if the net has none."""
         return " ".join(f"{100 * p:.0f}" for p in self.wdl) if self.wdl else ""
 
-    def as_json(self, text: Callable[[int], str]) -> dict[str, Any]:
-        """Fields for JSON; `text` writes a move. Numbers are for the mover, and None if unknown."""
+    def as_json(self, text: Callable[[int], str], *, digits: int = 5) -> dict[str, Any]:
+        """Fields for JSON, from the mover's point of view. text: writes a move. digits: decimal places
+        of value and prior."""
         return {
             "move": text(self.move),
             "pv": [text(move) for move in self.pv],
-            "value": round(self.q, 5) if self.is_known else None,
-            "cp": self.cp if self.is_known else None,
+            "value": round(self.q, digits),
+            "cp": self.cp,
             "mate": self.mate_in,
-            "wdl": [round(p, 4) for p in self.wdl] if self.wdl else None,
+            "wdl": None if self.wdl is None else [round(p, 4) for p in self.wdl],
             "visits": self.visits,
-            "prior": round(self.prior, 5),
+            "prior": round(self.prior, digits),
         }
 
 

@@ -79,7 +79,7 @@ def test_openings_that_end_the_game_are_left_out(tmp_path: Path) -> None:
     words += ["--max-plies", "8", "--openings", str(games), "--opening-plies", "4", "--games", "2"]
     done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "m")])
     assert done.exit_code == 0, done.stderr
-    assert "openings left out, the game is over there: 1 (checkmate)" in done.stderr
+    assert "openings left out because the game is over at their end: 1 (checkmate)" in done.stderr
     games.write_text(f'[Variant "Crazyhouse"]\n\n{mate}\n')
     none = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "n")])
     assert none.exit_code == 1

@@ -48,7 +48,7 @@ class OpeningSettings(BaseModel):
     )
     least: int = Field(default=4, ge=0, description="minimum plies before a position of a store")
     most: int = Field(
-        default=100, ge=0, description="maximum plies before it ([Xiangqi-thesis] 5.2: 100)"
+        default=100, ge=0, description="maximum plies before it"
     )
     count: int | None = Field(default=None, ge=1, description="number of openings")
     order: Literal["sequential", "random"] = "sequential"

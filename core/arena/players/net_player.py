@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
-from variant_ai.core.data.game_record import MATE
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.search.move.limits import Limits
@@ -124,10 +123,4 @@ class NetPlayer(Player):
 
 def score_of(report: Report) -> int | None:
     """Score of the best move for the mover in centipawns, mates as in `GameRecord.scores`."""
-    line = next((line for line in report.lines if line.move == report.best), None)
-    if line is None:
-        return None
-    mate = line.mate_in
-    if mate is None:
-        return line.cp
-    return MATE - mate if mate > 0 else -MATE - mate
+    return next((line.score for line in report.lines if line.move == report.best), None)

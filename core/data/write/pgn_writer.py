@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.resolve import opening_group
 from variant_ai.core.data.write.text_output import move_texts
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.search.report import moves_to_mate
 
 WIDTH = 80
-_MATES = 1000
-"""Scores this close to MATE are mates."""
+
 _NAME = re.compile(r"\w[\w+#=:.-]*")
 _LIKE_HEADER = re.compile(r"\[\w")
 
@@ -151,9 +151,8 @@ def _remarks(record: GameRecord, index: int, second: bool) -> str:
 
 
 def _eval(score: int) -> str:
-    if abs(score) > MATE - _MATES:
-        return f"#{'-' if score < 0 else ''}{MATE - abs(score)}"
-    return f"{score / 100:.2f}"
+    mate = moves_to_mate(score)
+    return f"{score / 100:.2f}" if mate is None else f"#{mate}"
 
 
 def _clock(milliseconds: int) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -62,6 +63,14 @@ class Notation(ABC):
         Raises MoveError where the text is not of this notation, no legal move fits it, or several
         do; the message shows the text and the FEN.
         """
+
+    def write_line(self, rules: Rules, position: Position, moves: Iterable[int]) -> list[str]:
+        """Texts of moves that are played one after the other from the position."""
+        texts = []
+        for move in moves:
+            texts.append(self.write(rules, position, move))
+            position = rules.play(position, move)
+        return texts
 
 
 class UciNotation(Notation):
