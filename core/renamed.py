@@ -123,7 +123,11 @@ _MOVED = (
         "core.arena.match",
         "match_settings pairings=match_settings referee tournament match_record journal",
     ),
-    ("core.arena", "core.arena.tables", "elo sprt crosstable crosstable_html=crosstable ratings=elo"),
+    (
+        "core.arena",
+        "core.arena.tables",
+        "elo sprt crosstable crosstable_html=crosstable ratings=elo",
+    ),
     (
         "core.arena",
         "core.arena.games",
@@ -140,7 +144,11 @@ _MOVED = (
         "core.engine.protocols",
         "uci ucci options=engine_options option_set=chosen_options",
     ),
-    ("core.analysis", "core.analysis", "annotate=annotated_game accuracy=annotated_game speed=search_speed"),
+    (
+        "core.analysis",
+        "core.analysis",
+        "annotate=annotated_game accuracy=annotated_game speed=search_speed",
+    ),
 )
 
 

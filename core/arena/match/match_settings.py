@@ -47,9 +47,7 @@ class OpeningSettings(BaseModel):
         description="plies taken from each game of a file, maximum for a line of a book",
     )
     least: int = Field(default=4, ge=0, description="minimum plies before a position of a store")
-    most: int = Field(
-        default=100, ge=0, description="maximum plies before it"
-    )
+    most: int = Field(default=100, ge=0, description="maximum plies before it")
     count: int | None = Field(default=None, ge=1, description="number of openings")
     order: Literal["sequential", "random"] = "sequential"
 
