@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "variant-ai match fairy-stockfish 'xboard:sjeng;depth=4' -V NAME --clock 60+0.25 -o m1",
-        "# two settings of a network, at most 400 games, until one is shown to be better",
+        "# two nets, at most 400 games, until one is shown to be better",
         "variant-ai match 'net:a.onnx;name=new' 'net:b.onnx;name=old' -V NAME --nodes 800 \\",
         "    --games 400 --sprt 0 20 --openings lines.pgn --concurrency 2 -o m2",
-        "# a table of the papers; the same command goes on where it was stopped",
+        "# a table of a paper; the same command resumes an interrupted match",
         "variant-ai match --config experiments/table-13.yaml -o runs/table-13",
     )
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="YAML file with the settings of the match; what is given here goes before it.",
+    help="YAML file with the settings of the match; command-line options override it.",
 )
 @click.option(
     "-o",
@@ -51,53 +51,65 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="FOLDER",
-    help="Folder of the games and tables; a match that was stopped goes on there.",
+    help="Folder of games and tables; a match that was interrupted resumes there.",
 )
-@click.option("--games", type=click.IntRange(min=1), help="Games of each pair of players. [2]")
-@click.option("--clock", metavar="TEXT", help="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5.")
+@click.option(
+    "--games", type=click.IntRange(min=1), help="Games of each pair of players.  [default: 2]"
+)
+@click.option("--clock", metavar="TEXT", help="[MOVES/]BASE[+INCREMENT], in seconds or as 15:00+5.")
 @click.option("--movetime", type=FiniteRange(min=0, min_open=True), help="Seconds for each move.")
 @click.option("--nodes", type=click.IntRange(min=1), help="Nodes or simulations for each move.")
-@click.option("--depth", type=click.IntRange(min=1), help="Plies of each search.")
+@click.option("--depth", type=click.IntRange(min=1), help="Depth of each search in plies.")
 @click.option(
     "--gauntlet",
     "seeds",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The first N players meet all others; without it everybody meets everybody.",
+    help="The first N players meet all others; by default all players meet each other.",
 )
 @click.option(
     "--openings",
     metavar="FILE",
-    help="What games start with: positions (.epd, .fen), lines drawn by weight from a Polyglot book "
-    "(.bin), or lines of games (PGN, move lists), packed or not (.gz, .xz, .zst); each is played with "
-    "both colours.",
+    help="Openings: positions (.epd, .fen), lines sampled from a Polyglot book (.bin), or lines of "
+    "games (PGN, move lists). The file may be compressed (.gz, .xz, .zst). Each opening is played "
+    "with both colours.",
 )
-@click.option("--opening-plies", type=click.IntRange(min=1), help="Plies of each line. [16]")
-@click.option("--from-store", metavar="STORE", help="Start from positions of a game store.")
+@click.option(
+    "--opening-plies", type=click.IntRange(min=1), help="Plies of each line.  [default: 16]"
+)
+@click.option(
+    "--from-store", metavar="STORE", help="Sample openings from the positions of a game store."
+)
 @click.option(
     "--opening-count",
     type=click.IntRange(min=1),
-    help="Take so many openings; of a store 100 where it is not said.",
+    help="Number of openings; by default all, or 100 of a store.",
 )
-@click.option("--random-order", is_flag=True, help="Take the openings in random order.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time. [1]")
+@click.option("--random-order", is_flag=True, help="Use the openings in random order.")
 @click.option(
-    "--margin", type=FiniteRange(min=0), help="Seconds a move may be over its time. [0.05]"
+    "--concurrency", type=click.IntRange(min=1), help="Games at the same time.  [default: 1]"
+)
+@click.option(
+    "--margin", type=FiniteRange(min=0), help="Tolerated overtime in seconds.  [default: 0.05]"
 )
 @click.option(
     "--think",
     type=FiniteRange(min=0, min_open=True),
-    help="Seconds for a move without a time limit, then the player counts as hung. [60]",
+    help="Seconds for a move without a time limit, after which a player is told to stop.  [default: 60]",
 )
 @click.option(
     "--ponder",
     is_flag=True,
     default=None,
-    help="Programs think on while the other side does; nets do not.",
+    help="Programs think during the other side's turn; nets do not.",
 )
-@click.option("--max-plies", type=click.IntRange(min=1), help="A longer game is a draw. [600]")
-@click.option("--resign", metavar="MOVES:CP[:both]", help="Adjudicate lost games: 3:600.")
-@click.option("--draw", metavar="FROM:MOVES:CP", help="Adjudicate drawn games: 40:8:10.")
+@click.option(
+    "--max-plies",
+    type=click.IntRange(min=1),
+    help="A game of this length is a draw.  [default: 600]",
+)
+@click.option("--resign", metavar="MOVES:CP[:both]", help="Adjudicate lost games, such as 3:600.")
+@click.option("--draw", metavar="FROM:MOVES:CP", help="Adjudicate drawn games, such as 40:8:10.")
 @click.option(
     "--sprt",
     type=(float, float),
@@ -105,10 +117,10 @@ if TYPE_CHECKING:
     help="Stop when one hypothesis is accepted (errors 0.05).",
 )
 @click.option(
-    "--small", is_flag=True, help="With --config: the settings that the file has for a small run."
+    "--small", is_flag=True, help="With --config: use the file's settings for a small run."
 )
 @click.option("--title", help="Name of the match.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random. [0]")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random.  [default: 0]")
 @json_option
 def command(
     players: tuple[str, ...],
@@ -122,14 +134,14 @@ def command(
     """Let engines and nets play matches, judged by the rules of the variant.
 
     A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
-    random, or a YAML file; further words follow after semicolons: name=, clock=, movetime=, nodes=,
+    random, or a YAML file. Settings follow after semicolons: name=, clock=, movetime=, nodes=,
     depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
     ponder=true.
 
-    Who crashes, hangs, plays an illegal move, oversteps its time, or claims an end or a mate in one
-    that is none loses the game, and the match goes on. Every finished game is safe on disk before
-    the next one begins; the same command goes on after any interruption. FOLDER has games.jsonl,
-    games.pgn and the table as text, CSV and HTML.
+    A player that crashes, hangs, plays an illegal move, exceeds its time, or wrongly claims the end
+    of the game or a mate in one loses the game, and the match continues. Every finished game is on
+    disk before the next one begins, so the same command resumes after any interruption. FOLDER has
+    games.jsonl, games.pgn and the table as text, CSV and HTML.
     """
     settings = _settings(players, variant, config, given, small=small)
 
@@ -152,11 +164,11 @@ def command(
         )
         for player in settings.players
     ]
-    with _saying_needs(settings.needs):
+    with _naming_needs(settings.needs):
         for source in filter(None, (settings.openings.file, settings.openings.store)):
             if not beside(source, folder).exists():
-                places = f"neither here nor in {folder}" if folder else "not here"
-                raise DataError(f"the openings {source} are {places}")
+                also = f" and not in {folder}" if folder else ""
+                raise DataError(f"there is no file of openings {source}{also}")
         openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
     tournament = Tournament(
         settings,
@@ -178,12 +190,12 @@ def command(
     if state.warning:
         note(state.warning)
     if state.stopped:
-        note(f"{len(state.entries)} of {state.wanted} games; the same command goes on")
+        note(f"{len(state.entries)} of {state.wanted} games; run the same command to resume")
         raise KeyboardInterrupt
 
 
 def _installed(players: Any) -> Any:
-    """Players without optional ones whose program is missing, which is reported."""
+    """Leave out optional players whose program is missing, and report them."""
     from variant_ai.core.arena.programs.engine_process import engine_command
     from variant_ai.core.errors import EngineError
 
@@ -203,8 +215,8 @@ def _installed(players: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _saying_needs(needs: str) -> Iterator[None]:
-    """Add the `needs` of the match's file to an error about something missing."""
+def _naming_needs(needs: str) -> Iterator[None]:
+    """Add the `needs` of the match's file to errors about missing files and programs."""
     from variant_ai.core.errors import DataError, EngineError
 
     try:
@@ -223,32 +235,32 @@ def _settings(
     *,
     small: bool,
 ) -> MatchSettings:
-    """Settings of the file; those of the command line override them."""
+    """Merge the file's settings and the command line's, which override them."""
     from variant_ai.cli.common.player_options import require_player
     from variant_ai.core.arena.match.match_settings import LIMITS, settings_of, small_scale
     from variant_ai.core.arena.players.player_spec import parse_player, read_yaml
     from variant_ai.core.errors import SettingError
 
-    said: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     if config is not None:
         read = read_yaml(config)
         if not isinstance(read, dict):
-            raise SettingError(f"{config}: a mapping of settings is expected")
-        said.update(small_scale(read, str(config)) if small else read)
+            raise SettingError(f"{config}: expected a mapping of settings")
+        merged.update(small_scale(read, str(config)) if small else read)
     elif small:
-        raise click.UsageError("--small goes with --config")
+        raise click.UsageError("--small needs --config")
     if players:
-        said["players"] = [parse_player(text) for text in players]
+        merged["players"] = [parse_player(text) for text in players]
     if variant is not None:
-        said["variant"] = variant
-    if "variant" not in said:
+        merged["variant"] = variant
+    if "variant" not in merged:
         raise click.UsageError("Missing option '-V' / '--variant'.")
-    if "players" not in said:
-        raise click.UsageError("Missing argument 'PLAYER...'; or give --config.")
+    if "players" not in merged:
+        raise click.UsageError("Missing argument 'PLAYER...' (or give --config).")
     seeds = given.pop("seeds")
     if seeds is not None:
-        said.update(kind="gauntlet", seeds=seeds)
-    openings = dict(said.get("openings") or {})
+        merged.update(kind="gauntlet", seeds=seeds)
+    openings = dict(merged.get("openings") or {})
     sources = {"file": given.pop("openings"), "store": given.pop("from_store")}
     if any(sources.values()):
         openings = {k: v for k, v in openings.items() if k not in ("file", "lines", "store")}
@@ -257,29 +269,28 @@ def _settings(
     if given.pop("random_order"):
         openings["order"] = "random"
     if openings:
-        said["openings"] = openings
+        merged["openings"] = openings
     limits = {name: given.pop(name) for name in LIMITS}
     if any(value is not None for value in limits.values()):
-        said = {name: value for name, value in said.items() if name not in limits}
-        said |= {name: value for name, value in limits.items() if value is not None}
-    said |= {name: value for name, value in given.items() if value is not None}
+        merged = {name: value for name, value in merged.items() if name not in limits}
+        merged |= {name: value for name, value in limits.items() if value is not None}
+    merged |= {name: value for name, value in given.items() if value is not None}
     folder = config.parent if config else None
-    said["players"] = _installed(said["players"])
-    with _saying_needs(str(said.get("needs", ""))):
+    merged["players"] = _installed(merged["players"])
+    with _naming_needs(str(merged.get("needs", ""))):
         return settings_of(
-            said,
+            merged,
             str(config) if config else "match",
             lambda player: require_player(player, folder),
         )
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
-    """Play; Ctrl-C stops with all finished games kept."""
-    # The first Ctrl-C ends the match in good order, whatever thread is waiting for whom.
+    """Play the match; the first Ctrl-C stops it in an orderly way, with all finished games kept."""
     with stop_on_signal() as interrupt:
         interrupt.stops.append(tournament.stop)
         if not sys.stderr.isatty():
-            return tournament.run(_tell)
+            return tournament.run(_report)
         from rich.live import Live
 
         from variant_ai.core.arena.tables.crosstable import text
@@ -287,16 +298,18 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
         with Live(console=console(stderr=True), refresh_per_second=2) as live:
 
             def show(state: MatchState, entry: GameEntry) -> None:
-                _tell(state, entry)
-                said = text(state.table(settings.title))
-                live.update(f"{said}{state.sprt.text if state.sprt else ''}")
+                _report(state, entry)
+                sprt = state.sprt.text if state.sprt else ""
+                live.update(f"{text(state.table(settings.title))}{sprt}")
 
             return tournament.run(show)
 
 
-def _tell(state: MatchState, entry: GameEntry) -> None:
-    said = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second} "
-    note(f"{said}{entry.result} {entry.reason}, {len(entry.moves)} plies")
+def _report(state: MatchState, entry: GameEntry) -> None:
+    note(
+        f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second} {entry.result} "
+        f"{entry.reason}, {len(entry.moves)} plies"
+    )
 
 
 def _print_json(state: MatchState, settings: MatchSettings) -> None:

@@ -1,8 +1,7 @@
-"""`variant-ai tune`: search settings found by matches."""
+"""`variant-ai tune`: better search settings, found by matches."""
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 OPENINGS = 100
-"""Made where no file of openings is given."""
+"""Number of openings if no file is given."""
 SPRT = (0.0, 20.0)
-"""Elo of the two hypotheses of the last test."""
+"""Elo of the two hypotheses of the final test."""
 CANDIDATE, PRESENT = "candidate", "present"
 
 
@@ -42,7 +41,7 @@ CANDIDATE, PRESENT = "candidate", "present"
         "variant-ai tune -V NAME --model packaged --nodes 400 -o runs/tune",
         "variant-ai tune -V NAME --model net.onnx --nodes 400 --range cpuct_init=1:4 \\",
         "    --range virtual_style=loss,visit --trials 40 -o runs/tune",
-        "# by the clock; the same command goes on where it was stopped",
+        "# with a clock; the same command resumes an interrupted run",
         "variant-ai tune -V NAME --model net.onnx --clock 1+0.01 -o runs/tune-clock",
     )
 )
@@ -53,15 +52,15 @@ CANDIDATE, PRESENT = "candidate", "present"
     default="packaged",
     show_default=True,
     metavar="NET",
-    help="Net that both sides play with: an ONNX file, a run, or packaged.",
+    help="Net of both sides: an ONNX file, a run, or packaged.",
 )
 @click.option(
     "--range",
     "ranges",
     multiple=True,
     metavar="NAME=VALUES",
-    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times. Without "
-    "it the settings that matter most.",
+    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times. By default "
+    "the settings that matter most.",
 )
 @click.option(
     "--settings",
@@ -69,17 +68,17 @@ CANDIDATE, PRESENT = "candidate", "present"
     default="default",
     show_default=True,
     metavar="NAME",
-    help="Set of the spec's search settings in force.",
+    help="Named set of the spec's search settings to compare with.",
 )
 @click.option(
     "--set",
     "present",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change a setting in force; may be given several times.",
+    help="Change one of these settings; may be given several times.",
 )
-@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move. [400]")
-@click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
+@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move.  [default: 400]")
+@click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of --nodes.")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
@@ -92,39 +91,47 @@ CANDIDATE, PRESENT = "candidate", "present"
     type=click.IntRange(min=2),
     default=20,
     show_default=True,
-    help="Games of each trial, half of them with each colour; an even number.",
+    help="Games of each trial, half of them with each colour; must be even.",
 )
 @click.option(
     "--final-games",
     type=click.IntRange(min=2),
     default=60,
     show_default=True,
-    help="Games of each of three finalists; an even number.",
+    help="Games of each of the three finalists; must be even.",
 )
 @click.option(
     "--sprt-games",
     type=click.IntRange(min=0, max=600),
     default=400,
     show_default=True,
-    help="Most games of the test of the winner; 0: no test.",
+    help="Maximum games of the winner's test; 0: no test.",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
-@click.option("--openings", metavar="FILE", help="As in `match`; without it, from the sample.")
+@click.option(
+    "--openings",
+    metavar="FILE",
+    help="As in `match`; by default positions of the variant's sample games.",
+)
 @click.option(
     "--evaluator",
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="What runs the net, as in `match`.",
+    help="Evaluator of the net, as in `match`.",
 )
-@click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time.  [one a core]")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="Games at the same time.  [default: one per core]",
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="FOLDER",
-    help="Folder of trials and results; a tuning that was stopped goes on there.",
+    help="Folder of trials and results; an interrupted run resumes there.",
 )
 @seed_option()
 @json_option
@@ -144,11 +151,11 @@ def command(
     as_json: bool,
     **numbers: int,
 ) -> int:
-    """Find better search settings for a net by matches against the settings in force.
+    """Find better search settings for a net by matches against the present settings.
 
-    Each trial is a short match; a model of all results proposes the next trial and names three
-    finalists, and the best of these plays a sequential test against the settings in force. Prints
-    the words to paste into the variant's spec. FOLDER keeps every game.
+    Each trial is a short match. A model of all results proposes the next trial and chooses three
+    finalists, and the best of these plays a sequential test against the present settings. Prints
+    lines to paste into the variant's spec. FOLDER keeps every game.
     """
     import threading
 
@@ -164,26 +171,26 @@ def command(
     from variant_ai.plugins import registry
 
     if nodes is not None and clock is not None:
-        raise click.UsageError("give --nodes or --clock, not both")
+        raise click.UsageError("give either --nodes or --clock, not both")
     spec = load_variant(variant)
     rules = registry().rules(spec)
     tuned = tuple(Range.parse(text) for text in ranges or DEFAULT_RANGES)
     if len({one.name for one in tuned}) < len(tuned):
-        raise click.UsageError("--range: a setting is named twice")
-    said = {}
+        raise click.UsageError("--range: a setting is given twice")
+    changed = {}
     for text in present:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
-        said[name.strip()] = setting(name.strip()).parse(value)
-    params = SearchParams.of(spec, search_set, **said)
+        changed[name.strip()] = setting(name.strip()).parse(value)
+    params = SearchParams.of(spec, search_set, **changed)
     limit = {"clock": clock} if clock else {"nodes": nodes or 400}
     base: dict[str, Any] = {
         "net": model,
         "evaluator": evaluator,
         "threads": 1,
         "settings": search_set,
-        "search": said,
+        "search": changed,
     }
     maker = _Matches(
         rules,
@@ -200,7 +207,7 @@ def command(
         description={
             **base,
             **limit,
-            # refuses what cannot be played before the folder says that it was begun
+            # raises if the players cannot play, before the folder is written
             **maker.digests(),
             "games": numbers["games"],
             "seed": numbers["seed"],
@@ -218,12 +225,12 @@ def command(
         timer.cancel()
     _show(plan, outcome, output, as_json)
     if maker.stopped:
-        note(f"{len(outcome.trials)} of {plan.trials} trials; the same command goes on")
+        note(f"{len(outcome.trials)} of {plan.trials} trials; run the same command to resume")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
 class _Matches:
-    """Plays what the tuner asks for."""
+    """Plays the matches of the tuner."""
 
     def __init__(
         self,
@@ -249,8 +256,9 @@ class _Matches:
             self._tournament.stop()
 
     def digests(self) -> dict[str, str]:
-        """Digests of the net and of the openings. Raises what a match of these players would."""
+        """Digests of the net and of the openings. Raises the errors of a match of these players."""
         from variant_ai.cli.common.player_options import make_player
+        from variant_ai.core.arena.games.openings import openings_digest
         from variant_ai.core.arena.tuning.search_tuning import Match
 
         settings = self._settings(Match(Path(), {}, 2, 0))
@@ -259,8 +267,10 @@ class _Matches:
             player.start()
         finally:
             player.close()
-        openings = blake2b(repr(self.openings).encode(), digest_size=8).hexdigest()
-        return {"net_digest": player.digest, "openings_digest": openings}
+        return {
+            "net_digest": player.digest,
+            "openings_digest": openings_digest(self.openings),
+        }
 
     def play(self, match: Match) -> MatchResult:
         from variant_ai.cli.common.notation_options import load_notation
@@ -315,7 +325,7 @@ class _Matches:
 
 
 def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
-    """Those of a file, positions of the variant's sample, or else random lines of moves."""
+    """Openings of a file, of the variant's sample games, or else random lines."""
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.games.openings import random_lines
     from variant_ai.core.arena.match.match_settings import OpeningSettings
@@ -331,8 +341,8 @@ def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
 
 
 def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
-    """Print what was found, and write the picture and the words."""
-    from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, words
+    """Print the results, and write the picture and the lines for a spec."""
+    from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, spec_text
     from variant_ai.core.arena.tuning.tuning_picture import draw, importances
     from variant_ai.core.system.files import write_whole
 
@@ -344,17 +354,17 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         facts["mattered"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
         facts["picture"] = folder / PICTURE
     for number, (settings, tally) in enumerate(outcome.finals, start=1):
-        facts[f"final {number}"] = f"{tally.text} with {words(settings)}"
+        facts[f"final {number}"] = f"{tally.text} with {spec_text(settings)}"
     test = outcome.test
     verdict = ""
     if test is not None and outcome.strength is not None:
         verdict = test.sprt.verdict or "" if test.sprt is not None else ""
-        said = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
-        facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {said}"
+        result = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
+        facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {result}"
         if test.sprt is not None:
             facts["SPRT"] = test.sprt.text
     if outcome.winner is not None:
-        found = words(outcome.winner)
+        found = spec_text(outcome.winner)
         facts["winner"] = f"search: {found}"
         if verdict == "H0":
             facts["winner"] = f"none: {found} is no better"
@@ -383,7 +393,7 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
 
 
 def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
-    """Comments above the words for a spec: where they come from. `tune.json` has the rest."""
+    """Comments above the lines for a spec: their origin. `tune.json` has the rest."""
     import time
 
     limit = plan.description.get("nodes")
@@ -394,5 +404,5 @@ def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
         f"{plan.description['net']} ({digest}), {each},\n"
         f"# {len(outcome.trials)} trials of {plan.games} games, finals of {plan.final_games}, on "
         f"{', '.join(one.text for one in plan.ranges)}\n"
-        f"# test against the settings in force: {test}\n"
+        f"# test against the present settings: {test}\n"
     )

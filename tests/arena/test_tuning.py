@@ -23,7 +23,7 @@ from variant_ai.core.arena.tuning.search_tuning import (
     Settings,
     Trial,
     Tuner,
-    words,
+    spec_text,
 )
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.arena.tuning.tuning_picture import draw, importances, profile
@@ -105,8 +105,8 @@ def test_ranges_are_read_and_written() -> None:
         ("batch_size=8:16.5", "whole number"),
         ("u_divisor=0.5:adaptive", "a lower and a higher"),
         ("virtual_style=0:1", "loss or visit"),
-        ("virtual_style=loss", "nothing to choose"),
-        ("virtual_style=loss,loss", "nothing to choose"),
+        ("virtual_style=loss", "at least two different"),
+        ("virtual_style=loss,loss", "at least two different"),
         ("enhance_checks=0:1", "true or false"),
     ],
 )
@@ -136,7 +136,7 @@ def test_values_are_played_as_they_are_pasted() -> None:
         "virtual_style": "visit",
         "q_epsilon": 0.000235,
     }
-    assert YAML(typ="safe", pure=True).load(words(settings)) == settings
+    assert YAML(typ="safe", pure=True).load(spec_text(settings)) == settings
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_settings_in_force_stay_where_nothing_is_better(tmp_path: Path) -> None:
     outcome = tune(tmp_path, games, said)
     assert outcome.winner is None and outcome.test is None
     assert len(outcome.finals) == 3 and not any(match.sprt for match in games.played)
-    assert "they stay" in said[-1]
+    assert "No finalist beat" in said[-1]
 
 
 def test_a_tuning_that_was_stopped_goes_on(tmp_path: Path) -> None:

@@ -1,26 +1,25 @@
-"""Search settings found by matches: trials, finals, and a test of the winner.
+"""Tuning of search settings by matches: trials, finals, and a test of the winner.
 
-A trial is a short match of a candidate against the settings in force, every opening with both
-colours, so its result is a score in [0, 1] with the noise of a few games. Which candidate is next is
-decided by Optuna's Gaussian process sampler, which expects noisy results. The best trial is mostly a
-lucky one, so nothing is decided by single trials: a surrogate fitted to all of them (`surrogate.py`)
-names finalists by their expected score, finalists play more games, and the best of them meets the
-settings in force in a sequential test, where "undecided" is a result.
+A trial is a short match of a candidate against the present settings, every opening with both colours, so
+its result is a score in [0, 1] with the noise of a few games. Optuna's Gaussian process sampler, which
+expects noisy results, proposes the next candidate. The best trial is mostly a lucky one, so single trials
+decide nothing: a surrogate fitted to all of them (`surrogate.py`) chooses finalists by their expected
+score, finalists play more games, and the best one plays a sequential test against the present settings,
+which may end undecided.
 
-    folder/tune.json       what was asked
+    folder/tune.json       the request
            trials.db       Optuna's storage
-           trials/0007/    the match of a trial, resumable like every match
-           finals/0007/    matches after the trials, of the settings of that trial
-           sprt/0007/      the test of the winner
-           trials.png      what mattered
-           result.yaml     words for a spec
+           trials/0007/    match of a trial, which can be resumed like every match
+           finals/0007/    match after the trials, with the settings of that trial
+           sprt/0007/      test of the winner
+           trials.png      importance of the settings
+           result.yaml     lines for a spec
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import DataError, SettingError, VariantAIError
 from variant_ai.core.search.settings import FieldRow, SearchParams, setting
+from variant_ai.core.system.files import write_whole
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 SETTINGS, STORAGE, RESULT, PICTURE = "tune.json", "trials.db", "result.yaml", "trials.png"
 FINALISTS = 3
 STARTUP = 10
-"""Random trials before the sampler's model is asked."""
+"""Random trials before the sampler uses its model."""
 FEWEST = 8
-"""Trials from which on a surrogate is fitted."""
+"""Minimum number of trials to fit a surrogate."""
 
 Value = float | int | bool | str
 Settings = dict[str, Value]
@@ -52,7 +52,7 @@ Settings = dict[str, Value]
 
 @dataclass(frozen=True)
 class Range:
-    """Values of one search setting that are tried: numbers from `low` to `high`, or choices."""
+    """Values of one search setting to try: numbers from `low` to `high`, or choices."""
 
     name: str
     low: float = 0.0
@@ -62,26 +62,26 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """`q_weight=0:1`, `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
+        """Parse `q_weight=0:1` or `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
         name, equals, values = (part.strip() for part in text.partition("="))
         if not equals or not values:
-            raise SettingError(f"range {text!r}: it is NAME=LOW:HIGH or NAME=VALUE,VALUE")
+            raise SettingError(f"range {text!r}: expected NAME=LOW:HIGH or NAME=VALUE,VALUE")
         row = setting(name)
         if ":" in values:
             return cls._numbers(row, text, values)
         choices = tuple(dict.fromkeys(row.parse(word) for word in values.split(",")))
         if len(choices) < 2:
-            raise SettingError(f"range {text!r}: there is nothing to choose between")
+            raise SettingError(f"range {text!r}: give at least two different values")
         return cls(name, choices=choices)
 
     @classmethod
     def _numbers(cls, row: FieldRow, text: str, values: str) -> Range:
         words = values.split(":")
         if len(words) != 2 or row.kind in ("bool", "choice"):
-            raise SettingError(f"range {text!r}: {row.name} takes {row.accepted}")
+            raise SettingError(f"range {text!r}: {row.name} accepts {row.accepted}")
         low, high = (row.parse(word) for word in words)
         if isinstance(low, str) or isinstance(high, str) or not low < high:
-            raise SettingError(f"range {text!r}: a lower and a higher number are expected")
+            raise SettingError(f"range {text!r}: expected a lower and a higher number")
         return cls(row.name, float(low), float(high), whole=row.kind == "int")
 
     @property
@@ -92,12 +92,11 @@ class Range:
 
     @property
     def width(self) -> int:
-        """Dimensions that it takes in the unit cube: choices have one each."""
+        """Dimensions in the unit cube: one, or one for each choice."""
         return len(self.choices) or 1
 
     def rounded(self, value: Value) -> Value:
-        """The value as it is played, printed and pasted: three decimal places, more in a narrow
-        range."""
+        """Round a value to three decimal places, or more in a narrow range."""
         if self.choices or not isinstance(value, float):
             return value
         places = max(3, 2 - math.floor(math.log10(self.high - self.low)))
@@ -109,7 +108,7 @@ class Range:
         return not isinstance(value, str) and self.low <= value <= self.high
 
     def coordinates(self, value: Value) -> list[float]:
-        """The value in the unit cube."""
+        """Coordinates of a value in the unit cube."""
         if self.choices:
             return [float(value == choice) for choice in self.choices]
         return [(float(value) - self.low) / (self.high - self.low)]
@@ -137,33 +136,35 @@ DEFAULT_RANGES = (
     "q_unvisited=loss,parent",
     "enhance_checks=false,true",
 )
-"""Tried where the user names none."""
+"""Ranges if the user gives none."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings to tune, and how long. Raises SettingError for numbers that make no tuning."""
+    """Settings to tune, and numbers of games. Raises SettingError for impossible numbers."""
 
     variant: str
     ranges: tuple[Range, ...]
     present: Settings
-    """Values in force of the settings that are tuned."""
+    """Present values of the tuned settings."""
     description: dict[str, Any]
-    """Everything else that decides the results: net, limit, games a trial, seed. Kept in the folder."""
+    """Everything else that decides the results: net, limit, games of a trial, seed. Stored in the folder."""
     trials: int = 60
     games: int = 20
-    """Of a trial."""
+    """Games of a trial."""
     final_games: int = 60
-    """Of each finalist."""
+    """Games of each finalist."""
     sprt_games: int = 400
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.trials < FEWEST:
-            raise SettingError(f"{self.trials} trials: at least {FEWEST} are needed for a model")
+            raise SettingError(f"{self.trials} trials: the model needs at least {FEWEST}")
         for what, games in (("a trial", self.games), ("a finalist", self.final_games)):
             if games % 2:
-                raise SettingError(f"{games} games of {what}: an even number gives both colours")
+                raise SettingError(
+                    f"{games} games of {what}: the number must be even, for both colours"
+                )
 
     @property
     def present_is_inside(self) -> bool:
@@ -175,11 +176,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Match:
-    """One match that the tuner asks for."""
+    """One match of the tuner."""
 
     folder: Path
     settings: Settings
-    """Of the candidate, which overrides the settings in force."""
+    """Settings of the candidate, which override the present ones."""
     games: int
     number: int
     """Decides the order of the openings."""
@@ -189,7 +190,7 @@ class Match:
 @dataclass(frozen=True)
 class MatchResult:
     tally: Tally
-    """From the candidate's view."""
+    """From the candidate's point of view."""
     complete: bool
     sprt: SprtStatus | None = None
 
@@ -214,40 +215,38 @@ class Outcome:
     surrogate: Surrogate | None = None
     finals: list[tuple[Settings, Tally]] = field(default_factory=list)
     winner: Settings | None = None
-    """None: the settings in force are expected to be as good as any."""
+    """None: no finalist beat the present settings."""
     test: MatchResult | None = None
 
     @property
     def strength(self) -> Estimate | None:
-        """Of the winner over the settings in force, by the test's games alone."""
+        """Elo of the winner over the present settings, from the games of the test only."""
         return None if self.test is None else estimate(self.test.tally)
 
 
 class Tuner:
-    """Tunes in one folder; goes on with what is in it."""
+    """Tunes in one folder, and resumes what is in it."""
 
-    def __init__(self, plan: Plan, folder: Path, play: PlayMatch, say: Callable[[str], None]):
-        """play: plays a match of the candidate against the settings in force, or goes on with it.
-
-        Raises SettingError where the folder holds the trials of something else.
-        """
+    def __init__(self, plan: Plan, folder: Path, play: PlayMatch, report: Callable[[str], None]):
+        """play: plays or resumes a match of the candidate against the present settings. report: called
+        with lines for the user. Raises SettingError if the folder holds trials of another request."""
         self.plan = plan
         self.folder = folder
         self._play = play
-        self._say = say
+        self._report = report
         folder.mkdir(parents=True, exist_ok=True)
         self._check_folder()
         self.study = self._open()
 
     def run(self, stopped: Callable[[], bool]) -> Outcome:
-        """Play trials, finals and the test, until done or stopped."""
+        """Play trials, finals and the test, until they are finished or stopped."""
         outcome = Outcome(self.trials())
         while len(outcome.trials) < self.plan.trials and not stopped():
             trial = self._next()
             if trial is None:
                 break
             outcome.trials.append(trial)
-            self._report(outcome)
+            self._report_trial(outcome)
         outcome.surrogate = self.surrogate(outcome.trials)
         if outcome.surrogate is None or stopped() or len(outcome.trials) < self.plan.trials:
             return outcome
@@ -255,7 +254,7 @@ class Tuner:
         return outcome
 
     def trials(self) -> list[Trial]:
-        """Those that are finished, in their order."""
+        """Finished trials in their order."""
         from optuna.trial import TrialState
 
         done = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -266,8 +265,8 @@ class Tuner:
         ]
 
     def surrogate(self, trials: Sequence[Trial]) -> Surrogate | None:
-        """Fitted to the trials and to what is known without games: the settings in force score one
-        half against themselves. None with too few trials."""
+        """Fit a surrogate to the trials, and to the known score of the present settings against
+        themselves, 1/2. None if there are too few trials."""
         if len(trials) < FEWEST:
             return None
         tallies = [trial.tally for trial in trials]
@@ -283,14 +282,14 @@ class Tuner:
     # --- trials --------------------------------------------------------------------------------
 
     def _next(self) -> Trial | None:
-        """Play the next trial, or the one that a kill left unfinished; None if stopped."""
+        """Play the next trial, or one that a kill left unfinished; return None if stopped."""
         import optuna
         from optuna.trial import TrialState
 
         open_ = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         whole = [one for one in open_ if len(one.params) == len(self.plan.ranges)]
         for one in open_:
-            if one not in whole:  # killed between two of its parameters
+            if one not in whole:  # a kill left its parameters incomplete
                 self.study.tell(one.number, state=TrialState.FAIL)
         if whole:
             number, settings = whole[0].number, self._settings(whole[0])
@@ -301,7 +300,7 @@ class Tuner:
         result = self._play(Match(folder, settings, self.plan.games, number))
         if not result.complete:
             return None
-        # the tally first: a kill between the two plays the trial's match again, from its journal
+        # the tally first: after a kill between the two, the match is read from its journal again
         stored = self.study.get_trials(deepcopy=False)[number]
         optuna.trial.Trial(self.study, stored._trial_id).set_user_attr("tally", result.tally.text)
         self.study.tell(number, result.tally.score)
@@ -313,12 +312,12 @@ class Tuner:
     def _rounded(self, params: Mapping[str, Any]) -> Settings:
         return {one.name: one.rounded(params[one.name]) for one in self.plan.ranges}
 
-    def _report(self, outcome: Outcome) -> None:
+    def _report_trial(self, outcome: Outcome) -> None:
         trial = outcome.trials[-1]
         best = max(outcome.trials, key=lambda one: one.tally.score)
-        self._say(
+        self._report(
             f"trial {len(outcome.trials)}/{self.plan.trials}: {trial.tally.text} "
-            f"({100 * trial.tally.score:.1f} %) with {words(trial.settings)}; "
+            f"({100 * trial.tally.score:.1f} %) with {spec_text(trial.settings)}; "
             f"best so far {100 * best.tally.score:.1f} %"
         )
 
@@ -340,14 +339,14 @@ class Tuner:
                 return
             outcome.finals.append((settings, result.tally))
             score = result.tally.score
-            self._say(
+            self._report(
                 f"final {len(outcome.finals)}: {result.tally.text} ({100 * score:.1f} %) with "
-                f"{words(settings)}"
+                f"{spec_text(settings)}"
             )
             if best is None or score > best[0]:
                 best = score, trial
         if best is None or best[0] <= 0.5:
-            self._say("No finalist beat the settings in force: they stay.")
+            self._report("No finalist beat the present settings.")
             return
         winner = best[1]
         outcome.winner = winner.settings
@@ -358,7 +357,7 @@ class Tuner:
             )
 
     def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
-        """Trials with the greatest expected score; of equal settings the first one."""
+        """Trials with the highest expected score, without repeated settings."""
         assert outcome.surrogate is not None
         points = np.array([self.plan.point(trial.settings) for trial in outcome.trials])
         expected, _ = outcome.surrogate.predict(points)
@@ -374,7 +373,7 @@ class Tuner:
     # --- the folder ----------------------------------------------------------------------------
 
     def _check_folder(self) -> None:
-        said = {
+        now = {
             "variant": self.plan.variant,
             "ranges": [one.text for one in self.plan.ranges],
             "present": self.plan.present,
@@ -382,22 +381,20 @@ class Tuner:
         }
         path = self.folder / SETTINGS
         if not path.exists():
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(said, indent=2) + "\n", "utf-8")
-            os.replace(partial, path)
+            write_whole(path, json.dumps(now, indent=2) + "\n")
             return
         try:
             before = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
         if not isinstance(before, dict):
-            raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
-        differs = [key for key in before if before[key] != said.get(key)]
+            raise DataError(f"{path}: expected a mapping, not {type(before).__name__}")
+        differs = [key for key in before if before[key] != now.get(key)]
         if differs:
             key = differs[0]
             raise SettingError(
-                f"{self.folder} holds trials of something else ({key}: {before.get(key)!r} there, "
-                f"{said.get(key)!r} now); give another folder, or the settings it was begun with"
+                f"{self.folder} holds trials of another request ({key}: {before.get(key)!r} there, "
+                f"{now.get(key)!r} now); give another folder, or the settings it was begun with"
             )
 
     def _open(self) -> Study:
@@ -415,7 +412,7 @@ class Tuner:
             load_if_exists=True,
         )
         begun = len(study.get_trials(deepcopy=False))
-        # a sampler with the seed of the run before would propose its first trials once more
+        # with the seed of the earlier run, the sampler would propose its first trials again
         study.sampler = optuna.samplers.GPSampler(
             seed=self.plan.seed + begun, n_startup_trials=STARTUP, deterministic_objective=False
         )
@@ -429,8 +426,8 @@ class Tuner:
         return study
 
 
-def words(settings: Mapping[str, Value]) -> str:
-    """`{q_weight: 0.7, virtual_style: visit}`, as a spec's `search:` takes it."""
+def spec_text(settings: Mapping[str, Value]) -> str:
+    """Settings as the value of a spec's `search:`: `{q_weight: 0.7, virtual_style: visit}`."""
     return "{" + ", ".join(f"{name}: {_word(value)}" for name, value in settings.items()) + "}"
 
 
@@ -439,18 +436,18 @@ def _word(value: Value) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:.12g}"
-    # bare words that YAML would read as truth values are quoted
+    # quote texts that YAML would read as truth values
     return f"'{value}'" if value in ("on", "off") else f"{value}"
 
 
 def _variance(tally: Tally) -> float:
-    """Of the mean score, with one game of each result added: a trial of twenty wins is not sure."""
+    """Variance of the mean score, with one game of each result added: twenty wins prove nothing."""
     more = tally + Tally(1, 1, 1)
     second = (more.wins + more.draws / 4) / more.games
     return (second - more.score**2) / max(tally.games, 1)
 
 
 def present_settings(params: SearchParams, ranges: Sequence[Range]) -> Settings:
-    """Values of the tuned settings that are in force. `u_divisor: adaptive` lies outside ranges of
-    numbers, which only means that it is not among the trials."""
+    """Present values of the tuned settings; they may lie outside the ranges, such as
+    `u_divisor: adaptive`."""
     return {one.name: getattr(params, one.name) for one in ranges}
