@@ -89,7 +89,7 @@ _MOVED = (
     (
         "core.draw",
         "core.draw",
-        "figures=shapes ground=background pieces=piece_images text=terminal",
+        "figures=shapes ground=background pieces=piece_images png=svg text=terminal",
     ),
     (
         "core.train",
