@@ -137,8 +137,8 @@ def load_openings(
 def file_openings(
     path: Path, plies: int, rules: Rules, *, count: int | None = None, seed: int = 0
 ) -> tuple[Opening, ...]:
-    """Openings of a file: positions of .epd and .fen, `count` lines sampled from a Polyglot book (.bin),
-    else the first plies of its games."""
+    """Openings of a file: positions of .epd and .fen, `count` lines sampled from a Polyglot book
+    (.bin), else the first plies of its games."""
     from variant_ai.cli.common.notation_options import make_resolver, readers
     from variant_ai.core.arena.games.openings import (
         BOOK_SUFFIX,

@@ -201,11 +201,11 @@ def _name_values(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def command(variant: str, output: Path, as_json: bool, **given: Any) -> None:
     """Let a program or a net play itself into a game store.
 
-    Openings depend on the seed, and the variant's rules end the games. The store holds scores and, for a
-    net, the visits of each position's moves (`train --labels visits`). An engine that dies, hangs or plays
-    an illegal move is restarted and its game dropped, as is a game that repeats an earlier one; both are
-    counted by reason. Every finished game is saved in STORE.journal at once. Ctrl-C puts the finished
-    games into the store; after it or a kill, the same command continues.
+    Openings depend on the seed, and the variant's rules end the games. The store holds scores and,
+    for a net, the visits of each position's moves (`train --labels visits`). An engine that dies,
+    hangs or plays an illegal move is restarted and its game dropped, as is a game that repeats an
+    earlier one; both are counted by reason. Every finished game is saved in STORE.journal at once.
+    Ctrl-C puts the finished games into the store; after it or a kill, the same command continues.
     """
     from variant_ai.cli.common.player_options import file_openings
     from variant_ai.core.arena.games.generated_games import (
@@ -328,7 +328,8 @@ def _player(
 def _play(
     generator: GameGenerator, journal: GeneratedGames, wanted: int, report: GenerationReport
 ) -> None:
-    """Play until the journal has enough games, the engine fails, or Ctrl-C; the report says which."""
+    """Play until the journal has enough games, the engine fails, or Ctrl-C; the report says
+    which."""
     from variant_ai.core.arena.games.generated_games import (
         STOPPED,
         Dropped,

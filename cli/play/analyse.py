@@ -113,14 +113,15 @@ def command(
     """Analyse a position (FEN, or `startpos`) or the games of a file.
 
     A position gives a table of moves: visits, prior probability, value Q from -1 (lost) to 1 (won),
-    centipawns, win/draw/loss in per cent and the expected line. In the table, in the JSON and on the
-    arrows of a picture, all numbers are for the side to move: + is good for that player.
+    centipawns, win/draw/loss in per cent and the expected line. In the table, in the JSON and on
+    the arrows of a picture, all numbers are for the side to move: + is good for that player.
 
-    Games give each move's score, better lines for inaccuracies (?!), mistakes (?) and blunders (??),
-    and the accuracy of both players. In the table and the JSON, scores are for the player who made the
-    move; in the annotated PGN, [%eval] is for the first player (White, Red), as usual in PGN. FILE is a
-    game store or any file that `variant-ai import` reads, - is standard input. Annotated games keep
-    headers and comments, but not variations and glyphs. Ctrl-C keeps the finished part.
+    Games give each move's score, better lines for inaccuracies (?!), mistakes (?) and blunders
+    (??), and the accuracy of both players. In the table and the JSON, scores are for the player who
+    made the move; in the annotated PGN, [%eval] is for the first player (White, Red), as usual in
+    PGN. FILE is a game store or any file that `variant-ai import` reads, - is standard input.
+    Annotated games keep headers and comments, but not variations and glyphs. Ctrl-C keeps the
+    finished part.
     """
     from variant_ai.plugins import registry
 

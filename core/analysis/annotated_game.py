@@ -1,8 +1,9 @@
 """A game under the search: every position is searched, every move is judged.
 
-Values are in [-1, 1], for the player who moves; winning chances in per cent are 50·(1 + value). The value
-of a move is that of the position after it, negated: the search looks at each position once, and its tree
-helps the next one. Accuracy follows the curve published by lichess, and marks use its thresholds.
+Values are in [-1, 1], for the player who moves; winning chances in per cent are 50·(1 + value). The
+value of a move is that of the position after it, negated: the search looks at each position once,
+and its tree helps the next one. Accuracy follows the curve published by lichess, and marks use its
+thresholds.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def mark(lost: float) -> str:
 
 
 def move_accuracy(lost: float) -> float:
-    """Accuracy of a move, 0 to 100: 103.1668·exp(-0.04354·Δ) - 3.1669, where Δ is the loss of winning
-    chances in per cent (lichess.org/page/accuracy)."""
+    """Accuracy of a move, 0 to 100: 103.1668·exp(-0.04354·Δ) - 3.1669, where Δ is the loss of
+    winning chances in per cent (lichess.org/page/accuracy)."""
     points = 103.1668 * math.exp(-0.04354 * 50.0 * lost) - 3.1669
     return min(max(points, 0.0), 100.0)
 
@@ -141,8 +142,8 @@ def analyse_game(
 ) -> GameAnalysis:
     """Judge every move of a game.
 
-    on_ply: called with the number of positions searched. stopped: called between positions; if True, the
-    moves judged so far are returned. Raises FenError for an invalid start position.
+    on_ply: called with the number of positions searched. stopped: called between positions; if
+    True, the moves judged so far are returned. Raises FenError for an invalid start position.
     """
     game = Game(rules, record.start_fen)
     analysis = GameAnalysis(record)
@@ -180,10 +181,11 @@ def annotated(
     players: tuple[str, str],
     moves_text: Callable[[int, int], str],
 ) -> tuple[GameRecord, dict[int, Remark]]:
-    """Add scores, comments and accuracies to a game. Return it with the marks and better lines of moves.
+    """Add scores, comments and accuracies to a game. Return it with the marks and better lines of
+    moves.
 
-    annotator: name of the program. players: names of the two sides in PGN. moves_text: writes a move,
-    given its ply. Comments of an earlier analysis are replaced.
+    annotator: name of the program. players: names of the two sides in PGN. moves_text: writes a
+    move, given its ply. Comments of an earlier analysis are replaced.
     """
     record = analysis.record
     scores: list[int | None] = [judged.score for judged in analysis.moves]

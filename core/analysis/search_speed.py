@@ -1,8 +1,9 @@
 """Speed of a search, and the share of its parts.
 
-The evaluator alone and the search are timed in turns, so that other load on the machine affects both. The
-search reports the time to gather leaves, to wait for the evaluator and to process its answers. The first
-is divided by the cost of its parts, measured alone on positions like those of the search:
+The evaluator alone and the search are timed in turns, so that other load on the machine affects
+both. The search reports the time to gather leaves, to wait for the evaluator and to process its
+answers. The first is divided by the cost of its parts, measured alone on positions like those of
+the search:
 
     select     the rest of gathering leaves
     rules      legal moves and end of the game for every new node, one move played for every edge of
@@ -77,8 +78,8 @@ class PartCosts:
 
 
 def part_costs(game: Game, seed: int = 0) -> PartCosts:
-    """Measure processor time on positions of random play from the game's current one. All are 0 if the
-    rules are not compiled."""
+    """Measure processor time on positions of random play from the game's current one. All are 0 if
+    the rules are not compiled."""
     rules, encoder = game.rules, Encoder(game.rules.spec)
     if not is_compiled(rules):
         return PartCosts(0.0, 0.0, 0.0)
@@ -168,7 +169,8 @@ class Speed:
     evaluations_per_second: float = 0.0
     """New positions that the network evaluated in the search."""
     evaluator_rate: float | None = None
-    """Positions per second of the evaluator alone, at the same batch size; None if it has no cost."""
+    """Positions per second of the evaluator alone, at the same batch size; None if it has no
+    cost."""
     evaluator_processor_rate: float | None = None
     batch_fill: float | None = None
     """Mean number of positions in a batch, divided by the batch size."""
@@ -208,9 +210,9 @@ def measure(
 ) -> Speed:
     """Measure evaluator and search in turns, `rounds` times each.
 
-    simulations: total number for the search; None: as many as fit in `seconds`. stops: a function that
-    ends the search at once is added to it. stopped: called between turns; if True, the results so far
-    are returned.
+    simulations: total number for the search; None: as many as fit in `seconds`. stops: a function
+    that ends the search at once is added to it. stopped: called between turns; if True, the results
+    so far are returned.
     """
     rules = game.rules
     # the first batches of a search are smaller; measure full ones
@@ -276,8 +278,8 @@ def bytes_per_node(search: Search) -> float:
 
 
 def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Phases, Speed, float]:
-    """Profile a short search with an evaluator that costs nothing: with the uniform evaluator, all runs
-    in compiled code, which has no clock."""
+    """Profile a short search with an evaluator that costs nothing: with the uniform evaluator, all
+    runs in compiled code, which has no clock."""
     seen = Speed()
     with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
         search.set_game(game)
@@ -328,9 +330,9 @@ def _rates(speed: Speed, processor: float) -> None:
 def _split(
     phases: Phases, seen: Speed, tree: float, parts: PartCosts, is_free: bool
 ) -> dict[str, float]:
-    """Shares of the time of a search, which sum to 1. For an evaluator without cost, planes and waiting
-    are left out. tree: processor seconds of the tree's thread, fewer than its wall-clock time on a busy
-    machine."""
+    """Shares of the time of a search, which sum to 1. For an evaluator without cost, planes and
+    waiting are left out. tree: processor seconds of the tree's thread, fewer than its wall-clock
+    time on a busy machine."""
     new = seen.evaluations + seen.terminals
     seconds = seen.seconds
     slowed = max((seconds - phases.wait) / max(tree, 1e-9), 1.0)

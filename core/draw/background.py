@@ -22,8 +22,8 @@ MARK_GAP, MARK_LENGTH = 6.0, 11.0
 def board_background(
     spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = None
 ) -> Iterator[str]:
-    """SVG elements of the board. shades: a colour for each square, a1 first, which replaces the board's
-    own."""
+    """SVG elements of the board. shades: a colour for each square, a1 first, which replaces the
+    board's own."""
     if spec.drawing.board == "lines":
         yield from _lines(spec, layout, shades)
     else:

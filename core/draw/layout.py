@@ -29,8 +29,9 @@ SLOT = 58.0
 class Layout:
     """Layout of one picture.
 
-    flipped: the second player is at the bottom. mirrored: a flipped board is mirrored instead of turned,
-    so that its files keep their order, as nets see the board of variants with `board.sides: mirror`.
+    flipped: the second player is at the bottom. mirrored: a flipped board is mirrored instead of
+    turned, so that its files keep their order, as nets see the board of variants with `board.sides:
+    mirror`.
     """
 
     files: int

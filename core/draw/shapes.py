@@ -1,8 +1,8 @@
 """Shapes of signs, so that pictures need no font: figures of western pieces, and characters.
 
-Every shape is in a box of 100 by 100, y downwards. A figure is a list of SVG paths that are drawn twice,
-first with a thick outline, then filled, which gives the outline of their union. Characters are pen
-strokes (polylines); many are composed of parts.
+Every shape is in a box of 100 by 100, y downwards. A figure is a list of SVG paths that are drawn
+twice, first with a thick outline, then filled, which gives the outline of their union. Characters
+are pen strokes (polylines); many are composed of parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A position as SVG or PNG: board, hands, last move, arrows, coordinates.
 
-Figures and characters in `shapes.py` are paths and look the same everywhere; letters, numbers and other
-signs are text in the viewer's font.
+Figures and characters in `shapes.py` are paths and look the same everywhere; letters, numbers and
+other signs are text in the viewer's font.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Arrow:
 
     move: int
     weight: float = 1.0
-    """Width and opacity of the arrow, 0 to 1; for example visits divided by those of the best move."""
+    """Width and opacity of the arrow, 0 to 1; for example visits divided by those of the best
+    move."""
     label: str = ""
     """Text at its end."""
 
@@ -67,9 +68,9 @@ def board_svg(
 ) -> str:
     """Draw a position as SVG, `size` pixels wide; the height depends on the board.
 
-    position: shape (1,). arrows: best first; drops point from the hand to the square. flipped: put the
-    second player below. mirrored: if flipped, keep the order of files, as nets of some variants see the
-    board. shades: a colour for each square, a1 first, which replaces the board's own.
+    position: shape (1,). arrows: best first; drops point from the hand to the square. flipped: put
+    the second player below. mirrored: if flipped, keep the order of files, as nets of some variants
+    see the board. shades: a colour for each square, a1 first, which replaces the board's own.
     """
     layout = Layout.of(spec, flipped, mirrored)
     types = PieceTypes(spec)
@@ -98,8 +99,8 @@ def board_svg(
 
 
 def png_bytes(svg: str, *, width: int | None = None) -> bytes:
-    """Convert SVG to PNG by resvg. width: in pixels, by default that of the SVG. Raises VariantAIError if
-    the text is not SVG."""
+    """Convert SVG to PNG by resvg. width: in pixels, by default that of the SVG. Raises
+    VariantAIError if the text is not SVG."""
     from resvg_py import svg_to_bytes
 
     try:
@@ -225,10 +226,11 @@ def _arrow(layout: Layout, arrow: Arrow, colour: str, mover: int) -> Iterator[st
 
 
 def _labels(layout: Layout, arrows: Sequence[Arrow]) -> Iterator[str]:
-    """Write labels at the arrows' ends, stacked if several arrows end at one square, the best lowest.
+    """Write labels at the arrows' ends, stacked if several arrows end at one square, the best
+    lowest.
 
-    Each is written twice, first its light outline: some SVG programs do not support `paint-order`, so
-    that the outline would cover the letters.
+    Each is written twice, first its light outline: some SVG programs do not support `paint-order`,
+    so that the outline would cover the letters.
     """
     written: Counter[int] = Counter()
     for arrow in arrows:

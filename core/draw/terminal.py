@@ -35,9 +35,9 @@ def board_text(
 ) -> str:
     """Draw a position in lines, with the hands above and below, without a line end at the end.
 
-    signs: use the variant's signs (characters, figures) instead of FEN's letters. colour: use escape
-    sequences for the colours of the players and for the last move, which is else put in brackets.
-    first_rank: number of the first rank, 0 or 1.
+    signs: use the variant's signs (characters, figures) instead of FEN's letters. colour: use
+    escape sequences for the colours of the players and for the last move, which is else put in
+    brackets. first_rank: number of the first rank, 0 or 1.
     """
     types = PieceTypes(spec)
     files, ranks = spec.board.files, spec.board.ranks

@@ -1,10 +1,10 @@
 """Generated games on disk: a journal beside the store, and the store in the end.
 
-The first line of the journal holds the settings; it is only continued with the same ones. Every finished
-or filtered game is a line, written when it has ended, in any order of numbers, so a kill loses only the
-games in progress. Games that the player failed in are not written: the next run plays them again. When
-the run ends, the games are put into the store in the order of their numbers, without those that repeat
-earlier ones or that are in the store already, and the journal is removed.
+The first line of the journal holds the settings; it is only continued with the same ones. Every
+finished or filtered game is a line, written when it has ended, in any order of numbers, so a kill
+loses only the games in progress. Games that the player failed in are not written: the next run
+plays them again. When the run ends, the games are put into the store in the order of their numbers,
+without those that repeat earlier ones or that are in the store already, and the journal is removed.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Ended = GameRecord | Dropped
 
 
 def is_settled(game: Ended) -> bool:
-    """Return True if a game need not be played again. It must be after a failure of the player, which
-    may have been repaired, or after a search that was stopped."""
+    """Return True if a game need not be played again. It must be after a failure of the player,
+    which may have been repaired, or after a search that was stopped."""
     return not isinstance(game, Dropped) or game.reason in (BLUNDER, DUPLICATE)
 
 
@@ -107,8 +107,8 @@ class GeneratedGames:
     """Journal of one store; a context manager, used by one process at a time."""
 
     def __init__(self, store: Path, variant: str, settings: dict[str, Any]) -> None:
-        """Begin, or resume an earlier run with the same settings. Raises DataError if the journal has
-        other settings, or is in use."""
+        """Begin, or resume an earlier run with the same settings. Raises DataError if the journal
+        has other settings, or is in use."""
         self.path = journal_path(store)
         self.variant = variant
         self._journal = Journal(self.path, keep=False)
@@ -179,8 +179,8 @@ class GeneratedGames:
     def kept(self, most: int) -> Iterator[Ended]:
         """The same, with repeated games as dropped ones, up to the `most`th game that is kept.
 
-        There may be more: a later run plays a game that the player failed in, after others were played
-        in its place.
+        There may be more: a later run plays a game that the player failed in, after others were
+        played in its place.
         """
         for game in map(RepetitionFilter(), self.games()):
             if most == 0:
@@ -198,8 +198,8 @@ class GeneratedGames:
         mode: Mode,
         sources: list[str],
     ) -> None:
-        """Put up to `games` games into the store and count them; without a finished game, no store is
-        written. When appending, games that the store has already are dropped."""
+        """Put up to `games` games into the store and count them; without a finished game, no store
+        is written. When appending, games that the store has already are dropped."""
         if not self.has_games:
             for game in self.games():
                 report.count(game)
@@ -219,8 +219,8 @@ class GeneratedGames:
 
 
 def require_own_store(store: Path, spec: VariantSpec, sources: list[str]) -> None:
-    """Raises DataError if a store holds other games than those an interrupted run of the same command
-    put there, since it is going to be replaced."""
+    """Raises DataError if a store holds other games than those an interrupted run of the same
+    command put there, since it is going to be replaced."""
     if store.exists():
         runs = Store(store, spec).info.runs
         if [list(run.sources) for run in runs] != [sources]:

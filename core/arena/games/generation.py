@@ -1,9 +1,9 @@
 """Games of a program or a net against itself, for training without games of people.
 
-Game i depends only on the settings and i: its opening is sampled with the seed (seed, i), and the player
-begins it with empty memory and searches a fixed number of nodes. So the same command gives the same games
-with any number of workers, if the player itself is deterministic (one thread is). A game is played by the
-referee of matches, with one player on both sides.
+Game i depends only on the settings and i: its opening is sampled with the seed (seed, i), and the
+player begins it with empty memory and searches a fixed number of nodes. So the same command gives
+the same games with any number of workers, if the player itself is deterministic (one thread is). A
+game is played by the referee of matches, with one player on both sides.
 """
 
 from __future__ import annotations
@@ -66,22 +66,22 @@ SHORTEST_CUT = 10
 class BlunderRule:
     """Blunders, and the treatment of games that have one.
 
-    The score of a move and that of the reply are two evaluations of one position. If the second is much
-    worse for the player who made the move, the move was a blunder, and the result of the game does not
-    fit the positions before:
+    The score of a move and that of the reply are two evaluations of one position. If the second is
+    much worse for the player who made the move, the move was a blunder, and the result of the game
+    does not fit the positions before:
 
         drop(p) = clip(score(p)) + clip(score(p + 1)),  each from the mover's view
 
-    Scores, mates included, are clipped to ±BLUNDER_BOUND, so that another way to win a won game is no
-    blunder. Random moves have no score and are no blunders.
+    Scores, mates included, are clipped to ±BLUNDER_BOUND, so that another way to win a won game is
+    no blunder. Random moves have no score and are no blunders.
     """
 
     drop: int
-    """A move that loses more centipawns is a blunder, 1 to 2 · BLUNDER_BOUND. It must be well above the
-    noise of the search, which is 100 to 200 at a few hundred nodes."""
+    """A move that loses more centipawns is a blunder, 1 to 2 · BLUNDER_BOUND. It must be well above
+    the noise of the search, which is 100 to 200 at a few hundred nodes."""
     action: Literal["drop", "cut"] = "drop"
-    """`drop`: drop the game. `cut`: keep it from the position after its last blunder on, if SHORTEST_CUT
-    plies are left and the rest ends like the whole game."""
+    """`drop`: drop the game. `cut`: keep it from the position after its last blunder on, if
+    SHORTEST_CUT plies are left and the rest ends like the whole game."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ class GenerationSettings:
     max_plies: int = 400
     """A game of this length is a draw, with the termination `adjudicated: move limit`."""
     resign: str | None = None
-    """MOVES:CP[:both], see `ResignRule`. Random moves have no score, so the count restarts after one."""
+    """MOVES:CP[:both], see `ResignRule`. Random moves have no score, so the count restarts after
+    one."""
     drop_blunders: int | None = None
     """Drop games in which a move loses more centipawns, see `BlunderRule`."""
     cut_blunders: int | None = None
@@ -147,8 +148,8 @@ class GenerationSettings:
     def decisive(
         self, name: str, player: Mapping[str, Any], openings: Sequence[Opening]
     ) -> dict[str, Any]:
-        """Settings that decide the games, as journals store them. name: of the player. player: settings
-        of the player that decide its play."""
+        """Settings that decide the games, as journals store them. name: of the player. player:
+        settings of the player that decide its play."""
         found: dict[str, Any] = {
             "nodes": self.nodes,
             "node_jitter": self.node_jitter,
@@ -228,8 +229,8 @@ class GameGenerator:
         self._pool.stop()
 
     def check_player(self) -> str:
-        """Start a player once and return its name, so that a wrong command is reported before the first
-        game. Raises EngineError."""
+        """Start a player once and return its name, so that a wrong command is reported before the
+        first game. Raises EngineError."""
         player = self._make_player()
         try:
             player.start()
@@ -372,8 +373,8 @@ def filtered(rules: Rules, record: GameRecord, rule: BlunderRule) -> GameRecord 
 
 
 def _after(rules: Rules, record: GameRecord, plies: int) -> GameRecord | None:
-    """The game without its first `plies`; None if the rest is too short, or if its end depends on the
-    plies before (a repetition)."""
+    """The game without its first `plies`; None if the rest is too short, or if its end depends on
+    the plies before (a repetition)."""
     if record.plies - plies < SHORTEST_CUT:
         return None
     whole = played_out(rules, Opening(record.start_fen, tuple(record.moves[:plies])))

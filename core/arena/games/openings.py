@@ -1,9 +1,11 @@
-"""Openings: read from files, sampled from stores, Polyglot books, a network's policy, or random play.
+"""Openings: read from files, sampled from stores, Polyglot books, a network's policy, or random
+play.
 
-Keys of a Polyglot book are defined for chess only: a board of 8 x 8 squares, the six kinds of pieces,
-castling, en passant and the side to move. So books are accepted for variants with that board and these
-pieces. Keys do not include pieces in hand; positions that differ only in hands share their entries, as
-in books that python-chess reads and writes (drops included), and illegal moves are skipped.
+Keys of a Polyglot book are defined for chess only: a board of 8 x 8 squares, the six kinds of
+pieces, castling, en passant and the side to move. So books are accepted for variants with that
+board and these pieces. Keys do not include pieces in hand; positions that differ only in hands
+share their entries, as in books that python-chess reads and writes (drops included), and illegal
+moves are skipped.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ BOOK_TRIES = 100
 POLICY_TRIES = 50
 """The same for a policy."""
 POLICY_PLIES = 5.84, 2.77
-"""Mean and standard deviation of the lengths of the published openings ([CrazyAra-preprint] section 7)."""
+"""Mean and standard deviation of the lengths of the published openings ([CrazyAra-preprint] section
+7)."""
 BOOK_PIECES = frozenset("PNBRQK")
 BOOK_BOARD = 8, 8
 _BOOK_CASTLING = {"e1h1": "e1g1", "e1a1": "e1c1", "e8h8": "e8g8", "e8a8": "e8c8"}
@@ -174,8 +177,8 @@ def sampled_from_store(
 ) -> tuple[Opening, ...]:
     """Sample `count` distinct positions of recorded games, each of another game.
 
-    plies: minimum and maximum plies before the position ([Xiangqi-thesis] 5.2: at most 100); these moves
-    belong to the opening. Raises DataError if the store has too few.
+    plies: minimum and maximum plies before the position ([Xiangqi-thesis] 5.2: at most 100); these
+    moves belong to the opening. Raises DataError if the store has too few.
     """
     chance = random.Random(f"positions {seed}")
     least, most = plies
@@ -235,8 +238,8 @@ class OpeningSampler:
         return self.openings[number % len(self.openings)]
 
     def game(self, number: int) -> Game:
-        """Sample the start of game `number`; call in the order of numbers. It differs from the starts
-        of earlier games, unless OPENING_TRIES samples did not find a new one."""
+        """Sample the start of game `number`; call in the order of numbers. It differs from the
+        starts of earlier games, unless OPENING_TRIES samples did not find a new one."""
         chance = random.Random(f"opening {self.seed} {number}")
         opening = self.opening(number)
         least, most = self.plies
@@ -272,8 +275,9 @@ def policy_lines(
 ) -> Iterator[Opening]:
     """Sample `count` different lines from the start position that do not end the game.
 
-    plies: mean and standard deviation of their lengths, normally distributed, at least 1. temperature:
-    above 1, unlikely moves are sampled more often. Raises DataError if the policy has no more lines.
+    plies: mean and standard deviation of their lengths, normally distributed, at least 1.
+    temperature: above 1, unlikely moves are sampled more often. Raises DataError if the policy has
+    no more lines.
     """
     chance = random.Random(f"lines {seed}")
     seen: set[tuple[int, ...]] = set()
@@ -320,8 +324,8 @@ def book_lines(
 ) -> tuple[Opening, ...]:
     """Sample different lines of a Polyglot book from the start position, each move by its weight.
 
-    A line ends after `plies` plies, or where the book has no more moves. count: number of lines; None:
-    BOOK_LINES, or as many as the book has.
+    A line ends after `plies` plies, or where the book has no more moves. count: number of lines;
+    None: BOOK_LINES, or as many as the book has.
 
     Raises DataError if the file is not a book or has too few lines of the variant, if books do not
     support the variant, and if python-chess is missing.

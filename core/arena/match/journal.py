@@ -1,11 +1,11 @@
 """Journals of finished games: JSON lines that survive a kill.
 
-A line is written and synchronised (fsync) when its game has ended, so a kill loses only the games in
-progress. A last line that was cut off is dropped when the file is opened again. One process writes at a
-time.
+A line is written and synchronised (fsync) when its game has ended, so a kill loses only the games
+in progress. A last line that was cut off is dropped when the file is opened again. One process
+writes at a time.
 
-Each line ends with a checksum of the rest of it, so that a changed line is rejected. Lines of earlier
-versions, which have no checksum, are accepted.
+Each line ends with a checksum of the rest of it, so that a changed line is rejected. Lines of
+earlier versions, which have no checksum, are accepted.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Journal:
         self._stack.close()
 
     def append(self, content: dict[str, Any]) -> None:
-        """Add a line; it is on disk when this returns. Raises DataError, for example on a full disk."""
+        """Add a line; it is on disk when this returns. Raises DataError, for example on a full
+        disk."""
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
         line = b'%s,"checksum":"%s"}\n' % (text, _digest(text).encode())
         data = memoryview(line)

@@ -1,4 +1,5 @@
-"""Finished games of a match: journal entries, PGN with scores, depths and times, numbers of tables."""
+"""Finished games of a match: journal entries, PGN with scores, depths and times, numbers of
+tables."""
 
 from __future__ import annotations
 
@@ -82,8 +83,8 @@ def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str
 def game_pgn(
     rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
 ) -> str:
-    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns or
-    moves to mate (`+M4`), depth, time."""
+    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns
+    or moves to mate (`+M4`), depth, time."""
     record = game_record(rules, entry, event=event, time_control=time_control)
     return pgn_text(rules, notation, record)
 

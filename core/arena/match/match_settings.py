@@ -1,12 +1,12 @@
 """Settings of a match, and the schedule of its games.
 
-The settings are the keys of a YAML file of `experiments/` and the options of `variant-ai match`. Those
-that decide which games are played are stored in the match's folder, and a match is only resumed with
-the same ones; settings in `FREE` may change.
+The settings are the keys of a YAML file of `experiments/` and the options of `variant-ai match`.
+Those that decide which games are played are stored in the match's folder, and a match is only
+resumed with the same ones; settings in `FREE` may change.
 
-The schedule is a sequence of numbered pairings that depends on the settings alone, so a match can be
-resumed where it stopped. In each round every pair of players plays one opening with both colours, so
-the table is fair at any time, and a match with more games has the same first games.
+The schedule is a sequence of numbered pairings that depends on the settings alone, so a match can
+be resumed where it stopped. In each round every pair of players plays one opening with both
+colours, so the table is fair at any time, and a match with more games has the same first games.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ class MatchSettings(Limits):
 def small_scale(given: dict[str, Any], where: str) -> dict[str, Any]:
     """Override settings of a match by its own settings of a small run.
 
-    There, `divide_nodes: N` divides the nodes of all players, `replace: [A, B]` replaces A by B in the
-    paths of nets and stores, and a limit replaces all limits of the match. Raises SettingError if the
-    match has no such settings.
+    There, `divide_nodes: N` divides the nodes of all players, `replace: [A, B]` replaces A by B in
+    the paths of nets and stores, and a limit replaces all limits of the match. Raises SettingError
+    if the match has no such settings.
     """
     small = given.get("small")
     if not isinstance(small, dict) or not small:
@@ -171,8 +171,8 @@ def settings_of(
 ) -> MatchSettings:
     """Check the settings of a match from a YAML file or a command line.
 
-    where: their origin, for error messages. require: raises if a player is not available; called before
-    limits are checked. Raises SettingError.
+    where: their origin, for error messages. require: raises if a player is not available; called
+    before limits are checked. Raises SettingError.
     """
     if isinstance(given, dict) and isinstance(given.get("players"), (list, tuple)):
         players = [
@@ -235,8 +235,8 @@ class Pairing:
 def meetings(
     players: int, kind: Kind, seeds: int = 1, pairs: Sequence[tuple[int, int]] = ()
 ) -> list[tuple[int, int]]:
-    """Pairs of players that meet: all, in a gauntlet each of the first `seeds` players with each of the
-    others, or the given `pairs`. Raises SettingError if a player would have no games."""
+    """Pairs of players that meet: all, in a gauntlet each of the first `seeds` players with each of
+    the others, or the given `pairs`. Raises SettingError if a player would have no games."""
     if players < 2:
         raise SettingError(f"a match needs two players, not {players}")
     if kind == "gauntlet" and not 0 < seeds < players:

@@ -15,7 +15,8 @@ Result = TypeVar("Result")
 
 
 class PlayerPool:
-    """Plays games in threads. Used once: call `results`, and `stop` from any thread to end early."""
+    """Plays games in threads. Used once: call `results`, and `stop` from any thread to end
+    early."""
 
     def __init__(self, workers: int, make_player: Callable[[int], Player]) -> None:
         """make_player: makes a player by its index; it is started when first needed."""
@@ -40,7 +41,8 @@ class PlayerPool:
             player.kill()
 
     def players(self, indices: Sequence[int]) -> list[Player]:
-        """This thread's players of the given indices, made when first needed; its others are closed."""
+        """This thread's players of the given indices, made when first needed; its others are
+        closed."""
         own: dict[int, Player] | None = getattr(self._local, "players", None)
         if own is None:
             own = self._local.players = {}
@@ -65,9 +67,9 @@ class PlayerPool:
     ) -> Iterator[Result]:
         """Play jobs, and yield results as games end, until `stop` or until there are no more jobs.
 
-        next_job: called in this thread; returns None if there is no job at present. play: called in the
-        pool's threads. submitted: maximum number of jobs handed to the threads, one each by default.
-        Errors are raised after the results of games that ended at the same time.
+        next_job: called in this thread; returns None if there is no job at present. play: called in
+        the pool's threads. submitted: maximum number of jobs handed to the threads, one each by
+        default. Errors are raised after the results of games that ended at the same time.
         """
         running: set[Future[Result]] = set()
         threads = ThreadPoolExecutor(self.workers, thread_name_prefix="game")

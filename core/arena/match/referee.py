@@ -1,7 +1,7 @@
 """One game between two players, judged by the rules of the variant.
 
-The rules end a game (`Game.outcome`). A player that crashes, hangs, plays an illegal move, makes a false
-claim or exceeds its time loses it, and the reason is recorded.
+The rules end a game (`Game.outcome`). A player that crashes, hangs, plays an illegal move, makes a
+false claim or exceeds its time loses it, and the reason is recorded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class ResignRule:
 
 @dataclass(frozen=True)
 class DrawRule:
-    """From full move `first_move` on, a game is drawn if the last `moves` scores of both players were
-    within ±`score`."""
+    """From full move `first_move` on, a game is drawn if the last `moves` scores of both players
+    were within ±`score`."""
 
     moves: int
     score: int
@@ -57,8 +57,8 @@ class Conduct:
     resign: ResignRule | None = None
     draw: DrawRule | None = None
     check_mates: bool = True
-    """A player loses if it announces a mate in one and its move does not win at once. Longer mates are
-    not checked."""
+    """A player loses if it announces a mate in one and its move does not win at once. Longer mates
+    are not checked."""
 
 
 @dataclass
@@ -115,9 +115,9 @@ class Referee:
     ) -> PlayedGame:
         """Play from the end of an opening, `game`, which is changed.
 
-        `players[0]` has the first player's pieces, even if the opening lets the second move first. Both
-        may be the same player. number: see `Player.new_game`. Faults of players are results, not
-        exceptions; other EngineErrors are raised.
+        `players[0]` has the first player's pieces, even if the opening lets the second move first.
+        Both may be the same player. number: see `Player.new_game`. Faults of players are results,
+        not exceptions; other EngineErrors are raised.
         """
         played = PlayedGame(game, game.ply)
         clocks = (PlayerClock(allowances[0]), PlayerClock(allowances[1]))

@@ -50,7 +50,8 @@ from variant_ai.core.system.files import naming, write_whole
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
 MOST_NO_SHOWS = 2
-"""Games that one player loses without a move, in one run of a match, after which the match stops."""
+"""Games that one player loses without a move, in one run of a match, after which the match
+stops."""
 
 MakePlayer = Callable[[int], Player]
 """Makes a player by its index in the settings, not yet started."""
@@ -214,8 +215,9 @@ class Tournament:
     # --- before the first game -----------------------------------------------------------------
 
     def _check_players(self) -> tuple[tuple[str, ...], list[str]]:
-        """Start every player once. Return their names, made distinct, and the digests of their files.
-        A program that dies or hangs here keeps the name of its settings, and loses its games."""
+        """Start every player once. Return their names, made distinct, and the digests of their
+        files. A program that dies or hangs here keeps the name of its settings, and loses its
+        games."""
         names: list[str] = []
         digests: list[str] = []
         for index, spec in enumerate(self.settings.players):
@@ -337,7 +339,8 @@ class Tournament:
 
     def _sprt(self, state: MatchState, schedule: Sequence[Pairing]) -> SprtStatus | None:
         """Apply the test to the pairs of games up to the first missing one in the schedule, because
-        short games are overrepresented among later ones. A pair that repeats another counts once."""
+        short games are overrepresented among later ones. A pair that repeats another counts
+        once."""
         test = self.settings.test()
         if test is None:
             return None
@@ -361,8 +364,8 @@ class Tournament:
 
 @contextlib.contextmanager
 def settled_collector() -> Iterator[None]:
-    """Exclude present objects from garbage collection: with the libraries of a net, a collection takes
-    a tenth of a second, in the middle of a move."""
+    """Exclude present objects from garbage collection: with the libraries of a net, a collection
+    takes a tenth of a second, in the middle of a move."""
     gc.collect()
     gc.freeze()
     try:
@@ -398,10 +401,11 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class NoShows:
-    """Finds players that lose game after game without a move, such as a program with a wrong command.
+    """Finds players that lose game after game without a move, such as a program with a wrong
+    command.
 
-    A player that dies, hangs or answers nonsense before its first move loses that game. After the second
-    such game the match stops, before its table fills with meaningless losses.
+    A player that dies, hangs or answers nonsense before its first move loses that game. After the
+    second such game the match stops, before its table fills with meaningless losses.
     """
 
     def __init__(self, labels: dict[str, str]) -> None:

@@ -40,8 +40,8 @@ class Searcher(Protocol):
 class NetPlayer(Player):
     """Searches with a network. On a clock it plays like the engine (`TimeManager`).
 
-    If the settings keep the tree from move to move, the visits it reports are those of the tree, not of
-    the last search alone.
+    If the settings keep the tree from move to move, the visits it reports are those of the tree,
+    not of the last search alone.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class NetPlayer(Player):
         *,
         kept_visits: int = 0,
     ) -> None:
-        """make_search: loads the network and makes the search, when the player starts. digest: of the
-        network's file. kept_visits: moves of each search reported with their visits."""
+        """make_search: loads the network and makes the search, when the player starts. digest: of
+        the network's file. kept_visits: moves of each search reported with their visits."""
         self.name = name
         self.digest = digest
         self.kept_visits = kept_visits

@@ -1,11 +1,11 @@
 """Players of games: their limits and clocks, the interface of all players, and random play.
 
-A player serves one game at a time. If it breaks a rule of the match, it raises `Fault` with the reason
-for which it loses the game; it can play another game after that.
+A player serves one game at a time. If it breaks a rule of the match, it raises `Fault` with the
+reason for which it loses the game; it can play another game after that.
 
 Limits are written `[MOVES/]BASE[+INCREMENT]`, in seconds or minutes:seconds, as match programs do:
-`60+0.25` ([Xiangqi-thesis]), `15:00+5` ([CrazyAra-preprint] table 13), `40/300`. All times inside are
-milliseconds unless noted.
+`60+0.25` ([Xiangqi-thesis]), `15:00+5` ([CrazyAra-preprint] table 13), `40/300`. All times inside
+are milliseconds unless noted.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class PlayerClock:
         return None if moves is None else moves - self.made % moves
 
     def spend(self, milliseconds: int, margin: int) -> bool:
-        """Subtract the time of a move; return False if the player has lost on time. margin: tolerated
-        overtime in milliseconds, for the transfer between engine and clock."""
+        """Subtract the time of a move; return False if the player has lost on time. margin:
+        tolerated overtime in milliseconds, for the transfer between engine and clock."""
         allowance = self.allowance
         if allowance.movetime is not None and milliseconds > allowance.movetime + margin:
             return False
@@ -184,7 +184,8 @@ class Reply:
     move: int
     """A legal move."""
     score: int | None = None
-    """Centipawns from the player's own view, mates as in `GameRecord.scores`; None: not reported."""
+    """Centipawns from the player's own view, mates as in `GameRecord.scores`; None: not
+    reported."""
     depth: int = 0
     """Plies."""
     nodes: int = 0
@@ -202,7 +203,8 @@ class Player(ABC):
 
     name: str
     digest: str = ""
-    """Digest of the file that decides its play, if any: a match is only resumed with the same one."""
+    """Digest of the file that decides its play, if any: a match is only resumed with the same
+    one."""
 
     @abstractmethod
     def start(self) -> None:
@@ -210,8 +212,8 @@ class Player(ABC):
 
     @abstractmethod
     def new_game(self, game: Game, number: int = 0) -> None:
-        """Begin a game at its opening, with nothing remembered of earlier games. number: of the game;
-        random choices depend on it."""
+        """Begin a game at its opening, with nothing remembered of earlier games. number: of the
+        game; random choices depend on it."""
 
     @abstractmethod
     def play(self, game: Game, turn: Turn) -> Reply:

@@ -1,9 +1,10 @@
 """An engine as a subprocess that reads and writes lines, with a time limit on every wait.
 
-The engine ends when our process ends, even if that is killed (`core/system/child_processes.py`). One
-thread reads the engine's lines into a queue, another keeps the last lines of its stderr, so no call
-can block on a pipe. Every failure of an engine is an EngineError (EngineDiedError, EngineHungError);
-after one the process is dead, and `start` of the protocol's client runs a new one.
+The engine ends when our process ends, even if that is killed (`core/system/child_processes.py`).
+One thread reads the engine's lines into a queue, another keeps the last lines of its stderr, so no
+call can block on a pipe. Every failure of an engine is an EngineError (EngineDiedError,
+EngineHungError); after one the process is dead, and `start` of the protocol's client runs a new
+one.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _INTERPRETER = re.compile(
 STDOUT_WIDTH = 200
 """Characters kept of such a line."""
 LINE_BYTES = 1 << 20
-"""Longer lines are read in pieces, so that an engine that writes no line ends cannot fill memory."""
+"""Longer lines are read in pieces, so that an engine that writes no line ends cannot fill
+memory."""
 
 
 class EngineDiedError(EngineError):
@@ -92,7 +94,8 @@ class Answer:
     late: bool = False
     """True if the engine answered only after `stop` was sent at its deadline."""
     claim: str = ""
-    """`resign`, `draw`, or the line in which the engine claimed that the game has ended; else empty."""
+    """`resign`, `draw`, or the line in which the engine claimed that the game has ended; else
+    empty."""
     expected: str = ""
     """The reply that the engine would ponder on; empty if it named none."""
     info: tuple[str, ...] = field(default=(), repr=False)
@@ -108,8 +111,8 @@ class Line:
 
 
 class EngineProcess(ABC):
-    """One engine process, used by one thread; only `kill` may be called by others. A context manager
-    that ends the process."""
+    """One engine process, used by one thread; only `kill` may be called by others. A context
+    manager that ends the process."""
 
     def __init__(
         self, command: Sequence[str], *, timeout: float = 20.0, cwd: Path | None = None

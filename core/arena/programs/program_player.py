@@ -209,8 +209,9 @@ class ProgramPlayer(Player, Generic[Client]):
 class UciPlayer(ProgramPlayer[UciClient]):
     """A program that speaks UCI, UCI-cyclone or (`UcciPlayer`) UCCI.
 
-    With `ponders` it searches the expected reply during the other side's turn (`go ponder`). If that
-    reply is played, the search continues (`ponderhit`), else it is stopped and a new one begins.
+    With `ponders` it searches the expected reply during the other side's turn (`go ponder`). If
+    that reply is played, the search continues (`ponderhit`), else it is stopped and a new one
+    begins.
     """
 
     ponders = False
@@ -220,7 +221,8 @@ class UciPlayer(ProgramPlayer[UciClient]):
     _expected = ""
     """Reply that the engine expects to its last move."""
     _pondered: list[int] | None = None
-    """Moves of the game that the engine ponders on, the expected one last; None: it does not ponder."""
+    """Moves of the game that the engine ponders on, the expected one last; None: it does not
+    ponder."""
 
     def play(self, game: Game, turn: Turn) -> Reply:
         self._expected = ""
@@ -351,7 +353,8 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
         return super()._without_move(game, claim)
 
     def _read(self, game: Game, text: str) -> int:
-        """Read a move; some engines write castling as O-O, and those with `san=1` all moves in SAN."""
+        """Read a move; some engines write castling as O-O, and those with `san=1` all moves in
+        SAN."""
         if self.client.features.get("san") == "1" or text[:3].upper() in ("O-O", "0-0"):
             with suppress(MoveError):
                 return _SAN.read(game.rules, game.position, text)

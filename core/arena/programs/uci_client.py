@@ -1,4 +1,5 @@
-"""Clients of engines that speak UCI, UCCI 3.0 (Chinese xiangqi programs), or UCI as xiangqi clients do.
+"""Clients of engines that speak UCI, UCCI 3.0 (Chinese xiangqi programs), or UCI as xiangqi clients
+do.
 
 UCCI differs from UCI: `ucci`/`ucciok`, options without the words `name` and `value`, scores without
 `cp`, the clock of the side to move only.
@@ -137,8 +138,9 @@ class UciClient(EngineProcess):
     ) -> Answer:
         """Search the position after `moves` from `fen`.
 
-        limits: named as in UCI (`nodes`, `depth`, `movetime`, `wtime`). timeout: seconds after which
-        `stop` is sent; if the engine has not answered `grace` seconds later, it counts as hung.
+        limits: named as in UCI (`nodes`, `depth`, `movetime`, `wtime`). timeout: seconds after
+        which `stop` is sent; if the engine has not answered `grace` seconds later, it counts as
+        hung.
         """
         if not limits:
             raise ValueError("a search without a limit never ends")
@@ -161,7 +163,8 @@ class UciClient(EngineProcess):
     # --- pondering -----------------------------------------------------------------------------
 
     def ponder(self, limits: Mapping[str, int]) -> None:
-        """Search the position that was set, which includes the expected move, until `hit` or `miss`."""
+        """Search the position that was set, which includes the expected move, until `hit` or
+        `miss`."""
         self.send(self.go_line(limits).replace("go", "go ponder", 1))
 
     def hit(self, timeout: float, grace: float = 0.0) -> Answer:
@@ -226,7 +229,8 @@ class UcciClient(UciClient):
             self.send("setoption usemillisec true")
 
     def set_option(self, name: str, value: str) -> None:
-        """Set an option; UCCI engines may accept options that they do not list. Raises EngineError."""
+        """Set an option; UCCI engines may accept options that they do not list. Raises
+        EngineError."""
         option = self.options.get(name.lower())
         if option is not None and option.choices and value not in option.choices:
             raise EngineError(
@@ -296,7 +300,8 @@ def parse_option(line: str) -> UciOption | None:
 
 
 def parse_ucci_option(line: str) -> UciOption | None:
-    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are words."""
+    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
+    words."""
     words = line.split()
     if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
         return None

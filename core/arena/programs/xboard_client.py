@@ -1,8 +1,8 @@
 """Client of engines that speak XBoard's protocol (CECP), version 2 or 1.
 
 The engine keeps the game itself: moves are played on its board in `force` mode, then `go` starts a
-search. Engines declare in a `feature` line what they support: `usermove`, `setboard`, `ping`. One that
-sends no features within `SILENCE` seconds is assumed to speak version 1.
+search. Engines declare in a `feature` line what they support: `usermove`, `setboard`, `ping`. One
+that sends no features within `SILENCE` seconds is assumed to speak version 1.
 """
 
 from __future__ import annotations
@@ -123,8 +123,9 @@ class XboardClient(EngineProcess):
     def search(self, moves: Sequence[str], turn: Turn) -> Answer:
         """Send the moves of the game that the engine does not have yet, then search.
 
-        An engine that ponders gets only the one new move, and answers by itself: `force` would end its
-        search. If the engine claims the end of the game while it receives moves, that is its answer.
+        An engine that ponders gets only the one new move, and answers by itself: `force` would end
+        its search. If the engine claims the end of the game while it receives moves, that is its
+        answer.
         """
         new = moves[self._fed :]
         usermove = "usermove " if self.features.get("usermove") == "1" else ""

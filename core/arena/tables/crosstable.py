@@ -93,8 +93,8 @@ def standings(
     title: str = "",
     extra: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Standings:
-    """Compute standings. results: `results[i][j]` are the games of i, moving first, against j, from i's
-    point of view. extra: other columns by player."""
+    """Compute standings. results: `results[i][j]` are the games of i, moving first, against j, from
+    i's point of view. extra: other columns by player."""
     played = any(tally.games for row in results for tally in row)
     ratings = fit(results) if played else None
     size = range(len(names))
@@ -243,8 +243,8 @@ def as_json(table: Standings) -> dict[str, object]:
 def aligned(cells: Sequence[Sequence[str]], *, left: set[int], repeated: int = 1) -> str:
     """Align cells in columns: to the left for the columns in `left`, else to the right.
 
-    Lines have at most 100 characters: names in `left` are shortened to fit, and the other columns follow
-    below, after the first `repeated` ones again.
+    Lines have at most 100 characters: names in `left` are shortened to fit, and the other columns
+    follow below, after the first `repeated` ones again.
     """
     natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
     least = [min(width, NAME) if i in left else width for i, width in enumerate(natural)]
@@ -292,8 +292,8 @@ def _finite(value: float) -> float | None:
 
 
 def html(table: Standings, notes: Iterable[str] = ()) -> str:
-    """A page without scripts or other files: ranking, plot of the ratings with their 95 % intervals,
-    cross table. notes: paragraphs at the top."""
+    """A page without scripts or other files: ranking, plot of the ratings with their 95 %
+    intervals, cross table. notes: paragraphs at the top."""
     title = escape(table.title or "Match")
     body = [
         f"<h1>{title}</h1>",

@@ -1,15 +1,16 @@
 """Elo from wins, draws and losses: differences of two players, ratings of many, with their errors.
 
 Conventions in this folder: counts are seen from the first-named player, in the order wins, draws,
-losses. Elo is logistic: a difference of D Elo means an expected score of 1 / (1 + 10^(-D/400)). Texts are
-wins-losses-draws, as in [Xiangqi-thesis] chapter 5 (`76-3-21`) and [CrazyAra-preprint] (`80-20-0`).
+losses. Elo is logistic: a difference of D Elo means an expected score of 1 / (1 + 10^(-D/400)).
+Texts are wins-losses-draws, as in [Xiangqi-thesis] chapter 5 (`76-3-21`) and [CrazyAra-preprint]
+(`80-20-0`).
 
-Ratings of many players follow Bradley and Terry: i beats j with probability 1 / (1 + e^-(g_i − g_j + a)),
-where g = Elo · ln 10 / 400 and `a` is the advantage of the first player; a draw counts as half a win and
-half a loss. The ratings maximise the likelihood, which is concave (Newton's method). A draw is less
-uncertain than this likelihood assumes, so the covariance is not the inverse information H⁻¹ but the
-sandwich H⁻¹ B H⁻¹, with B the observed spread of the results (White 1982). For two players this gives the
-Elo of `estimate`, and its error if the score is not extreme.
+Ratings of many players follow Bradley and Terry: i beats j with probability 1 / (1 + e^-(g_i − g_j
++ a)), where g = Elo · ln 10 / 400 and `a` is the advantage of the first player; a draw counts as
+half a win and half a loss. The ratings maximise the likelihood, which is concave (Newton's method).
+A draw is less uncertain than this likelihood assumes, so the covariance is not the inverse
+information H⁻¹ but the sandwich H⁻¹ B H⁻¹, with B the observed spread of the results (White 1982).
+For two players this gives the Elo of `estimate`, and its error if the score is not extreme.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ class Estimate:
 def estimate(tally: Tally, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate Elo from single games, assumed to be independent.
 
-    The interval is that of the mean score under the normal distribution, with each end converted to Elo;
-    the error is half its width, as in the tables of [CrazyAra-preprint] and [Xiangqi-thesis].
+    The interval is that of the mean score under the normal distribution, with each end converted to
+    Elo; the error is half its width, as in the tables of [CrazyAra-preprint] and [Xiangqi-thesis].
     """
     counts = (tally.losses, tally.draws, tally.wins)
     low, middle, high = _interval(counts, (0.0, 0.5, 1.0), confidence)
@@ -133,8 +134,8 @@ def estimate(tally: Tally, confidence: float = CONFIDENCE) -> Estimate:
 def estimate_pairs(pairs: Sequence[int], confidence: float = CONFIDENCE) -> Estimate:
     """Estimate Elo from pairs of games that share an opening with colours exchanged.
 
-    pairs: number of pairs with 0, 1/2, 1, 3/2, 2 points (pentanomial). An opening that favours a colour
-    adds no spread within its pair, so the interval is narrower than that of single games.
+    pairs: number of pairs with 0, 1/2, 1, 3/2, 2 points (pentanomial). An opening that favours a
+    colour adds no spread within its pair, so the interval is narrower than that of single games.
     """
     low, middle, high = _interval(pairs, PAIR_POINTS, confidence)
     games = sum(pairs)
@@ -147,7 +148,8 @@ def estimate_pairs(pairs: Sequence[int], confidence: float = CONFIDENCE) -> Esti
 
 
 def superiority(tally: Tally) -> float:
-    """Likelihood of superiority: Φ((W − L) / √(W + L)), 1/2 without decisive games. Draws do not count."""
+    """Likelihood of superiority: Φ((W − L) / √(W + L)), 1/2 without decisive games. Draws do not
+    count."""
     decisive = tally.wins + tally.losses
     if not decisive:
         return 0.5
@@ -229,8 +231,8 @@ class Ratings:
 
 
 def fit(results: Sequence[Sequence[Tally]], *, advantage: bool = False) -> Ratings:
-    """Fit ratings of P players. results: `results[i][j]` are the games of i, moving first, against j, from
-    i's point of view. advantage: fit the advantage of moving first, too.
+    """Fit ratings of P players. results: `results[i][j]` are the games of i, moving first, against
+    j, from i's point of view. advantage: fit the advantage of moving first, too.
 
     Raises DataError if there are fewer than two players, or no games.
     """
@@ -269,8 +271,8 @@ def fit(results: Sequence[Sequence[Tally]], *, advantage: bool = False) -> Ratin
 
 
 def _design(players: int, advantage: bool) -> Floats:
-    """Rows for all ordered pairs: +1 for the first player, −1 for the second, 1 for moving first; shape
-    [P², P] or [P², P + 1]."""
+    """Rows for all ordered pairs: +1 for the first player, −1 for the second, 1 for moving first;
+    shape [P², P] or [P², P + 1]."""
     unit = np.eye(players)
     rows = (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
     return np.hstack([rows, np.ones((len(rows), 1))]) if advantage else rows

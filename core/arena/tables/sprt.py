@@ -1,18 +1,19 @@
 """Sequential probability ratio test, which ends a match when one hypothesis is accepted.
 
-H0: the first player is `elo0` better; H1: `elo1` better. After every pair of games the log-likelihood
-ratio of H1 to H0 is computed; the match ends when it leaves (lower, upper), with
+H0: the first player is `elo0` better; H1: `elo1` better. After every pair of games the
+log-likelihood ratio of H1 to H0 is computed; the match ends when it leaves (lower, upper), with
 
     lower = ln(β / (1 − α))      H0 accepted; wrong with probability β if H1 is true
     upper = ln((1 − β) / α)      H1 accepted; wrong with probability α if H0 is true
 
-The hypotheses give only the mean of the outcome distribution, so the ratio is the generalised one: for
-each hypothesis, the distribution with its mean score s that fits the results best. That is
-p_i = p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ such that Σ p_i (x_i − s) = 0
+The hypotheses give only the mean of the outcome distribution, so the ratio is the generalised one:
+for each hypothesis, the distribution with its mean score s that fits the results best. That is p_i
+= p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ such that Σ p_i (x_i − s) = 0
 (empirical likelihood; Owen 2001, section 2.9).
 
-Outcomes are those of pairs of games with colours exchanged (five: pentanomial), else of single games
-(three: trinomial). All functions accept a leading axis of matches, so many can be simulated in one call.
+Outcomes are those of pairs of games with colours exchanged (five: pentanomial), else of single
+games (three: trinomial). All functions accept a leading axis of matches, so many can be simulated
+in one call.
 """
 
 from __future__ import annotations

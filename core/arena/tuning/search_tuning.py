@@ -1,11 +1,11 @@
 """Tuning of search settings by matches: trials, finals, and a test of the winner.
 
-A trial is a short match of a candidate against the present settings, every opening with both colours, so
-its result is a score in [0, 1] with the noise of a few games. Optuna's Gaussian process sampler, which
-expects noisy results, proposes the next candidate. The best trial is mostly a lucky one, so single trials
-decide nothing: a surrogate fitted to all of them (`surrogate.py`) chooses finalists by their expected
-score, finalists play more games, and the best one plays a sequential test against the present settings,
-which may end undecided.
+A trial is a short match of a candidate against the present settings, every opening with both
+colours, so its result is a score in [0, 1] with the noise of a few games. Optuna's Gaussian process
+sampler, which expects noisy results, proposes the next candidate. The best trial is mostly a lucky
+one, so single trials decide nothing: a surrogate fitted to all of them (`surrogate.py`) chooses
+finalists by their expected score, finalists play more games, and the best one plays a sequential
+test against the present settings, which may end undecided.
 
     folder/tune.json       the request
            trials.db       Optuna's storage
@@ -62,7 +62,8 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Parse `q_weight=0:1` or `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
+        """Parse `q_weight=0:1` or `virtual_style=loss,visit`. Raises SettingError,
+        UnknownNameError."""
         name, equals, values = (part.strip() for part in text.partition("="))
         if not equals or not values:
             raise SettingError(f"range {text!r}: expected NAME=LOW:HIGH or NAME=VALUE,VALUE")
@@ -148,7 +149,8 @@ class Plan:
     present: Settings
     """Present values of the tuned settings."""
     description: dict[str, Any]
-    """Everything else that decides the results: net, limit, games of a trial, seed. Stored in the folder."""
+    """Everything else that decides the results: net, limit, games of a trial, seed. Stored in the
+    folder."""
     trials: int = 60
     games: int = 20
     """Games of a trial."""
@@ -228,8 +230,9 @@ class Tuner:
     """Tunes in one folder, and resumes what is in it."""
 
     def __init__(self, plan: Plan, folder: Path, play: PlayMatch, report: Callable[[str], None]):
-        """play: plays or resumes a match of the candidate against the present settings. report: called
-        with lines for the user. Raises SettingError if the folder holds trials of another request."""
+        """play: plays or resumes a match of the candidate against the present settings. report:
+        called with lines for the user. Raises SettingError if the folder holds trials of another
+        request."""
         self.plan = plan
         self.folder = folder
         self._play = play

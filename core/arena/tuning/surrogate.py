@@ -1,10 +1,10 @@
 """Gaussian process that predicts the score of settings from noisy trials.
 
-Each trial is a point x of the unit cube, with a mean score and its known variance (of its games). The
-covariance of the true scores of two points is a squared exponential with one length per dimension
-(Rasmussen and Williams 2006, eq. 5.1). Lengths and amplitude are those with the highest marginal
-likelihood (eq. 2.30) among random candidates; a dozen parameters and a hundred noisy trials need no
-better optimiser, and the result is deterministic.
+Each trial is a point x of the unit cube, with a mean score and its known variance (of its games).
+The covariance of the true scores of two points is a squared exponential with one length per
+dimension (Rasmussen and Williams 2006, eq. 5.1). Lengths and amplitude are those with the highest
+marginal likelihood (eq. 2.30) among random candidates; a dozen parameters and a hundred noisy
+trials need no better optimiser, and the result is deterministic.
 
 n trials, m points, d dimensions.
 """

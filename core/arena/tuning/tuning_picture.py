@@ -90,9 +90,9 @@ def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
 def profile(
     plan: Plan, outcome: Outcome, one: Range, count: int = 41
 ) -> tuple[list[Value], NDArray[np.float64], NDArray[np.float64]]:
-    """Values of a setting, with mean and standard deviation of the score there. Other settings are those
-    of the winner; without a winner the present ones; if these are outside the ranges, those of the trial
-    with the highest expected score."""
+    """Values of a setting, with mean and standard deviation of the score there. Other settings are
+    those of the winner; without a winner the present ones; if these are outside the ranges, those
+    of the trial with the highest expected score."""
     assert outcome.surrogate is not None
     base = outcome.winner or _base(plan, outcome)
     values: list[Value] = list(one.choices) or [
