@@ -126,25 +126,15 @@ def estimate(tally: Tally, confidence: float = CONFIDENCE) -> Estimate:
     The interval is that of the mean score under the normal distribution, with each end converted to
     Elo; the error is half its width, as in the tables of [CrazyAra-preprint] and [Xiangqi-thesis].
     """
-    counts = (tally.losses, tally.draws, tally.wins)
-    low, middle, high = _interval(counts, (0.0, 0.5, 1.0), confidence)
-    return _estimate(low, middle, high, superiority(tally))
-
-
-def estimate_pairs(pairs: Sequence[int], confidence: float = CONFIDENCE) -> Estimate:
-    """Estimate Elo from pairs of games that share an opening with colours exchanged.
-
-    pairs: number of pairs with 0, 1/2, 1, 3/2, 2 points (pentanomial). An opening that favours a
-    colour adds no spread within its pair, so the interval is narrower than that of single games.
-    """
-    low, middle, high = _interval(pairs, PAIR_POINTS, confidence)
-    games = sum(pairs)
-    spread = (high - low) / 2 / _normal_quantile(confidence) if games else 0.0
-    if spread > 0:
-        los = NormalDist().cdf((middle - 0.5) / spread)
-    else:
-        los = 0.5 if middle == 0.5 else float(middle > 0.5)
-    return _estimate(low, middle, high, los)
+    mean, low, high = tally.score, 0.0, 1.0
+    if tally.games:
+        counts = (tally.losses, tally.draws, tally.wins)
+        spread = sum(n * (x - mean) ** 2 for n, x in zip(counts, (0.0, 0.5, 1.0), strict=True))
+        reach = _normal_quantile(confidence) * math.sqrt(spread) / tally.games
+        low, high = mean - reach, mean + reach
+    ends = elo_of(low), elo_of(high)
+    error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
+    return Estimate(elo_of(mean), error, *ends, superiority(tally))
 
 
 def superiority(tally: Tally) -> float:
@@ -154,25 +144,6 @@ def superiority(tally: Tally) -> float:
     if not decisive:
         return 0.5
     return NormalDist().cdf((tally.wins - tally.losses) / math.sqrt(decisive))
-
-
-def _estimate(low: float, middle: float, high: float, los: float) -> Estimate:
-    ends = elo_of(low), elo_of(high)
-    error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
-    return Estimate(elo_of(middle), error, *ends, los)
-
-
-def _interval(
-    counts: Sequence[int], points: Sequence[float], confidence: float
-) -> tuple[float, float, float]:
-    """Low end, mean and high end of the score of `counts[i]` results worth `points[i]`."""
-    total = sum(counts)
-    if not total:
-        return 0.0, 0.5, 1.0
-    mean = sum(n * x for n, x in zip(counts, points, strict=True)) / total
-    variance = sum(n * (x - mean) ** 2 for n, x in zip(counts, points, strict=True)) / total
-    reach = _normal_quantile(confidence) * math.sqrt(variance / total)
-    return mean - reach, mean, mean + reach
 
 
 def _normal_quantile(confidence: float) -> float:
@@ -216,14 +187,6 @@ class Ratings:
         return float(self.elo[a] - self.elo[b]), _normal_quantile(confidence) * self._deviation(
             a, b
         )
-
-    def superiority(self, a: int, b: int) -> float:
-        """Likelihood that a is better than b, in [0, 1]."""
-        deviation = self._deviation(a, b)
-        difference = float(self.elo[a] - self.elo[b])
-        if deviation <= 0:
-            return 0.5 if difference == 0 else float(difference > 0)
-        return NormalDist().cdf(difference / deviation)
 
     def _deviation(self, a: int, b: int) -> float:
         c = self.covariance
