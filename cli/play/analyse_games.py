@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,14 +142,11 @@ class GamesAnalysis:
             return
         self.done.append(analysis)
         if self.file is not None:
-            positions = _Positions(self.rules, record)
             record, remarks = annotated(
                 analysis,
                 annotator=self.annotator,
                 players=self.rules.spec.players,
-                moves_text=lambda ply, move: self.notation.write(
-                    self.rules, positions.before(ply), move
-                ),
+                move_text=functools.partial(self.notation.write, self.rules),
             )
             self.file.write(pgn_text(self.rules, self.notation, record, remarks))
 
@@ -176,14 +174,12 @@ class GamesAnalysis:
     def _rows(self, analysis: GameAnalysis) -> list[list[object]]:
         from variant_ai.core.search.report import score_text
 
-        positions = _Positions(self.rules, analysis.record)
         rows: list[list[object]] = []
         for judged in analysis.moves:
-            before = positions.before(judged.ply)
-            text = self.notation.write(self.rules, before, judged.move)
+            text = self.notation.write(self.rules, judged.position, judged.move)
             better = ""
             if judged.mark and judged.best is not None:
-                better = self.notation.write(self.rules, before, judged.best.move)
+                better = self.notation.write(self.rules, judged.position, judged.best.move)
             score = "" if judged.score is None else score_text(judged.score)
             rows.append([judged.ply + 1, text, score, judged.mark, better])
         return rows
@@ -192,7 +188,6 @@ class GamesAnalysis:
         from variant_ai.core.rules.text.notation import uci
 
         record = analysis.record
-        positions = _Positions(self.rules, record)
 
         def text(move: int) -> str:
             return uci(self.rules.types, self.rules.spec.board.files, move)
@@ -214,9 +209,7 @@ class GamesAnalysis:
                     "ply": judged.ply + 1,
                     "player": PLAYERS[judged.side],
                     "move": text(judged.move),
-                    "text": self.notation.write(
-                        self.rules, positions.before(judged.ply), judged.move
-                    ),
+                    "text": self.notation.write(self.rules, judged.position, judged.move),
                     "score": judged.score,
                     "value": round(judged.value, 4),
                     "value_played": round(judged.value_played, 4),
@@ -228,21 +221,6 @@ class GamesAnalysis:
                 for judged in analysis.moves
             ],
         }
-
-
-class _Positions:
-    """Positions of a game, replayed when they are first needed."""
-
-    def __init__(self, rules: Rules, record: GameRecord) -> None:
-        self.rules = rules
-        self.record = record
-        self.known = [rules.position(record.start_fen)]
-
-    def before(self, ply: int) -> Any:
-        while len(self.known) <= ply:
-            move = self.record.moves[len(self.known) - 1]
-            self.known.append(self.rules.play(self.known[-1], move))
-        return self.known[ply]
 
 
 def _rounded(value: float | None) -> float | None:

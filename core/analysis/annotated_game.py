@@ -18,6 +18,7 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.write.pgn_writer import Remark
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report
 
@@ -85,6 +86,8 @@ class JudgedMove:
     """0 is the first move of the game."""
     side: int
     """Colour that moved."""
+    position: Position
+    """Position before the move, shape (1,)."""
     move: int
     best: Line | None
     """Best line of the search before the move; None if it has none."""
@@ -152,7 +155,7 @@ def analyse_game(
     for ply, move in enumerate(record.moves):
         if stopped():
             break
-        side = game.side
+        side, position = game.side, game.position
         game.push(move)
         outcome = game.outcome()
         after = None
@@ -168,7 +171,7 @@ def analyse_game(
             played = -reply.q if reply else 0.0
             score = -reply.score if reply else None
         value = best.q if best is not None else played
-        analysis.moves.append(JudgedMove(ply, side, move, best, value, played, score))
+        analysis.moves.append(JudgedMove(ply, side, position, move, best, value, played, score))
         on_ply(ply + 2, after)
         before = after
     return analysis
@@ -179,13 +182,13 @@ def annotated(
     *,
     annotator: str,
     players: tuple[str, str],
-    moves_text: Callable[[int, int], str],
+    move_text: Callable[[Position, int], str],
 ) -> tuple[GameRecord, dict[int, Remark]]:
     """Add scores, comments and accuracies to a game. Return it with the marks and better lines of
     moves.
 
-    annotator: name of the program. players: names of the two sides in PGN. moves_text: writes a
-    move, given its ply. Comments of an earlier analysis are replaced.
+    annotator: name of the program. players: names of the two sides in PGN. move_text: writes a
+    move of a position. Comments of an earlier analysis are replaced.
     """
     record = analysis.record
     scores: list[int | None] = [judged.score for judged in analysis.moves]
@@ -196,7 +199,7 @@ def annotated(
         sign = judged.mark
         if not sign or judged.best is None:
             continue
-        better = moves_text(judged.ply, judged.best.move)
+        better = move_text(judged.position, judged.best.move)
         comment = f"{MARKS[sign].capitalize()}. {better} was best."
         old = comments.get(judged.ply, "")
         comments[judged.ply] = f"{old} {comment}" if old else comment

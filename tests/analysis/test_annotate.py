@@ -144,7 +144,7 @@ def test_the_annotated_pgn_reads_back_with_scores(rules: Rules) -> None:
         analysis,
         annotator="test",
         players=("Red", "Black"),
-        moves_text=lambda ply, move: f"move {ply}",
+        move_text=lambda position, move: f"move {position['ply'][0]}",
     )
     text = pgn_text(rules, SanNotation(), said, remarks)
     body = " ".join(text.split())
