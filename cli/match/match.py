@@ -190,7 +190,7 @@ def command(
     if state.warning:
         note(state.warning)
     if state.stopped:
-        note(f"{len(state.entries)} of {state.wanted} games; run the same command to resume")
+        note(f"{len(state.entries)} of {state.scheduled} games; run the same command to resume")
         raise KeyboardInterrupt
 
 
@@ -307,7 +307,7 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
 
 def _report(state: MatchState, entry: GameEntry) -> None:
     note(
-        f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second} {entry.result} "
+        f"game {len(state.entries)}/{state.scheduled}: {entry.first} - {entry.second} {entry.result} "
         f"{entry.reason}, {len(entry.moves)} plies"
     )
 
@@ -321,7 +321,7 @@ def _print_json(state: MatchState, settings: MatchSettings) -> None:
     print_json(
         {
             **as_json(state.table(settings.title)),
-            "wanted": state.wanted,
+            "wanted": state.scheduled,
             "complete": not state.stopped,
             "reasons": dict(Counter(entry.reason for entry in state.entries).most_common()),
             "sprt": None if sprt is None else vars(sprt),

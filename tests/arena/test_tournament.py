@@ -253,7 +253,7 @@ def records(path: Path, rules: Rules) -> list[GameRecord]:
 def test_a_match_from_start_to_table(rules: Rules, tmp_path: Path) -> None:
     match = Match(rules, tmp_path / "m", toys("a", "b", "c"), games=2, title="Three")
     state = match.run()
-    assert (len(state.entries), state.wanted, state.stopped) == (6, 6, False)
+    assert (len(state.entries), state.scheduled, state.stopped) == (6, 6, False)
     assert {path.name for path in (tmp_path / "m").iterdir()} == {
         "match.json", "games.jsonl", "games.pgn", "table.txt", "table.csv", "table.html",
     }  # fmt: skip

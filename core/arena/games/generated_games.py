@@ -37,7 +37,7 @@ class Dropped:
     """A game that was not finished or is not kept."""
 
     number: int
-    """From 0."""
+    """Counted from 0."""
     reason: str
 
 

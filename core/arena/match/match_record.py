@@ -45,11 +45,11 @@ class GameEntry:
     """Milliseconds."""
 
     @property
-    def course(self) -> tuple[object, ...]:
+    def repetition_key(self) -> tuple[object, ...]:
         """Key of players and moves, equal for games that repeat each other. A game that ended by an
         accident repeats none."""
-        course = (self.first, self.second, self.start_fen, *self.moves)
-        return (*course, self.number) if self.reason in ACCIDENTS else course
+        key = (self.first, self.second, self.start_fen, *self.moves)
+        return (*key, self.number) if self.reason in ACCIDENTS else key
 
     @property
     def points(self) -> float:

@@ -223,9 +223,9 @@ class Pairing:
     """One game to be played; players and openings by index."""
 
     number: int
-    """From 0, in the order of play."""
+    """Counted from 0, in the order of play."""
     round: int
-    """From 0; the two games with one opening are in the same round."""
+    """Counted from 0; the two games with one opening are in the same round."""
     first: int
     """Player who moves first in the variant."""
     second: int

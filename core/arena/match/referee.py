@@ -33,7 +33,7 @@ class ResignRule:
 
 @dataclass(frozen=True)
 class DrawRule:
-    """From full move `first_move` on, a game is drawn if the last `moves` scores of both players
+    """A game is drawn from full move `first_move` on if the last `moves` scores of both players
     were within ±`score`."""
 
     moves: int

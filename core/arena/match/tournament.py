@@ -64,7 +64,7 @@ class MatchState:
     names: tuple[str, ...]
     entries: list[GameEntry] = field(default_factory=list)
     """In the order in which games ended."""
-    wanted: int = 0
+    scheduled: int = 0
     """Games of the whole match."""
     sprt: SprtStatus | None = None
     stopped: bool = False
@@ -84,7 +84,7 @@ class MatchState:
     @property
     def repeated(self) -> int:
         """Number of games that repeat another one move for move, and so are no evidence."""
-        return len(self.entries) - len({entry.course for entry in self.entries})
+        return len(self.entries) - len({entry.repetition_key for entry in self.entries})
 
     @property
     def warning(self) -> str:
@@ -143,7 +143,7 @@ class Tournament:
         names, nets = self._check_players()
         self._names = names
         load_judge(self.rules)  # before any clock runs
-        with settled_collector():
+        with frozen_collector():
             return self._run(names, nets, on_game)
 
     def _run(
@@ -157,7 +157,7 @@ class Tournament:
             self._check_folder(names, nets, journal)
             state = MatchState(names, self._entries(journal))
             schedule = self._schedule()
-            state.wanted = len(schedule)
+            state.scheduled = len(schedule)
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
             labels = [player.command or player.label for player in self.settings.players]
@@ -179,7 +179,7 @@ class Tournament:
                     except EngineError:
                         self.write_tables(state)
                         raise
-            state.stopped = len(state.entries) < state.wanted and not state.is_decided
+            state.stopped = len(state.entries) < state.scheduled and not state.is_decided
             self.write_tables(state)
         return state
 
@@ -355,15 +355,15 @@ class Tournament:
             one, other = pairing.number, pairing.number + 1
             if one not in points or other not in points:
                 break
-            courses = (entries[one].course, entries[other].course)
-            if courses not in seen:
+            keys = (entries[one].repetition_key, entries[other].repetition_key)
+            if keys not in seen:
                 pairs.append(points[one] + points[other])
-            seen.add(courses)
+            seen.add(keys)
         return test.status(pair_counts(pairs))
 
 
 @contextlib.contextmanager
-def settled_collector() -> Iterator[None]:
+def frozen_collector() -> Iterator[None]:
     """Exclude present objects from garbage collection: with the libraries of a net, a collection
     takes a tenth of a second, in the middle of a move."""
     gc.collect()

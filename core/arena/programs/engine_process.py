@@ -81,7 +81,7 @@ class Answer:
     """Result of one search of an engine."""
 
     move: str | None
-    """As the engine wrote it; None if it reports that there is no move."""
+    """Text of the engine; None if it reports that there is no move."""
     score: int | None = None
     """Centipawns from the point of view of the side to move; None if it gave no score or a mate."""
     mate: int | None = None
@@ -90,7 +90,7 @@ class Answer:
     nodes: int = 0
     pv: tuple[str, ...] = ()
     seconds: float = 0.0
-    """From the command to search until the answer was read."""
+    """Time between the command to search and the answer."""
     late: bool = False
     """True if the engine answered only after `stop` was sent at its deadline."""
     claim: str = ""

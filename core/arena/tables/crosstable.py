@@ -48,7 +48,7 @@ class Standing:
 
     name: str
     rank: int
-    """From 1."""
+    """Counted from 1."""
     elo: float
     """Above the mean of all players; for two players, half their difference."""
     error: float

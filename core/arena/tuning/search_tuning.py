@@ -192,7 +192,7 @@ class Match:
 @dataclass(frozen=True)
 class MatchResult:
     tally: Tally
-    """From the candidate's point of view."""
+    """Results from the candidate's point of view."""
     complete: bool
     sprt: SprtStatus | None = None
 
