@@ -1,4 +1,4 @@
-"""`variant-ai tune`: better search settings, found by matches."""
+"""`variant-ai tune`: search settings found by matches."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
+from variant_ai.cli.common.search_options import parse_settings
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 OPENINGS = 100
-"""Number of openings if no file is given."""
+"""Number of openings, if no file is given."""
 SPRT = (0.0, 20.0)
-"""Elo of the two hypotheses of the final test."""
+"""Elo of the two hypotheses of the test of the winner."""
 CANDIDATE, PRESENT = "candidate", "present"
 
 
@@ -41,7 +42,7 @@ CANDIDATE, PRESENT = "candidate", "present"
         "variant-ai tune -V NAME --model packaged --nodes 400 -o runs/tune",
         "variant-ai tune -V NAME --model net.onnx --nodes 400 --range cpuct_init=1:4 \\",
         "    --range virtual_style=loss,visit --trials 40 -o runs/tune",
-        "# with a clock; the same command resumes an interrupted run",
+        "# by the clock; the same command resumes an interrupted tuning",
         "variant-ai tune -V NAME --model net.onnx --clock 1+0.01 -o runs/tune-clock",
     )
 )
@@ -52,15 +53,15 @@ CANDIDATE, PRESENT = "candidate", "present"
     default="packaged",
     show_default=True,
     metavar="NET",
-    help="Net of both sides: an ONNX file, a run, or packaged.",
+    help="Net that both sides play with: an ONNX file, a run, or packaged.",
 )
 @click.option(
     "--range",
     "ranges",
     multiple=True,
     metavar="NAME=VALUES",
-    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times. By default "
-    "the settings that matter most.",
+    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times.  [default: "
+    "the settings that matter most]",
 )
 @click.option(
     "--settings",
@@ -68,17 +69,17 @@ CANDIDATE, PRESENT = "candidate", "present"
     default="default",
     show_default=True,
     metavar="NAME",
-    help="Named set of the spec's search settings to compare with.",
+    help="Set of search settings of the variant to start from.",
 )
 @click.option(
     "--set",
     "present",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change one of these settings; may be given several times.",
+    help="Present value of a setting; may be given several times.",
 )
 @click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move.  [default: 400]")
-@click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of --nodes.")
+@click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
@@ -91,39 +92,37 @@ CANDIDATE, PRESENT = "candidate", "present"
     type=click.IntRange(min=2),
     default=20,
     show_default=True,
-    help="Games of each trial, half of them with each colour; must be even.",
+    help="Games of each trial, half of them with each colour; an even number.",
 )
 @click.option(
     "--final-games",
     type=click.IntRange(min=2),
     default=60,
     show_default=True,
-    help="Games of each of the three finalists; must be even.",
+    help="Games of each of three finalists; an even number.",
 )
 @click.option(
     "--sprt-games",
     type=click.IntRange(min=0, max=600),
     default=400,
     show_default=True,
-    help="Maximum games of the winner's test; 0: no test.",
+    help="Maximum games of the test of the winner; 0: no test.",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
 @click.option(
     "--openings",
     metavar="FILE",
-    help="As in `match`; by default positions of the variant's sample games.",
+    help="As in `match`.  [default: positions of the variant's sample]",
 )
 @click.option(
     "--evaluator",
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="Evaluator of the net, as in `match`.",
+    help="Program that runs the net, as in `match`.",
 )
 @click.option(
-    "--concurrency",
-    type=click.IntRange(min=1),
-    help="Games at the same time.  [default: one per core]",
+    "--concurrency", type=click.IntRange(min=1), help="Games at a time.  [default: one per core]"
 )
 @click.option(
     "-o",
@@ -131,7 +130,7 @@ CANDIDATE, PRESENT = "candidate", "present"
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="FOLDER",
-    help="Folder of trials and results; an interrupted run resumes there.",
+    help="Folder of trials and results; an interrupted tuning in it is resumed.",
 )
 @seed_option()
 @json_option
@@ -155,7 +154,7 @@ def command(
 
     Each trial is a short match. A model of all results proposes the next trial and chooses three
     finalists, and the best of these plays a sequential test against the present settings. Prints
-    lines to paste into the variant's spec. FOLDER keeps every game.
+    settings to paste into the variant's spec. FOLDER keeps every game.
     """
     import threading
 
@@ -166,31 +165,26 @@ def command(
         Tuner,
         present_settings,
     )
-    from variant_ai.core.search.settings import SearchParams, setting
+    from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.system.processors import processors
     from variant_ai.plugins import registry
 
     if nodes is not None and clock is not None:
-        raise click.UsageError("give either --nodes or --clock, not both")
+        raise click.UsageError("give --nodes or --clock, not both")
     spec = load_variant(variant)
     rules = registry().rules(spec)
     tuned = tuple(Range.parse(text) for text in ranges or DEFAULT_RANGES)
     if len({one.name for one in tuned}) < len(tuned):
         raise click.UsageError("--range: a setting is given twice")
-    changed = {}
-    for text in present:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
-        changed[name.strip()] = setting(name.strip()).parse(value)
-    params = SearchParams.of(spec, search_set, **changed)
+    chosen = parse_settings(present)
+    params = SearchParams.of(spec, search_set, **chosen)
     limit = {"clock": clock} if clock else {"nodes": nodes or 400}
     base: dict[str, Any] = {
         "net": model,
         "evaluator": evaluator,
         "threads": 1,
         "settings": search_set,
-        "search": changed,
+        "search": chosen,
     }
     maker = _Matches(
         rules,
@@ -207,7 +201,7 @@ def command(
         description={
             **base,
             **limit,
-            # raises if the players cannot play, before the folder is written
+            # raises before the folder is created, if a player cannot start
             **maker.digests(),
             "games": numbers["games"],
             "seed": numbers["seed"],
@@ -225,7 +219,7 @@ def command(
         timer.cancel()
     _show(plan, outcome, output, as_json)
     if maker.stopped:
-        note(f"{len(outcome.trials)} of {plan.trials} trials; run the same command to resume")
+        note(f"{len(outcome.trials)} of {plan.trials} trials; the same command resumes the tuning")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
@@ -256,7 +250,7 @@ class _Matches:
             self._tournament.stop()
 
     def digests(self) -> dict[str, str]:
-        """Digests of the net and of the openings. Raises the errors of a match of these players."""
+        """Return digests of the net and of the openings. Raises as a match of these players does."""
         from variant_ai.cli.common.player_options import make_player
         from variant_ai.core.arena.games.openings import openings_digest
         from variant_ai.core.arena.tuning.search_tuning import Match
@@ -267,10 +261,8 @@ class _Matches:
             player.start()
         finally:
             player.close()
-        return {
-            "net_digest": player.digest,
-            "openings_digest": openings_digest(self.openings),
-        }
+        digest = openings_digest(self.openings)
+        return {"net_digest": player.digest, "openings_digest": digest}
 
     def play(self, match: Match) -> MatchResult:
         from variant_ai.cli.common.notation_options import load_notation
@@ -325,7 +317,7 @@ class _Matches:
 
 
 def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
-    """Openings of a file, of the variant's sample games, or else random lines."""
+    """Return the openings of a file, or positions of the variant's sample, or random moves."""
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.games.openings import random_lines
     from variant_ai.core.arena.match.match_settings import OpeningSettings
@@ -341,7 +333,7 @@ def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
 
 
 def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
-    """Print the results, and write the picture and the lines for a spec."""
+    """Print the results, and write the picture and the settings for a spec."""
     from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, spec_text
     from variant_ai.core.arena.tuning.tuning_picture import draw, importances
     from variant_ai.core.system.files import write_whole
@@ -351,7 +343,7 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         write_whole(folder / PICTURE, draw(plan, outcome).png)
         shares = importances(plan, outcome)
         order = sorted(shares, key=lambda name: -shares[name])
-        facts["mattered"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
+        facts["importance"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
         facts["picture"] = folder / PICTURE
     for number, (settings, tally) in enumerate(outcome.finals, start=1):
         facts[f"final {number}"] = f"{tally.text} with {spec_text(settings)}"
@@ -393,11 +385,11 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
 
 
 def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
-    """Comments above the lines for a spec: their origin. `tune.json` has the rest."""
+    """Comments above the settings for a spec, with their evidence. `tune.json` has the rest."""
     import time
 
     limit = plan.description.get("nodes")
-    each = f"{limit} nodes a move" if limit else f"clock {plan.description['clock']}"
+    each = f"{limit} nodes per move" if limit else f"clock {plan.description['clock']}"
     digest = plan.description.get("net_digest", "")
     return (
         f"# variant-ai tune, {time.strftime('%Y-%m-%d')}: {plan.variant}, net "

@@ -280,6 +280,12 @@ def progress() -> tuple[int, int]:
     return done, sum(_sources().values())
 
 
+def is_under_way() -> bool:
+    """True while other processes still compile for this one: the machine is not quiet."""
+    done, total = progress() if compilation.is_shared() else (0, 0)
+    return done < total
+
+
 # --- workers -----------------------------------------------------------------------------------------
 
 

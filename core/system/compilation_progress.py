@@ -61,8 +61,8 @@ def begins() -> None:
     """Note that this process compiles a function that is not in the cache."""
     with _state.lock:
         _state.alone += 1
-        alone, is_shared = _state.alone, _state.first is not None
-    if not is_shared:
+        alone, shared = _state.alone, is_shared()
+    if not shared:
         _publish(Progress(alone, max(ABOUT, alone)))
 
 
@@ -89,14 +89,9 @@ def latest() -> Progress | None:
     return _state.latest
 
 
-def is_under_way() -> bool:
-    """True while other processes still compile for this one: the machine is not quiet."""
-    if _state.first is None:
-        return False
-    from variant_ai.core.jit import crew
-
-    done, total = crew.progress()
-    return done < total
+def is_shared() -> bool:
+    """True once other processes have compiled for this one."""
+    return _state.first is not None
 
 
 class Announcer:

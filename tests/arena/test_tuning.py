@@ -105,8 +105,8 @@ def test_ranges_are_read_and_written() -> None:
         ("batch_size=8:16.5", "whole number"),
         ("u_divisor=0.5:adaptive", "a lower and a higher"),
         ("virtual_style=0:1", "loss or visit"),
-        ("virtual_style=loss", "at least two different"),
-        ("virtual_style=loss,loss", "at least two different"),
+        ("virtual_style=loss", "at least two values"),
+        ("virtual_style=loss,loss", "at least two values"),
         ("enhance_checks=0:1", "true or false"),
     ],
 )

@@ -49,7 +49,7 @@ def talk(text: str, *args: str) -> list[str]:
 def test_nothing_heavy_is_imported_before_the_handshake() -> None:
     code = (
         "import os, sys\n"
-        "from variant_ai.cli import engine\n"
+        "from variant_ai.cli.play import engine\n"
         "from variant_ai.core.engine.session import Session\n"
         "greet = Session._greet\n"
         "def spy(self):\n"
@@ -123,7 +123,7 @@ def test_names_that_clients_have_for_variants_are_listed() -> None:
         (["--variant", "none.yaml"], "there is no such file"),
         (["--protocol", "telepathy"], "telepathy"),
         (["--option", "Hash"], "is not NAME=VALUE"),
-        (["--option", "Hash=lots"], "where it takes a whole number"),
+        (["--option", "Hash=lots"], "given, expected a whole number"),
         (["--log-protocol", "/nowhere/at/all.log"], "there is no folder /nowhere/at"),
     ],
 )

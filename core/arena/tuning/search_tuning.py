@@ -1,19 +1,19 @@
-"""Tuning of search settings by matches: trials, finals, and a test of the winner.
+"""Search settings tuned by matches: trials, finals, and a test of the winner.
 
 A trial is a short match of a candidate against the present settings, every opening with both
-colours, so its result is a score in [0, 1] with the noise of a few games. Optuna's Gaussian process
-sampler, which expects noisy results, proposes the next candidate. The best trial is mostly a lucky
-one, so single trials decide nothing: a surrogate fitted to all of them (`surrogate.py`) chooses
-finalists by their expected score, finalists play more games, and the best one plays a sequential
+colours; its result is a score in [0, 1] with the noise of a few games. Optuna's Gaussian process
+sampler, which expects noisy results, proposes the candidates. The best trial is mostly a lucky one, so
+no decision depends on a single trial: a surrogate fitted to all of them (`surrogate.py`) chooses
+finalists by their expected score, finalists play more games, and the best of them plays a sequential
 test against the present settings, which may end undecided.
 
-    folder/tune.json       the request
+    folder/tune.json       ranges and everything else that decides the results
            trials.db       Optuna's storage
-           trials/0007/    match of a trial, which can be resumed like every match
-           finals/0007/    match after the trials, with the settings of that trial
-           sprt/0007/      test of the winner
-           trials.png      importance of the settings
-           result.yaml     lines for a spec
+           trials/0007/    the match of a trial, which can be resumed like every match
+           finals/0007/    the match of that trial's settings in the finals
+           sprt/0007/      the test of the winner
+           trials.png      expected score over each setting
+           result.yaml     settings for a spec
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import DataError, SettingError, VariantAIError
-from variant_ai.core.search.settings import FieldRow, SearchParams, setting
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.search_settings import Setting, setting
 from variant_ai.core.system.files import write_whole
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 SETTINGS, STORAGE, RESULT, PICTURE = "tune.json", "trials.db", "result.yaml", "trials.png"
 FINALISTS = 3
 STARTUP = 10
-"""Random trials before the sampler uses its model."""
+"""Number of random trials before the sampler uses its model."""
 FEWEST = 8
-"""Minimum number of trials to fit a surrogate."""
+"""Number of trials that a surrogate needs."""
 
 Value = float | int | bool | str
 Settings = dict[str, Value]
@@ -62,8 +63,7 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Parse `q_weight=0:1` or `virtual_style=loss,visit`. Raises SettingError,
-        UnknownNameError."""
+        """Read `q_weight=0:1` or `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
         name, equals, values = (part.strip() for part in text.partition("="))
         if not equals or not values:
             raise SettingError(f"range {text!r}: expected NAME=LOW:HIGH or NAME=VALUE,VALUE")
@@ -72,17 +72,17 @@ class Range:
             return cls._numbers(row, text, values)
         choices = tuple(dict.fromkeys(row.parse(word) for word in values.split(",")))
         if len(choices) < 2:
-            raise SettingError(f"range {text!r}: give at least two different values")
+            raise SettingError(f"range {text!r}: expected at least two values")
         return cls(name, choices=choices)
 
     @classmethod
-    def _numbers(cls, row: FieldRow, text: str, values: str) -> Range:
+    def _numbers(cls, row: Setting, text: str, values: str) -> Range:
         words = values.split(":")
         if len(words) != 2 or row.kind in ("bool", "choice"):
             raise SettingError(f"range {text!r}: {row.name} accepts {row.accepted}")
         low, high = (row.parse(word) for word in words)
         if isinstance(low, str) or isinstance(high, str) or not low < high:
-            raise SettingError(f"range {text!r}: expected a lower and a higher number")
+            raise SettingError(f"range {text!r}: a lower and a higher number are expected")
         return cls(row.name, float(low), float(high), whole=row.kind == "int")
 
     @property
@@ -93,11 +93,12 @@ class Range:
 
     @property
     def width(self) -> int:
-        """Dimensions in the unit cube: one, or one for each choice."""
+        """Number of dimensions in the unit cube: 1, or one for each choice."""
         return len(self.choices) or 1
 
     def rounded(self, value: Value) -> Value:
-        """Round a value to three decimal places, or more in a narrow range."""
+        """Return the value as it is played and printed: with three decimal places, more in a narrow
+        range."""
         if self.choices or not isinstance(value, float):
             return value
         places = max(3, 2 - math.floor(math.log10(self.high - self.low)))
@@ -109,7 +110,7 @@ class Range:
         return not isinstance(value, str) and self.low <= value <= self.high
 
     def coordinates(self, value: Value) -> list[float]:
-        """Coordinates of a value in the unit cube."""
+        """Return the value's coordinates in the unit cube, `width` numbers."""
         if self.choices:
             return [float(value == choice) for choice in self.choices]
         return [(float(value) - self.low) / (self.high - self.low)]
@@ -142,15 +143,14 @@ DEFAULT_RANGES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings to tune, and numbers of games. Raises SettingError for impossible numbers."""
+    """Settings to tune and numbers of games. Raises SettingError for numbers that do not fit."""
 
     variant: str
     ranges: tuple[Range, ...]
     present: Settings
     """Present values of the tuned settings."""
     description: dict[str, Any]
-    """Everything else that decides the results: net, limit, games of a trial, seed. Stored in the
-    folder."""
+    """Everything else that decides the results: net, limit, games of a trial, seed."""
     trials: int = 60
     games: int = 20
     """Games of a trial."""
@@ -165,7 +165,7 @@ class Plan:
         for what, games in (("a trial", self.games), ("a finalist", self.final_games)):
             if games % 2:
                 raise SettingError(
-                    f"{games} games of {what}: the number must be even, for both colours"
+                    f"{games} games of {what}: give an even number, so that each side has both colours"
                 )
 
     @property
@@ -178,21 +178,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class Match:
-    """One match of the tuner."""
+    """One match for the tuner."""
 
     folder: Path
     settings: Settings
     """Settings of the candidate, which override the present ones."""
     games: int
     number: int
-    """Decides the order of the openings."""
+    """Seed of the order of the openings."""
     sprt: bool = False
 
 
 @dataclass(frozen=True)
 class MatchResult:
     tally: Tally
-    """Results from the candidate's point of view."""
+    """Results of the candidate."""
     complete: bool
     sprt: SprtStatus | None = None
 
@@ -222,34 +222,36 @@ class Outcome:
 
     @property
     def strength(self) -> Estimate | None:
-        """Elo of the winner over the present settings, from the games of the test only."""
+        """Elo of the winner over the present settings, from the games of the test alone."""
         return None if self.test is None else estimate(self.test.tally)
 
 
 class Tuner:
-    """Tunes in one folder, and resumes what is in it."""
+    """A tuning in one folder, which is resumed if the folder holds one."""
 
     def __init__(self, plan: Plan, folder: Path, play: PlayMatch, report: Callable[[str], None]):
-        """play: plays or resumes a match of the candidate against the present settings. report:
-        called with lines for the user. Raises SettingError if the folder holds trials of another
-        request."""
+        """play: plays or resumes a match of the candidate against the present settings; report:
+        prints a line of progress.
+
+        Raises SettingError if the folder holds a tuning with other settings.
+        """
         self.plan = plan
         self.folder = folder
         self._play = play
-        self._report = report
+        self._print = report
         folder.mkdir(parents=True, exist_ok=True)
         self._check_folder()
         self.study = self._open()
 
     def run(self, stopped: Callable[[], bool]) -> Outcome:
-        """Play trials, finals and the test, until they are finished or stopped."""
+        """Play trials, finals and the test, until done or stopped."""
         outcome = Outcome(self.trials())
         while len(outcome.trials) < self.plan.trials and not stopped():
             trial = self._next()
             if trial is None:
                 break
             outcome.trials.append(trial)
-            self._report_trial(outcome)
+            self._report(outcome)
         outcome.surrogate = self.surrogate(outcome.trials)
         if outcome.surrogate is None or stopped() or len(outcome.trials) < self.plan.trials:
             return outcome
@@ -257,7 +259,7 @@ class Tuner:
         return outcome
 
     def trials(self) -> list[Trial]:
-        """Finished trials in their order."""
+        """Finished trials in order."""
         from optuna.trial import TrialState
 
         done = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -268,8 +270,8 @@ class Tuner:
         ]
 
     def surrogate(self, trials: Sequence[Trial]) -> Surrogate | None:
-        """Fit a surrogate to the trials, and to the known score of the present settings against
-        themselves, 1/2. None if there are too few trials."""
+        """Return a surrogate of the trials, and of the present settings' score of 1/2 against
+        themselves; None if there are too few trials."""
         if len(trials) < FEWEST:
             return None
         tallies = [trial.tally for trial in trials]
@@ -285,14 +287,14 @@ class Tuner:
     # --- trials --------------------------------------------------------------------------------
 
     def _next(self) -> Trial | None:
-        """Play the next trial, or one that a kill left unfinished; return None if stopped."""
+        """Play the next trial, or resume one that was interrupted; None if stopped."""
         import optuna
         from optuna.trial import TrialState
 
         open_ = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         whole = [one for one in open_ if len(one.params) == len(self.plan.ranges)]
         for one in open_:
-            if one not in whole:  # a kill left its parameters incomplete
+            if one not in whole:  # killed between two of its parameters
                 self.study.tell(one.number, state=TrialState.FAIL)
         if whole:
             number, settings = whole[0].number, self._settings(whole[0])
@@ -303,7 +305,7 @@ class Tuner:
         result = self._play(Match(folder, settings, self.plan.games, number))
         if not result.complete:
             return None
-        # the tally first: after a kill between the two, the match is read from its journal again
+        # the tally first: after a kill between the two, the match is resumed from its journal
         stored = self.study.get_trials(deepcopy=False)[number]
         optuna.trial.Trial(self.study, stored._trial_id).set_user_attr("tally", result.tally.text)
         self.study.tell(number, result.tally.score)
@@ -315,10 +317,10 @@ class Tuner:
     def _rounded(self, params: Mapping[str, Any]) -> Settings:
         return {one.name: one.rounded(params[one.name]) for one in self.plan.ranges}
 
-    def _report_trial(self, outcome: Outcome) -> None:
+    def _report(self, outcome: Outcome) -> None:
         trial = outcome.trials[-1]
         best = max(outcome.trials, key=lambda one: one.tally.score)
-        self._report(
+        self._print(
             f"trial {len(outcome.trials)}/{self.plan.trials}: {trial.tally.text} "
             f"({100 * trial.tally.score:.1f} %) with {spec_text(trial.settings)}; "
             f"best so far {100 * best.tally.score:.1f} %"
@@ -330,9 +332,9 @@ class Tuner:
         assert outcome.surrogate is not None
         best: tuple[float, Trial] | None = None
         for trial in self._finalists(outcome):
-            folder, settings = f"{trial.number:04}", trial.settings
+            settings = trial.settings
             match = Match(
-                self.folder / "finals" / folder,
+                self.folder / "finals" / f"{trial.number:04}",
                 settings,
                 self.plan.final_games,
                 10_000 + trial.number,
@@ -342,25 +344,25 @@ class Tuner:
                 return
             outcome.finals.append((settings, result.tally))
             score = result.tally.score
-            self._report(
+            self._print(
                 f"final {len(outcome.finals)}: {result.tally.text} ({100 * score:.1f} %) with "
                 f"{spec_text(settings)}"
             )
             if best is None or score > best[0]:
                 best = score, trial
         if best is None or best[0] <= 0.5:
-            self._report("No finalist beat the present settings.")
+            self._print("No finalist beat the present settings.")
             return
         winner = best[1]
         outcome.winner = winner.settings
         if self.plan.sprt_games:
-            place = self.folder / "sprt" / f"{winner.number:04}"
+            folder = self.folder / "sprt" / f"{winner.number:04}"
             outcome.test = self._play(
-                Match(place, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
+                Match(folder, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
             )
 
     def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
-        """Trials with the highest expected score, without repeated settings."""
+        """Trials with the greatest expected score; only the first of equal settings."""
         assert outcome.surrogate is not None
         points = np.array([self.plan.point(trial.settings) for trial in outcome.trials])
         expected, _ = outcome.surrogate.predict(points)
@@ -376,7 +378,7 @@ class Tuner:
     # --- the folder ----------------------------------------------------------------------------
 
     def _check_folder(self) -> None:
-        now = {
+        decisive = {
             "variant": self.plan.variant,
             "ranges": [one.text for one in self.plan.ranges],
             "present": self.plan.present,
@@ -384,20 +386,20 @@ class Tuner:
         }
         path = self.folder / SETTINGS
         if not path.exists():
-            write_whole(path, json.dumps(now, indent=2) + "\n")
+            write_whole(path, json.dumps(decisive, indent=2))
             return
         try:
             before = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
         if not isinstance(before, dict):
-            raise DataError(f"{path}: expected a mapping, not {type(before).__name__}")
-        differs = [key for key in before if before[key] != now.get(key)]
+            raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
+        differs = [key for key in before if before[key] != decisive.get(key)]
         if differs:
             key = differs[0]
             raise SettingError(
-                f"{self.folder} holds trials of another request ({key}: {before.get(key)!r} there, "
-                f"{now.get(key)!r} now); give another folder, or the settings it was begun with"
+                f"{self.folder} holds trials with other settings ({key}: {before.get(key)!r} there, "
+                f"{decisive.get(key)!r} now); give another folder, or the same settings"
             )
 
     def _open(self) -> Study:
@@ -414,12 +416,12 @@ class Tuner:
             study_name="tune",
             load_if_exists=True,
         )
-        begun = len(study.get_trials(deepcopy=False))
-        # with the seed of the earlier run, the sampler would propose its first trials again
+        count = len(study.get_trials(deepcopy=False))
+        # with the seed of the first run, the sampler would repeat its first proposals
         study.sampler = optuna.samplers.GPSampler(
-            seed=self.plan.seed + begun, n_startup_trials=STARTUP, deterministic_objective=False
+            seed=self.plan.seed + count, n_startup_trials=STARTUP, deterministic_objective=False
         )
-        if not begun and self.plan.present_is_inside:
+        if not count and self.plan.present_is_inside:
             known = optuna.trial.create_trial(
                 params=self.plan.present,
                 distributions={one.name: one.distribution() for one in self.plan.ranges},
@@ -430,7 +432,7 @@ class Tuner:
 
 
 def spec_text(settings: Mapping[str, Value]) -> str:
-    """Settings as the value of a spec's `search:`: `{q_weight: 0.7, virtual_style: visit}`."""
+    """Return `{q_weight: 0.7, virtual_style: visit}`: text for a spec's `search:`."""
     return "{" + ", ".join(f"{name}: {_word(value)}" for name, value in settings.items()) + "}"
 
 
@@ -439,18 +441,19 @@ def _word(value: Value) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:.12g}"
-    # quote texts that YAML would read as truth values
+    # quoted, because YAML may read the bare words as booleans
     return f"'{value}'" if value in ("on", "off") else f"{value}"
 
 
 def _variance(tally: Tally) -> float:
-    """Variance of the mean score, with one game of each result added: twenty wins prove nothing."""
+    """Variance of the mean score. One game of each result is added, because a trial of twenty wins
+    has a variance too."""
     more = tally + Tally(1, 1, 1)
     second = (more.wins + more.draws / 4) / more.games
     return (second - more.score**2) / max(tally.games, 1)
 
 
 def present_settings(params: SearchParams, ranges: Sequence[Range]) -> Settings:
-    """Present values of the tuned settings; they may lie outside the ranges, such as
-    `u_divisor: adaptive`."""
+    """Return the present values of the tuned settings. `u_divisor: adaptive` is outside of every
+    range of numbers, and is then not among the trials."""
     return {one.name: getattr(params, one.name) for one in ranges}

@@ -1,10 +1,10 @@
-"""Gaussian process that predicts the score of settings from noisy trials.
+"""Gaussian process over the results of trials: the expected score as a function of the settings.
 
-Each trial is a point x of the unit cube, with a mean score and its known variance (of its games).
-The covariance of the true scores of two points is a squared exponential with one length per
-dimension (Rasmussen and Williams 2006, eq. 5.1). Lengths and amplitude are those with the highest
-marginal likelihood (eq. 2.30) among random candidates; a dozen parameters and a hundred noisy
-trials need no better optimiser, and the result is deterministic.
+Each trial is a point x of the unit cube and a mean score with a known variance (of its games). The
+covariance of the true scores of two points is a squared exponential with one length per dimension
+([Gaussian-processes] eq. 5.1). Lengths and amplitude have the greatest marginal likelihood (eq. 2.30)
+among random candidates from a fixed seed: a dozen numbers fitted to a hundred noisy trials need no
+better optimiser.
 
 n trials, m points, d dimensions.
 """
@@ -23,12 +23,12 @@ CANDIDATES = 400
 AMPLITUDES = (0.02, 0.3)
 """Range of the standard deviation of true scores over the cube."""
 LENGTHS = (0.15, 4.0)
-"""Range of the lengths; with a length of 4, a dimension has almost no effect."""
+"""Range of the lengths; with a length of 4 a dimension hardly matters."""
 
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Posterior distribution of the score as a function of the settings."""
+    """Posterior of the score as a function of the settings."""
 
     x: Floats
     """[n, d], in the unit cube."""
@@ -37,7 +37,7 @@ class Surrogate:
     variance: Floats
     """[n], variance of each mean score."""
     lengths: Floats
-    """[d]."""
+    """[d], length of each dimension."""
     amplitude: float
     mean: float
 
@@ -89,6 +89,6 @@ class Surrogate:
 
 
 def _between(rng: np.random.Generator, bounds: tuple[float, float], count: int) -> Floats:
-    """Sample `count` numbers whose logarithms are uniform between the bounds."""
+    """[count] numbers whose logarithms are uniform between the bounds."""
     low, high = np.log(bounds[0]), np.log(bounds[1])
     return np.exp(rng.uniform(low, high, size=count))
