@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
-    FiniteRange,
     examples,
     fail,
     json_option,
@@ -21,9 +20,9 @@ from variant_ai.cli.common.console import (
     print_facts,
     print_json,
     progress,
-    seed_option,
     variant_option,
 )
+from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.core.errors import DataError, EngineError
 
 if TYPE_CHECKING:
@@ -34,18 +33,28 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 
-def _name_values(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Parse NAME=VALUE texts."""
-    found = []
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
-        found.append((name, value))
-    return tuple(found)
-
-
 @click.command(
+    cls=ModelCommand,
+    model="variant_ai.core.arena.games.generation:GenerationSettings",
+    options={
+        "--engine CMD": "engine",
+        "--games": "games",
+        "--nodes": "nodes",
+        "--node-jitter": "node_jitter",
+        "--seed": "seed",
+        "--random-share": "random_share",
+        "--opening-plies": "opening_plies",
+        "--max-plies": "max_plies",
+        "--resign MOVES:CP[:both]": "resign",
+        "--drop-blunders CP": "drop_blunders",
+        "--cut-blunders CP": "cut_blunders",
+        "--visits MOVES": "kept_visits",
+        "--hash MB": "hash_mb",
+        "--workers": "workers",
+        "--timeout": "timeout",
+        "--append": "append",
+        "--replace": "replace",
+    },
     epilog=examples(
         "variant-ai generate -V NAME --nodes 100 --games 100 -o g.store",
         "variant-ai generate --engine fairy-stockfish -V NAME --nodes 500 --games 100 -o g.store",
@@ -62,15 +71,7 @@ def _name_values(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         "variant-ai generate -V NAME --nodes 400 -o g.store --engine \\",
         "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature=0.8'",
         "variant-ai train -V NAME --data g.store --labels visits --from runs/mine",
-    )
-)
-@click.option(
-    "--engine",
-    default="net:packaged",
-    show_default=True,
-    metavar="CMD",
-    help="UCI engine: a program with its arguments, searched in PATH and /usr/games; or a net as in "
-    "`match`, net:FILE[;search.NAME=VALUE...]; or search without a net, net:-;evaluator=uniform.",
+    ),
 )
 @variant_option()
 @click.option(
@@ -82,37 +83,10 @@ def _name_values(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     help="Game store to write.",
 )
 @click.option(
-    "--games",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Number of games to finish.",
-)
-@click.option(
-    "--nodes", type=click.IntRange(min=1), default=500, show_default=True, help="Nodes per move."
-)
-@click.option(
-    "--node-jitter",
-    type=FiniteRange(0, 1, max_open=True),
-    default=0.0,
-    show_default=True,
-    help="Share by which the nodes of each move vary; 0.1 means ± 10 %.",
-)
-@seed_option()
-@click.option(
     "--random-plies",
     type=(click.IntRange(min=0), click.IntRange(min=0)),
-    default=(2, 8),
-    show_default=True,
     metavar="MIN MAX",
-    help="Minimum and maximum number of random plies at the start of each game.",
-)
-@click.option(
-    "--random-share",
-    type=FiniteRange(0, 1),
-    default=0.0,
-    show_default=True,
-    help="Share of later plies that are random, too.",
+    help="Minimum and maximum number of random plies at the start of each game.  [default: 2, 8]",
 )
 @click.option(
     "--openings",
@@ -123,82 +97,22 @@ def _name_values(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     "compressed (.gz, .xz, .zst).",
 )
 @click.option(
-    "--opening-plies",
-    type=click.IntRange(min=1),
-    default=12,
-    show_default=True,
-    help="Plies taken from each game of --openings, maximum for a line of a book.",
-)
-@click.option(
-    "--max-plies",
-    type=click.IntRange(min=1),
-    default=400,
-    show_default=True,
-    help="A game of this length is a draw.",
-)
-@click.option(
-    "--resign",
-    metavar="MOVES:CP[:both]",
-    help="End a game as lost for a player that scored -CP or less in that many own moves in a row "
-    "(4:900); `both`: if the other side scored +CP or more, too.",
-)
-@click.option(
-    "--drop-blunders",
-    "drop_blunders",
-    type=click.IntRange(1, 2000),
-    metavar="CP",
-    help="Drop games in which a move loses more than CP, the sum of its score and the reply's, each "
-    "within ±1000. The noise of a search is 100 to 200 at a few hundred nodes.",
-)
-@click.option(
-    "--cut-blunders",
-    "cut_blunders",
-    type=click.IntRange(1, 2000),
-    metavar="CP",
-    help="Keep such games from the position after the last such move on, and drop those that become "
-    "too short.",
-)
-@click.option(
-    "--visits",
-    "kept_visits",
-    type=click.IntRange(min=0),
-    metavar="MOVES",
-    help="For a net: number of moves of each search, most visited first, that are stored with their "
-    "visits.  [default: 32]",
-)
-@click.option(
-    "--hash",
-    "hash_mb",
-    type=click.IntRange(min=1),
-    metavar="MB",
-    help="Memory of each program.  [default: 16]",
-)
-@click.option(
     "--option",
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=lambda _context, _option, texts: _name_values(texts),
     help="Other option of a program; may be given several times.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Games at the same time; their number does not change the games.",
-)
-@click.option(
-    "--timeout",
-    type=FiniteRange(min=0, min_open=True),
-    default=30.0,
-    show_default=True,
-    help="Seconds for one move; a program that takes longer is restarted and its game dropped.",
-)
-@click.option("--append", is_flag=True, help="Add to a store that exists.")
-@click.option("--replace", is_flag=True, help="Replace a store that exists.")
 @json_option
-def command(variant: str, output: Path, as_json: bool, **given: Any) -> None:
+def command(
+    variant: str,
+    output: Path,
+    random_plies: tuple[int, int] | None,
+    openings: Path | None,
+    options: tuple[str, ...],
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
     """Let a program or a net play itself into a game store.
 
     Openings depend on the seed, and the variant's rules end the games. The store holds scores and,
@@ -216,20 +130,22 @@ def command(variant: str, output: Path, as_json: bool, **given: Any) -> None:
     )
     from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
     from variant_ai.core.arena.games.openings import Opening
+    from variant_ai.core.arena.players.player_spec import checked
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.plugins import registry
 
-    settings = GenerationSettings(**given)
+    if random_plies is not None:
+        given["random_plies"] = random_plies
+    given |= {"openings": openings, "options": _name_values(options)}
+    settings = checked(GenerationSettings, given, "generate")
     _check(settings)
     spec = load_variant(variant)
     rules = registry().rules(spec)
-    openings: tuple[Opening, ...] = (Opening(),)
-    if settings.openings is not None:
-        openings = file_openings(
-            settings.openings, settings.opening_plies, rules, seed=settings.seed
-        )
+    starts: tuple[Opening, ...] = (Opening(),)
+    if openings is not None:
+        starts = file_openings(openings, settings.opening_plies, rules, seed=settings.seed)
     make_player, decisive = _player(settings, rules)
-    generator = GameGenerator(settings, rules, make_player, openings)
+    generator = GameGenerator(settings, rules, make_player, starts)
     name = generator.check_player()
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
@@ -240,7 +156,7 @@ def command(variant: str, output: Path, as_json: bool, **given: Any) -> None:
     sources = [f"self-play of {name}, {settings.nodes} nodes a move, seed {settings.seed}"]
     if mode == "new":
         require_own_store(output, spec, sources)
-    decisive = settings.decisive(name, decisive, openings)
+    decisive = settings.decisive(name, decisive, starts)
     with GeneratedGames(output, spec.variant, decisive) as journal:
         if journal.resumed:
             note(f"continuing after {journal.resumed} games of {journal.path}")
@@ -258,6 +174,17 @@ def command(variant: str, output: Path, as_json: bool, **given: Any) -> None:
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)
+
+
+def _name_values(texts: tuple[str, ...]) -> dict[str, str]:
+    """Parse NAME=VALUE texts."""
+    found = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
+        found[name] = value
+    return found
 
 
 def _check(settings: GenerationSettings) -> None:
@@ -291,8 +218,8 @@ def _player(
             raise click.BadParameter(
                 "only a net (--engine net:FILE) reports visits, UCI does not", param_hint="--visits"
             )
-        options, memory = dict(settings.options), settings.hash_mb or 16
-        program = PlayerSpec(command=settings.engine, options=dict(settings.options))
+        options, memory = settings.options, settings.hash_mb or 16
+        program = PlayerSpec(command=settings.engine, options=dict(options))
         soft = {"Threads": "1", "Hash": str(memory)}
 
         def make_program() -> Player:

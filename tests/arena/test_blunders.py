@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from toy_engine import SHORT, ToyEngine, played, toy_player
+from toy_engine import SHORT, ToyEngine, changed, played, toy_player
 
 from variant_ai.core.arena.games.generated_games import Dropped, Ended
 from variant_ai.core.arena.games.generation import (
@@ -38,7 +38,7 @@ class Scripted(ToyEngine):
 def scripted(
     rules: Rules, scores: Mapping[int, int], **said: Any
 ) -> tuple[list[GameRecord], list[Dropped]]:
-    settings = replace(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
+    settings = changed(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
     return played(GameGenerator(settings, rules, lambda: toy_player(Scripted(rules, scores))))
 
 
@@ -80,7 +80,7 @@ def test_the_last_blunder_is_found() -> None:
 
 def test_games_with_blunders_are_dropped(one_rules: Rules) -> None:
     made = GameGenerator(
-        replace(SHORT, drop_blunders=400),
+        changed(SHORT, drop_blunders=400),
         one_rules,
         lambda: toy_player(Scripted(one_rules, {10: 500})),
     )

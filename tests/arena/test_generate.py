@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_engine import SHORT, ToyEngine, clients, generator, played, toy_player
+from toy_engine import SHORT, ToyEngine, changed, clients, generator, played, toy_player
 
 from variant_ai.core.arena.games.generated_games import (
     Dropped,
@@ -46,7 +46,7 @@ def rules(request: pytest.FixtureRequest) -> Rules:
 
 
 def test_games_are_legal_and_end_as_their_record_says(rules: Rules) -> None:
-    games, dropped = played(generator(rules, replace(SHORT, max_plies=40)))
+    games, dropped = played(generator(rules, changed(SHORT, max_plies=40)))
     assert (len(games), dropped) == (3, [])
     for record in games:
         game = Game(rules)
@@ -74,16 +74,16 @@ def test_scores_are_kept_ply_for_ply(one_rules: Rules) -> None:
 
 
 def test_the_same_seed_gives_the_same_games_with_any_number_of_workers(one_rules: Rules) -> None:
-    settings = replace(SHORT, games=5, random_share=0.2)
+    settings = changed(SHORT, games=5, random_share=0.2)
     one, _ = played(generator(one_rules, settings))
-    two, _ = played(generator(one_rules, replace(settings, workers=3)))
-    other, _ = played(generator(one_rules, replace(settings, seed=1)))
+    two, _ = played(generator(one_rules, changed(settings, workers=3)))
+    other, _ = played(generator(one_rules, changed(settings, seed=1)))
     assert one == two
     assert [g.moves for g in one] != [g.moves for g in other]
 
 
 def test_openings_differ_and_are_as_long_as_asked(one_rules: Rules) -> None:
-    settings = replace(SHORT, games=12, random_plies=(2, 3), max_plies=3)
+    settings = changed(SHORT, games=12, random_plies=(2, 3), max_plies=3)
     games, _ = played(generator(one_rules, settings))
     lengths = {int(g.tags["RandomPlies"]) for g in games}
     assert lengths == {2, 3}
@@ -99,7 +99,7 @@ def after(rules: Rules, record: GameRecord) -> Position:
 
 
 def test_when_short_openings_run_out_longer_ones_are_drawn(one_rules: Rules) -> None:
-    settings = replace(SHORT, games=3, random_plies=(0, 0), max_plies=4)
+    settings = changed(SHORT, games=3, random_plies=(0, 0), max_plies=4)
     games, _ = played(generator(one_rules, settings))
     assert len({tuple(g.moves) for g in games}) == 3
 
@@ -122,12 +122,12 @@ def test_a_misbehaving_engine_loses_its_game_and_is_restarted(
     assert reason in dropped[0].reason
     assert [g.number for g in games] == [1, 3, 4]
     assert [client.starts for client in clients(made)] == [2]
-    good, _ = played(generator(one_rules, replace(SHORT, games=4)))
+    good, _ = played(generator(one_rules, changed(SHORT, games=4)))
     assert [g.moves for g in games] == [good[i].moves for i in (0, 2, 3)]
 
 
 def test_an_engine_that_never_works_is_given_up(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, games=100), "fails")
+    made = generator(one_rules, changed(SHORT, games=100), "fails")
     seen: list[object] = []
     with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row.*engine Toy died"):
         seen.extend(made.games())
@@ -136,7 +136,7 @@ def test_an_engine_that_never_works_is_given_up(one_rules: Rules) -> None:
 
 def test_failures_between_good_games_are_forgiven(one_rules: Rules) -> None:
     bad = tuple(range(2, 4 * MAX_FAILURES, 2))
-    games, dropped = played(generator(one_rules, replace(SHORT, games=15), "fails", at=bad))
+    games, dropped = played(generator(one_rules, changed(SHORT, games=15), "fails", at=bad))
     assert len(games) == 15
     assert len(dropped) > MAX_FAILURES
 
@@ -156,11 +156,11 @@ def test_what_an_earlier_run_dropped_does_not_count(
 
 
 def test_games_of_an_earlier_run_do_not_hide_a_failing_engine(one_rules: Rules) -> None:
-    good, _ = played(generator(one_rules, replace(SHORT, games=2 * MAX_FAILURES)))
+    good, _ = played(generator(one_rules, changed(SHORT, games=2 * MAX_FAILURES)))
     done = {game_number(game): game for game in good[::2]}
     seen: list[Ended] = []
     with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row"):
-        seen.extend(generator(one_rules, replace(SHORT, games=100), "fails").games(done))
+        seen.extend(generator(one_rules, changed(SHORT, games=100), "fails").games(done))
     assert len(seen) == 2 * MAX_FAILURES
 
 
@@ -171,7 +171,7 @@ def test_stop_ends_the_games_under_way(one_rules: Rules) -> None:
 
 
 def test_no_engine_is_left_behind(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, games=10, workers=2))
+    made = generator(one_rules, changed(SHORT, games=10, workers=2))
     games = made.games()
     next(games)
     assert any(client.running for client in clients(made))
@@ -192,7 +192,7 @@ def test_nodes_vary_as_asked(one_rules: Rules) -> None:
         def asked(self, limits: Mapping[str, int]) -> None:
             nodes.append(limits["nodes"])
 
-    settings = replace(SHORT, nodes=1000, node_jitter=0.1, games=6)
+    settings = changed(SHORT, nodes=1000, node_jitter=0.1, games=6)
     made = GameGenerator(settings, one_rules, lambda: toy_player(Counting(one_rules)))
     played(made)
     assert all(900 <= n <= 1100 for n in nodes)
@@ -200,7 +200,7 @@ def test_nodes_vary_as_asked(one_rules: Rules) -> None:
 
 
 def test_moves_by_lot_are_marked(one_rules: Rules) -> None:
-    games, _ = played(generator(one_rules, replace(SHORT, random_share=0.5, games=4)))
+    games, _ = played(generator(one_rules, changed(SHORT, random_share=0.5, games=4)))
     marks = 0
     for record in games:
         assert record.scores is not None
@@ -213,9 +213,9 @@ def test_moves_by_lot_are_marked(one_rules: Rules) -> None:
 
 def test_a_game_played_before_is_dropped(one_rules: Rules) -> None:
     # one opening, nothing random behind it: longer openings lead into the same game
-    made = generator(one_rules, replace(SHORT, random_plies=(0, 0), games=3))
+    made = generator(one_rules, changed(SHORT, random_plies=(0, 0), games=3))
     first = next(g for g in made.games() if isinstance(g, GameRecord))
-    again = generator(one_rules, replace(SHORT, random_plies=(0, 0), games=3))
+    again = generator(one_rules, changed(SHORT, random_plies=(0, 0), games=3))
     results = list(again.games({0: first, 1: replace(first, number=2)}))
     assert results[:2] == [first, Dropped(1, "duplicate")]
     kept = [game for game in results if isinstance(game, GameRecord)]
@@ -231,7 +231,7 @@ def test_games_are_told_when_they_end_whoever_is_slow(one_rules: Rules) -> None:
             if to_wait.acquire(blocking=False):
                 assert third.wait(30)
 
-    settings = replace(SHORT, games=3, workers=2)
+    settings = changed(SHORT, games=3, workers=2)
     made = GameGenerator(settings, one_rules, lambda: toy_player(Slow(one_rules)))
     told: list[int] = []
 
@@ -246,7 +246,7 @@ def test_games_are_told_when_they_end_whoever_is_slow(one_rules: Rules) -> None:
 
 
 def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_path: Path) -> None:
-    settings = replace(SHORT, games=5)
+    settings = changed(SHORT, games=5)
     whole, _ = played(generator(one_rules, settings))
     store, said = tmp_path / "g.store", {"seed": 0}
     with GeneratedGames(store, one_rules.spec.variant, said) as journal:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from toy_engine import changed
 
 from variant_ai.core.arena.games.generated_games import Dropped, Ended, GeneratedGames
 from variant_ai.core.arena.games.generation import (
@@ -70,8 +71,8 @@ def test_visits_of_every_search_are_kept(rules: Rules) -> None:
 
 
 def test_the_same_settings_give_the_same_games_with_any_workers(rules: Rules) -> None:
-    one = played(rules, replace(SETTINGS, games=3))
-    assert played(rules, replace(SETTINGS, games=3, workers=2)) == one
+    one = played(rules, changed(SETTINGS, games=3))
+    assert played(rules, changed(SETTINGS, games=3, workers=2)) == one
 
 
 def test_only_the_most_visited_moves_are_kept(rules: Rules) -> None:
@@ -93,7 +94,7 @@ def test_a_journal_keeps_visits(rules: Rules, tmp_path: Path) -> None:
 
 
 def test_a_cut_game_keeps_the_visits_of_what_is_left(rules: Rules) -> None:
-    (record, *_) = played(rules, replace(SETTINGS, games=1, max_plies=30))
+    (record, *_) = played(rules, changed(SETTINGS, games=1, max_plies=30))
     assert isinstance(record, GameRecord) and record.visits is not None
     scores = [0] * record.plies
     for ply in range(4, record.plies):
@@ -117,7 +118,7 @@ def test_a_stopped_search_leaves_no_game(rules: Rules) -> None:
             made._pool._stopped.set()
             return found
 
-    made = GameGenerator(replace(SETTINGS, games=1), rules, Halting)
+    made = GameGenerator(changed(SETTINGS, games=1), rules, Halting)
     assert all(game == Dropped(0, "stopped") for game in made.games())
 
 

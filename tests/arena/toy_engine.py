@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from variant_ai.core.arena.games.generated_games import Dropped
 from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
@@ -17,6 +18,10 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
 
 SHORT = GenerationSettings(games=3, nodes=1, max_plies=16, timeout=20)
+
+
+def changed(settings: GenerationSettings, **fields: Any) -> GenerationSettings:
+    return settings.model_copy(update=fields)
 
 
 class ToyEngine(UciClient):

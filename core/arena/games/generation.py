@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from variant_ai.core.arena.games.generated_games import (
     BLUNDER,
     CUT_TAG,
@@ -84,49 +86,90 @@ class BlunderRule:
     SHORTEST_CUT plies are left and the rest ends like the whole game."""
 
 
-@dataclass(frozen=True)
-class GenerationSettings:
-    """Settings of `variant-ai generate`; most are its options."""
+class GenerationSettings(BaseModel):
+    """Settings of `variant-ai generate`."""
 
-    engine: str = "net:packaged"
-    """Player, as `match` takes it."""
-    games: int = 100
-    """Number of games to finish."""
-    nodes: int = 500
-    """Nodes per move."""
-    node_jitter: float = 0.0
-    """Share by which the nodes of each move vary, uniformly in nodes · (1 ± node_jitter), in [0, 1)
-    ([CrazyAra-preprint] section 7: 1,000,000 ± 100,000 nodes)."""
-    seed: int = 0
-    random_plies: tuple[int, int] = (2, 8)
-    """Minimum and maximum random plies at the start of each game."""
-    random_share: float = 0.0
-    """Share of later plies that are random, in [0, 1]."""
-    openings: Path | None = None
-    """File of openings, which are used in turn; the random plies follow them."""
-    opening_plies: int = 12
-    """Plies taken from each game of that file, maximum for a line of a book."""
-    max_plies: int = 400
-    """A game of this length is a draw, with the termination `adjudicated: move limit`."""
-    resign: str | None = None
-    """MOVES:CP[:both], see `ResignRule`. Random moves have no score, so the count restarts after
-    one."""
-    drop_blunders: int | None = None
-    """Drop games in which a move loses more centipawns, see `BlunderRule`."""
-    cut_blunders: int | None = None
-    """Keep such games from the position after the last such move on."""
-    kept_visits: int | None = None
-    """Moves of each search stored with their visits, most visited first; None: 32 for a net."""
-    hash_mb: int | None = None
-    """Memory of a program; None: 16."""
-    options: tuple[tuple[str, str], ...] = ()
-    """Other options of a program: names and values."""
-    workers: int = 1
-    """Games at the same time."""
-    timeout: float = 30.0
-    """Seconds for one move, after which a program counts as hung and its game is dropped."""
-    append: bool = False
-    replace: bool = False
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    engine: str = Field(
+        default="net:packaged",
+        description="player: a UCI program with its arguments, searched in PATH and /usr/games; or a "
+        "net as in `match`, net:FILE[;search.NAME=VALUE...]; or search without a net, "
+        "net:-;evaluator=uniform",
+    )
+    games: int = Field(default=100, ge=1, description="number of games to finish")
+    nodes: int = Field(default=500, ge=1, description="nodes per move")
+    node_jitter: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="share by which the nodes of each move vary; 0.1 means ± 10 %",
+    )
+    """Nodes are uniform in nodes · (1 ± node_jitter) ([CrazyAra-preprint] section 7: 1,000,000 ±
+    100,000)."""
+    seed: int = Field(default=0, ge=0, description="seed of everything random")
+    random_plies: tuple[int, int] = Field(
+        default=(2, 8),
+        description="minimum and maximum number of random plies at the start of each game",
+    )
+    random_share: float = Field(
+        default=0.0, ge=0, le=1, description="share of later plies that are random, too"
+    )
+    openings: Path | None = Field(
+        default=None, description="file of openings, used in turn; the random plies follow them"
+    )
+    opening_plies: int = Field(
+        default=12,
+        ge=1,
+        description="plies taken from each game of --openings, maximum for a line of a book",
+    )
+    max_plies: int = Field(
+        default=400, ge=1, description="a game of this length in plies is a draw"
+    )
+    resign: str | None = Field(
+        default=None,
+        description="end a game as lost for a player that scored -CP or less in that many own moves "
+        "in a row (4:900); `both`: if the other side scored +CP or more, too",
+    )
+    """Random moves have no score, so the count restarts after one."""
+    drop_blunders: int | None = Field(
+        default=None,
+        ge=1,
+        le=2 * BLUNDER_BOUND,
+        description="drop games in which a move loses more than CP, the sum of its score and the "
+        "reply's, each within ±1000; the noise of a search is 100 to 200 at a few hundred nodes",
+    )
+    cut_blunders: int | None = Field(
+        default=None,
+        ge=1,
+        le=2 * BLUNDER_BOUND,
+        description="keep such games from the position after the last such move on, and drop those "
+        "that become too short",
+    )
+    kept_visits: int | None = Field(
+        default=None,
+        ge=0,
+        description="for a net, number of moves of each search, most visited first, that are stored "
+        "with their visits; 32 by default",
+    )
+    hash_mb: int | None = Field(
+        default=None, ge=1, description="memory of each program; 16 by default"
+    )
+    options: dict[str, str] = Field(default_factory=dict, description="other options of a program")
+    workers: int = Field(
+        default=1,
+        ge=1,
+        description="games at the same time; their number does not change the games",
+    )
+    timeout: float = Field(
+        default=30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds for one move; a program that takes longer is restarted and its game "
+        "dropped",
+    )
+    append: bool = Field(default=False, description="add to a store that exists")
+    replace: bool = Field(default=False, description="replace a store that exists")
 
     @property
     def conduct(self) -> Conduct:
