@@ -181,12 +181,18 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     """Return the settings of `--set NAME=VALUE`. Raises UnknownNameError, SettingError."""
     from variant_ai.core.spec.search_settings import setting
 
+    values = name_values(texts, "--set")
+    return {name: setting(name).parse(value) for name, value in values.items()}
+
+
+def name_values(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Return the values of an option NAME=VALUE that may be given several times."""
     found = {}
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
-        found[name.strip()] = setting(name.strip()).parse(value)
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
+        found[name] = value
     return found
 
 

@@ -23,6 +23,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.search_options import name_values
 from variant_ai.core.errors import DataError, EngineError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def command(
 
     if random_plies is not None:
         given["random_plies"] = random_plies
-    given |= {"openings": openings, "options": _name_values(options)}
+    given |= {"openings": openings, "options": name_values(options, "--option")}
     settings = checked(GenerationSettings, given, "generate")
     _check(settings)
     spec = load_variant(variant)
@@ -174,17 +175,6 @@ def command(
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)
-
-
-def _name_values(texts: tuple[str, ...]) -> dict[str, str]:
-    """Parse NAME=VALUE texts."""
-    found = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
-        found[name] = value
-    return found
 
 
 def _check(settings: GenerationSettings) -> None:
