@@ -145,7 +145,7 @@ def command(
     starts: tuple[Opening, ...] = (Opening(),)
     if openings is not None:
         starts = file_openings(openings, settings.opening_plies, rules, seed=settings.seed)
-    make_player, decisive = _player(settings, rules)
+    make_player, player = _player(settings, rules)
     generator = GameGenerator(settings, rules, make_player, starts)
     name = generator.check_player()
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
@@ -157,7 +157,7 @@ def command(
     sources = [f"self-play of {name}, {settings.nodes} nodes a move, seed {settings.seed}"]
     if mode == "new":
         require_own_store(output, spec, sources)
-    decisive = settings.decisive(name, decisive, starts)
+    decisive = settings.decisive(name, player, starts)
     with GeneratedGames(output, spec.variant, decisive) as journal:
         if journal.resumed:
             note(f"continuing after {journal.resumed} games of {journal.path}")

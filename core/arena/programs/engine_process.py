@@ -114,13 +114,10 @@ class EngineProcess(ABC):
     """One engine process, used by one thread; only `kill` may be called by others. A context
     manager that ends the process."""
 
-    def __init__(
-        self, command: Sequence[str], *, timeout: float = 20.0, cwd: Path | None = None
-    ) -> None:
+    def __init__(self, command: Sequence[str], *, timeout: float = 20.0) -> None:
         """timeout: seconds to wait for an answer that needs no search."""
         self.command = tuple(command)
         self.timeout = timeout
-        self.cwd = cwd
         self.name = command_name(command)
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[Line | None] = queue.Queue()
@@ -169,7 +166,6 @@ class EngineProcess(ABC):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                cwd=self.cwd,
                 # Ctrl-C in the terminal must reach this program only, which ends the engine itself.
                 start_new_session=True,
             )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
 from variant_ai.core.errors import EngineError, unknown
@@ -46,11 +45,10 @@ class UciClient(EngineProcess):
         options: Mapping[str, str] | None = None,
         soft_options: Mapping[str, str] | None = None,
         timeout: float = 20.0,
-        cwd: Path | None = None,
     ) -> None:
         """options: set at every start, names in any case. soft_options: set only if the engine has
         them. timeout: seconds to wait for `uciok` and `readyok`."""
-        super().__init__(command, timeout=timeout, cwd=cwd)
+        super().__init__(command, timeout=timeout)
         self.given_options = dict(options or {})
         self.soft_options = dict(soft_options or {})
         self.author = ""

@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from variant_ai.core.arena.players.player import Turn
 from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
@@ -39,12 +38,11 @@ class XboardClient(EngineProcess):
         lines: Sequence[str] = (),
         ponder: bool = False,
         timeout: float = 20.0,
-        cwd: Path | None = None,
     ) -> None:
         """options: sent as `option NAME=VALUE`, except that `memory` and `cores` are commands.
         lines: sent unchanged at every start. ponder: send `hard`, so that the engine thinks during
         the other side's turn; else `easy`."""
-        super().__init__(command, timeout=timeout, cwd=cwd)
+        super().__init__(command, timeout=timeout)
         self.given_options = dict(options or {})
         self.lines = tuple(lines)
         self.ponders = ponder
