@@ -97,7 +97,7 @@ _MOVED = (
     (
         "core.draw",
         "core.draw",
-        "figures=shapes ground=background pieces=piece_images text=terminal",
+        "figures=shapes ground=background pieces=piece_images png=svg text=terminal",
     ),
     (
         "core.train",
@@ -124,19 +124,23 @@ _MOVED = (
     (
         "core.arena",
         "core.arena.programs",
-        "process=engine_process uci_client ucci_client xboard_client external=program_player coordinates",
+        "process=engine_process uci_client ucci_client=uci_client xboard_client external=program_player coordinates=program_player",
     ),
-    ("core.arena", "core.arena.players", "player player_spec net_player"),
+    ("core.arena", "core.arena.players", "player player_spec net_player time_control=player"),
     (
         "core.arena",
         "core.arena.match",
-        "match_settings pairings referee time_control tournament match_record journal",
+        "match_settings pairings=match_settings referee tournament match_record journal",
     ),
-    ("core.arena", "core.arena.tables", "elo sprt crosstable crosstable_html ratings"),
+    (
+        "core.arena",
+        "core.arena.tables",
+        "elo sprt crosstable crosstable_html=crosstable ratings=elo",
+    ),
     (
         "core.arena",
         "core.arena.games",
-        "generate=generation generated=generation_journal self_play=both_sides openings polyglot policy_lines=policy_openings blunders=blunder_filter",
+        "generate=generation generated=generated_games self_play=generation openings polyglot=openings policy_lines=openings blunders=generation",
     ),
     ("core.arena", "core.arena.tuning", "tuning=search_tuning surrogate tuning_picture"),
     (
@@ -149,7 +153,11 @@ _MOVED = (
         "core.engine.protocols",
         "uci ucci options=engine_options option_set=chosen_options",
     ),
-    ("core.analysis", "core.analysis", "annotate=annotated_game speed=search_speed"),
+    (
+        "core.analysis",
+        "core.analysis",
+        "annotate=annotated_game accuracy=annotated_game speed=search_speed",
+    ),
 )
 
 

@@ -1,8 +1,9 @@
-"""Players and openings as commands name them, made into those of the arena."""
+"""Players and openings of commands: made from their descriptions."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,19 @@ NO_NET = "-"
 """`net:-;evaluator=uniform`: a search without a network."""
 
 
-def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
-    """A player, not yet started. Raises EngineError where its program does not exist."""
+def make_player(
+    spec: PlayerSpec,
+    rules: Rules,
+    seed: int = 0,
+    *,
+    kept_visits: int = 0,
+    soft_options: Mapping[str, str] | None = None,
+) -> Player:
+    """Make a player; it is not started. kept_visits: see `NetPlayer`. soft_options: see
+    `program_player`. Raises EngineError if its program does not exist."""
     from variant_ai.core.arena.players.net_player import NetPlayer
     from variant_ai.core.arena.players.player import RandomPlayer
-    from variant_ai.core.arena.programs.engine_process import engine_command
-    from variant_ai.core.arena.programs.program_player import external_player
+    from variant_ai.core.arena.programs.program_player import program_player
     from variant_ai.plugins import registry
 
     if spec.random:
@@ -36,21 +44,9 @@ def make_player(spec: PlayerSpec, rules: Rules, seed: int = 0) -> Player:
             lambda: make_search(spec, rules),
             spec.label,
             net_digest(registry().net(rules.spec, Path(spec.net))),
+            kept_visits=kept_visits,
         )
-    return external_player(
-        rules,
-        spec.protocol,
-        engine_command(spec.command),
-        name=spec.name,
-        variant=spec.variant,
-        options=spec.option_texts,
-        lines=spec.lines,
-        first_rank=spec.ranks,
-        other_letters=spec.letters == "also",
-        restart=spec.restart,
-        ponder=spec.ponder,
-        timeout=spec.timeout,
-    )
+    return program_player(spec, rules, soft_options=soft_options)
 
 
 def require_player(spec: PlayerSpec, folder: Path | None) -> None:
@@ -66,8 +62,8 @@ def require_player(spec: PlayerSpec, folder: Path | None) -> None:
 
 
 def net_digest(path: Path) -> str:
-    """Digest of a net's file, or of those that may be it in a run directory, 16 hex digits; empty
-    if there is none."""
+    """Digest of a net's file, or of the files in a run folder that may hold the net, 16 hex digits;
+    empty if there is none."""
     files = [path]
     if path.is_dir():
         newest = sorted(path.glob("checkpoints/step-*/model.safetensors"))[-1:]
@@ -77,7 +73,7 @@ def net_digest(path: Path) -> str:
 
 
 def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
-    """A search with the player's network and settings."""
+    """Make a search with the player's network and settings."""
     from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.plugins import registry
@@ -96,13 +92,14 @@ def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
 def load_openings(
     settings: OpeningSettings, rules: Rules, seed: int, *, folder: Path | None = None
 ) -> tuple[Opening, ...]:
-    """The openings of a match. Files are looked for here, then in `folder`. Raises DataError."""
+    """Openings of a match. Files are looked up in the current folder, then in `folder`. Raises
+    DataError."""
     from variant_ai.cli.common.notation_options import make_resolver
     from variant_ai.core.arena.games.openings import (
         Opening,
-        drawn_from_store,
         line_openings,
         played_out,
+        sampled_from_store,
     )
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.core.errors import DataError
@@ -116,7 +113,7 @@ def load_openings(
     if settings.store is not None:
         store = Store(beside(settings.store, folder), rules.spec)
         plies = (settings.least, settings.most)
-        found += drawn_from_store(store, rules, settings.count or 100, plies, seed)
+        found += sampled_from_store(store, rules, settings.count or 100, plies, seed)
     if not found:
         return (Opening(),)
     usable: list[Opening] = []
@@ -129,22 +126,27 @@ def load_openings(
             over.append(f"{number} ({end.reason})")
         if len(usable) == settings.count:
             break
-    said = ", ".join(over[:10]) + (", …" if len(over) > 10 else "")
+    listed = ", ".join(over[:10]) + (", …" if len(over) > 10 else "")
     if not usable:
-        raise DataError(f"the game is over at the end of every opening: {said}")
+        raise DataError(f"the game is over at the end of every opening: {listed}")
     if over:
-        note(f"openings left out, the game is over there: {said}")
+        note(f"openings left out because the game is over at their end: {listed}")
     return tuple(usable)
 
 
 def file_openings(
     path: Path, plies: int, rules: Rules, *, count: int | None = None, seed: int = 0
 ) -> tuple[Opening, ...]:
-    """Openings of a file: positions of .epd and .fen, `count` lines drawn of a Polyglot book
+    """Openings of a file: positions of .epd and .fen, `count` lines sampled from a Polyglot book
     (.bin), else the first plies of its games."""
     from variant_ai.cli.common.notation_options import make_resolver, readers
-    from variant_ai.core.arena.games.openings import POSITION_SUFFIXES, read_lines, read_positions
-    from variant_ai.core.arena.games.polyglot import BOOK_SUFFIX, book_lines
+    from variant_ai.core.arena.games.openings import (
+        BOOK_SUFFIX,
+        POSITION_SUFFIXES,
+        book_lines,
+        read_lines,
+        read_positions,
+    )
     from variant_ai.core.data.read.game_files import unpacked_suffix
 
     suffix = unpacked_suffix(path)
@@ -158,7 +160,7 @@ def file_openings(
 
 
 def beside(name: str, folder: Path | None) -> Path:
-    """A path as given, or where there is nothing, from `folder`."""
+    """The path as given; if it does not exist, the one in `folder` if that exists."""
     path = Path(name)
     if folder is not None and not path.exists() and (folder / path).exists():
         return folder / path

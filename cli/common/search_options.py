@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.move.limits import Limits
-    from variant_ai.core.search.report import Line
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -184,12 +183,18 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     """Return the settings of `--set NAME=VALUE`. Raises UnknownNameError, SettingError."""
     from variant_ai.core.spec.search_settings import setting
 
+    values = name_values(texts, "--set")
+    return {name: setting(name).parse(value) for name, value in values.items()}
+
+
+def name_values(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Return the values of an option NAME=VALUE that may be given several times."""
     found = {}
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
-        found[name.strip()] = setting(name.strip()).parse(value)
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
+        found[name] = value
     return found
 
 
@@ -278,18 +283,6 @@ def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
     if visits is None and seconds is None:
         visits = default
     return Limits(simulations=visits, movetime=seconds)
-
-
-def score_text(line: Line) -> str:
-    """Return `+0.43`, `#3`, `#-2`: from the view of the side to move."""
-    if line.mate_in is not None:
-        return f"#{line.mate_in}"
-    return f"{line.cp / 100:+.2f}"
-
-
-def wdl_text(line: Line) -> str:
-    """Return `41 38 21` in per cent, or nothing if the net has no such output."""
-    return " ".join(f"{100 * p:.0f}" for p in line.wdl) if line.wdl else ""
 
 
 def is_file(given: str) -> bool:

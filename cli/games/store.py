@@ -243,12 +243,10 @@ def _in_pairs(texts: list[str], first: int) -> Iterator[str]:
 
 def _score_text(score: int) -> str:
     """Centipawns, or the moves to mate: `+35`, `#-2`."""
-    from variant_ai.core.data.game_record import mate_distance
+    from variant_ai.core.search.report import moves_to_mate
 
-    distance = mate_distance(score)
-    if distance is None:
-        return f"{score:+d}"
-    return f"#{distance if score > 0 else -distance:+d}"
+    mate = moves_to_mate(score)
+    return f"{score:+d}" if mate is None else f"#{mate:+d}"
 
 
 def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:

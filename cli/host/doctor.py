@@ -270,7 +270,7 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
 
 
 def _check_engines() -> Iterator[Check]:
-    from variant_ai.core.arena.programs.uci_client import engine_command
+    from variant_ai.core.arena.programs.engine_process import engine_command
     from variant_ai.core.errors import EngineError
 
     for name in ENGINES:

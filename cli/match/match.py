@@ -22,7 +22,7 @@ from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.match.journal import GameEntry
+    from variant_ai.core.arena.match.match_record import GameEntry
     from variant_ai.core.arena.match.match_settings import MatchSettings
     from variant_ai.core.arena.match.tournament import MatchState, Tournament
 
@@ -171,7 +171,7 @@ def command(
     if state.warning:
         note(state.warning)
     if state.stopped:
-        note(f"{len(state.entries)} of {state.wanted} games; the same command resumes the match")
+        note(f"{len(state.entries)} of {state.scheduled} games; the same command resumes the match")
         raise KeyboardInterrupt
 
 
@@ -278,7 +278,7 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
 
 
 def _print_game(state: MatchState, entry: GameEntry) -> None:
-    game = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second}"
+    game = f"game {len(state.entries)}/{state.scheduled}: {entry.first} - {entry.second}"
     note(f"{game} {entry.result} {entry.reason}, {len(entry.moves)} plies")
 
 
@@ -291,7 +291,7 @@ def _print_json(state: MatchState, settings: MatchSettings) -> None:
     print_json(
         {
             **as_json(state.table(settings.title)),
-            "wanted": state.wanted,
+            "wanted": state.scheduled,
             "complete": not state.stopped,
             "reasons": dict(Counter(entry.reason for entry in state.entries).most_common()),
             "sprt": None if sprt is None else vars(sprt),

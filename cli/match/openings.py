@@ -1,4 +1,4 @@
-"""`variant-ai openings`: opening lines drawn from a network or a Polyglot book."""
+"""`variant-ai openings`: opening lines sampled from a network or a Polyglot book."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from variant_ai.cli.common.console import (
 )
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.games.openings import Opening
-    from variant_ai.core.arena.games.policy_openings import Priors
+    from variant_ai.core.arena.games.openings import Opening, Priors
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
 
 COUNT = 1000
-"""Lines of the paper."""
+"""Default number of lines, as in [CrazyAra-preprint] section 7."""
 
 
 @click.command(
@@ -45,21 +44,21 @@ COUNT = 1000
     "model",
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
-    help="Network whose policy the moves are drawn from.",
+    help="Network whose policy moves are sampled from.",
 )
 @click.option(
     "--from-book",
     "book",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Polyglot book whose weights the moves are drawn by; of variants with the board and the "
-    "pieces of chess.",
+    help="Polyglot book whose moves are sampled by weight; for variants with the board and the pieces "
+    "of chess.",
 )
 @variant_option()
 @click.option(
     "--count",
     type=click.IntRange(min=1),
-    help="Lines to draw; fewer where a book has fewer and nothing is said.  [default: 1000]",
+    help="Number of lines; by default fewer if a book has fewer.  [default: 1000]",
 )
 @click.option(
     "--plies",
@@ -67,21 +66,21 @@ COUNT = 1000
     default=(5.84, 2.77),
     show_default=True,
     metavar="MEAN DEVIATION",
-    help="Lengths of a network's lines (normal); the default is the paper's.",
+    help="Mean and standard deviation of the lengths of a network's lines.",
 )
 @click.option(
     "--temperature",
     type=FiniteRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Above 1 unlikely moves of a network are drawn more often.",
+    help="Above 1, unlikely moves of a network are sampled more often.",
 )
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
     default=16,
     show_default=True,
-    help="Most plies of a book's lines.",
+    help="Maximum plies of a book's lines.",
 )
 @click.option(
     "-o",
@@ -89,9 +88,9 @@ COUNT = 1000
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
     metavar="FILE",
-    help="A line of UCI moves for each opening.",
+    help="File to write: a line of UCI moves for each opening.",
 )
-@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
+@click.option("--replace", is_flag=True, help="Overwrite a file that exists.")
 @seed_option()
 @json_option
 def command(
@@ -114,10 +113,9 @@ def command(
     if (model is None) == (book is None):
         raise click.UsageError("give either --from-model or --from-book")
     if output.exists() and not replace:
-        fail(f"{output} exists already; --replace takes its place")
+        fail(f"{output} exists already; use --replace to overwrite it")
 
-    from variant_ai.core.arena.games.policy_openings import policy_lines
-    from variant_ai.core.arena.games.polyglot import book_lines
+    from variant_ai.core.arena.games.openings import book_lines, policy_lines
     from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.data.write.text_output import move_line, text_file
     from variant_ai.core.rules.text.notation import UciNotation
@@ -130,17 +128,17 @@ def command(
         lines: Iterable[Opening]
         if book is not None:
             lines = book_lines(book, rules, depth, count=count, seed=seed)
-            wanted = len(lines)
+            total = len(lines)
         else:
             assert model is not None
-            wanted = count or COUNT
+            total = count or COUNT
             priors = stack.enter_context(_policy(model, rules))
             lines = policy_lines(
-                rules, priors, wanted, plies=plies, seed=seed, temperature=temperature
+                rules, priors, total, plies=plies, seed=seed, temperature=temperature
             )
         out = stack.enter_context(text_file(output))
         bar = stack.enter_context(progress())
-        task = bar.add_task("openings", total=wanted)
+        task = bar.add_task("openings", total=total)
         for opening in lines:
             record = GameRecord(spec.variant, list(opening.moves))
             out.write(move_line(rules, UciNotation(), record))
@@ -163,7 +161,7 @@ def command(
 
 @contextlib.contextmanager
 def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
-    """What a network thinks of the moves: the priors of the root after one visit."""
+    """Policy of a network: the priors of the root after one visit."""
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import SearchParams

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,6 +252,7 @@ class _Matches:
     def digests(self) -> dict[str, str]:
         """Return digests of the net and of the openings. Raises as a match of these players does."""
         from variant_ai.cli.common.player_options import make_player
+        from variant_ai.core.arena.games.openings import openings_digest
         from variant_ai.core.arena.tuning.search_tuning import Match
 
         settings = self._settings(Match(Path(), {}, 2, 0))
@@ -261,8 +261,8 @@ class _Matches:
             player.start()
         finally:
             player.close()
-        openings = blake2b(repr(self.openings).encode(), digest_size=8).hexdigest()
-        return {"net_digest": player.digest, "openings_digest": openings}
+        digest = openings_digest(self.openings)
+        return {"net_digest": player.digest, "openings_digest": digest}
 
     def play(self, match: Match) -> MatchResult:
         from variant_ai.cli.common.notation_options import load_notation
@@ -334,7 +334,7 @@ def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
 
 def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
     """Print the results, and write the picture and the settings for a spec."""
-    from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, words
+    from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, spec_text
     from variant_ai.core.arena.tuning.tuning_picture import draw, importances
     from variant_ai.core.system.files import write_whole
 
@@ -346,7 +346,7 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         facts["importance"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
         facts["picture"] = folder / PICTURE
     for number, (settings, tally) in enumerate(outcome.finals, start=1):
-        facts[f"final {number}"] = f"{tally.text} with {words(settings)}"
+        facts[f"final {number}"] = f"{tally.text} with {spec_text(settings)}"
     test = outcome.test
     verdict = ""
     if test is not None and outcome.strength is not None:
@@ -356,7 +356,7 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         if test.sprt is not None:
             facts["SPRT"] = test.sprt.text
     if outcome.winner is not None:
-        found = words(outcome.winner)
+        found = spec_text(outcome.winner)
         facts["winner"] = f"search: {found}"
         if verdict == "H0":
             facts["winner"] = f"none: {found} is no better"

@@ -1,4 +1,4 @@
-"""`variant-ai analyse`: what the search thinks of a position, or of every move of games."""
+"""`variant-ai analyse`: the search's evaluation of a position, or of every move of games."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ from variant_ai.cli.common.search_options import (
     limits_option,
     load_evaluator,
     net_options,
-    score_text,
     search_params,
-    wdl_text,
 )
-from variant_ai.cli.play.analyse_games import Games, uci_text
+from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ PV_PLIES = 8
         "variant-ai analyse startpos -V NAME --model net.onnx",
         "variant-ai analyse 'FEN' -V NAME --movetime 10 --multipv 3 --svg board.svg",
         "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --nodes 5000 --json",
-        "# every move of the games judged: evaluations, better lines, ?! ? ??, accuracy",
+        "# judge every move of games: scores, better lines, ?! ? ??, accuracy",
         "variant-ai analyse games.pgn -V NAME --nodes 800 -o annotated.pgn",
     )
 )
@@ -71,7 +69,7 @@ PV_PLIES = 8
     default=10,
     show_default=True,
     metavar="K",
-    help="Moves shown of a position, best first; 0 is all.",
+    help="Number of moves shown, best first; 0 means all.",
 )
 @notation_option("san")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the position.")
@@ -82,7 +80,7 @@ PV_PLIES = 8
     default=3,
     show_default=True,
     metavar="N",
-    help="Moves drawn as arrows, as wide as they have visits.",
+    help="Number of moves drawn as arrows; width shows visits.",
 )
 @click.option("--flip", is_flag=True, help="Draw the board from the second player's side.")
 @click.option("--game", "number", type=click.IntRange(min=1), help="Only this game of FILE.")
@@ -91,9 +89,9 @@ PV_PLIES = 8
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Annotated PGN of the games; .gz and the like are compressed.",
+    help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
 )
-@click.option("--replace", is_flag=True, help="Take the place of a file that exists.")
+@click.option("--replace", is_flag=True, help="Overwrite a file that exists.")
 @json_option
 def command(
     what: tuple[str, ...],
@@ -115,15 +113,15 @@ def command(
     """Analyse a position (FEN, or `startpos`) or the games of a file.
 
     A position gives a table of moves: visits, prior probability, value Q from -1 (lost) to 1 (won),
-    centipawns, win/draw/loss in per cent and the line expected. All of them, in the table, in the
-    JSON and on the arrows of a picture, are seen by the side to move: + is good for that player.
+    centipawns, win/draw/loss in per cent and the expected line. In the table, in the JSON and on
+    the arrows of a picture, all numbers are for the side to move: + is good for that player.
 
     Games give each move's score, better lines for inaccuracies (?!), mistakes (?) and blunders
-    (??), and the accuracy of both players. In the table and the JSON the player who made the move
-    sees the score; the annotated PGN says [%eval] as the first player (White, Red) sees it, as PGN
-    does everywhere. FILE is a game store or anything that `variant-ai
-    import` reads, - is standard input. Annotated games keep its headers and comments, not its variations and glyphs.
-    Ctrl-C keeps what is done.
+    (??), and the accuracy of both players. In the table and the JSON, scores are for the player who
+    made the move; in the annotated PGN, [%eval] is for the first player (White, Red), as usual in
+    PGN. FILE is a game store or any file that `variant-ai import` reads, - is standard input.
+    Annotated games keep headers and comments, but not variations and glyphs. Ctrl-C keeps the
+    finished part.
     """
     from variant_ai.plugins import registry
 
@@ -144,9 +142,11 @@ def command(
         with stop_on_signal() as interrupt:
             interrupt.stops.append(search.stop)
             if game is None:
-                games = Games(search, rules, chosen, limits, evaluator.name, interrupt, number)
+                games = GamesAnalysis(
+                    search, rules, chosen, limits, evaluator.name, interrupt, number
+                )
                 return games.run(spec, what[0], output, as_json)
-            report = _look(search, game, limits, multipv, chosen, as_json)
+            report = _search(search, game, limits, multipv, chosen, as_json)
     finally:
         search.close()
     if svg or png:
@@ -168,29 +168,29 @@ def _check_usage(
     replace: bool,
 ) -> None:
     if from_file and (moves or picture):
-        raise click.UsageError("--moves, --svg and --png belong to a position, not to a file")
+        raise click.UsageError("--moves, --svg and --png need a position, not a file")
     if not from_file and (number or output):
         _require_no_file_name(" ".join(what))
-        raise click.UsageError("--game and --output belong to a file of games, which FEN is not")
+        raise click.UsageError("--game and --output need a file of games, not a FEN")
     if picture is not None:
         require_folder(picture)
     if output is not None and output.exists():
         if not replace:
-            fail(f"{output} exists already; --replace takes its place")
+            fail(f"{output} exists already; use --replace to overwrite it")
         if what and is_file(what[0]) and what[0] != "-" and output.samefile(what[0]):
-            fail(f"{output} is the file that is read; give the annotated games another name")
+            fail(f"{output} is also the input; give --output another name")
 
 
 def _require_no_file_name(fen: str) -> None:
     if len(fen.split()) == 1 and Path(fen).suffix:
-        fail(f"{fen}: there is no such file, and it is no FEN")
+        fail(f"{fen}: there is no such file, and it is not a FEN")
 
 
 # --- a position --------------------------------------------------------------------------------
 
 
 def _game(rules: Rules, fen: str, moves: str) -> Game:
-    """The game to look at. Fails where it is over."""
+    """The game to analyse. Fails if it is over."""
     from variant_ai.core.rules.game import Game
 
     _require_no_file_name(fen)
@@ -199,7 +199,7 @@ def _game(rules: Rules, fen: str, moves: str) -> Game:
     return game
 
 
-def _look(
+def _search(
     search: Search, game: Game, limits: Limits, multipv: int, notation: Notation, quiet: bool
 ) -> Report:
     """Search the position, with progress on stderr."""
@@ -209,28 +209,19 @@ def _look(
         task = bar.add_task("simulations", total=limits.visits)
 
         def show(report: Report) -> None:
-            bar.update(task, completed=report.visits, note=_news(game, report, notation))
+            bar.update(task, completed=report.visits, note=_progress_note(game, report, notation))
 
         report = search.run(limits, multipv=count, on_report=show, interval=0.25)
         show(report)
     return report
 
 
-def _news(game: Game, report: Report, notation: Notation) -> str:
+def _progress_note(game: Game, report: Report, notation: Notation) -> str:
     if not report.lines:
         return ""
     line = report.lines[0]
     text = notation.write(game.rules, game.position, line.move)
-    return f"{text} {score_text(line)} depth {report.depth}"
-
-
-def _texts(game: Game, moves: tuple[int, ...], notation: Notation) -> list[str]:
-    """A line in the notation, each move from its own position."""
-    texts, position = [], game.position
-    for move in moves:
-        texts.append(notation.write(game.rules, position, move))
-        position = game.rules.play(position, move)
-    return texts
+    return f"{text} {line.score_text} depth {report.depth}"
 
 
 def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) -> None:
@@ -247,18 +238,18 @@ def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) ->
             ("evaluations", f"{report.evaluations:,}"),
             ("tree", f"{report.tree_nodes:,} nodes, depth {report.depth}/{report.seldepth}"),
             ("ended by", report.stopped_by),
-            ("scores", f"as {_side_to_move(spec, game)}, to move, sees them"),
+            ("scores", f"for {_side_to_move(spec, game)}, to move"),
         ]
     )
     click.echo()
     draws = any(line.wdl for line in report.lines)
     rows = []
     for line in report.lines:
-        texts = _texts(game, line.pv[:PV_PLIES], notation)
+        texts = notation.write_line(game.rules, game.position, line.pv[:PV_PLIES])
         row = [texts[0], f"{line.visits:,}", f"{100 * line.prior:.2f}%"]
         row.append(f"{line.q:+.4f}" if line.is_known else "")
         row.append(_score(line))
-        row += [wdl_text(line)] if draws else []
+        row += [line.wdl_text] if draws else []
         rows.append([*row, " ".join(texts)])
     columns = ["move", "visits", "prior", "Q", "cp", *(["W D L"] if draws else []), "line"]
     print_table(columns, rows, right=("visits", "prior", "Q", "cp", "W D L"))
@@ -269,15 +260,29 @@ def _side_to_move(spec: VariantSpec, game: Game) -> str:
 
 
 def _score(line: Line) -> str:
-    """Centipawns or a mate; nothing of a move that was not looked at."""
+    """Centipawns or moves to mate; empty for a move that was not searched."""
     if not line.is_known:
         return ""
-    return score_text(line) if line.mate is not None else str(line.cp)
+    return line.score_text if line.mate is not None else str(line.cp)
 
 
 def _position_json(
     spec: VariantSpec, game: Game, report: Report, notation: Notation, evaluator: Evaluator
 ) -> dict[str, Any]:
+    from variant_ai.core.rules.text.notation import UciNotation
+
+    def text(move: int) -> str:
+        return UciNotation().write(game.rules, game.position, move)
+
+    def line_json(line: Line) -> dict[str, Any]:
+        fields = line.as_json(text, digits=6)
+        value, score = fields.pop("value"), fields["cp"]
+        fields["text"] = notation.write(game.rules, game.position, line.move)
+        return fields | {
+            "q": value if line.is_known else None,
+            "cp": score if line.is_known else None,
+        }
+
     return {
         "variant": spec.variant,
         "fen": game.fen(),
@@ -285,9 +290,9 @@ def _position_json(
         "scores_seen_by": "the side to move",
         "evaluator": evaluator.name,
         "net": evaluator.info.source,
-        "best": uci_text(game.rules, report.best),
-        "ponder": uci_text(game.rules, report.ponder),
-        "lines": [_line_json(game, line, notation) for line in report.lines],
+        "best": None if report.best is None else text(report.best),
+        "ponder": None if report.ponder is None else text(report.ponder),
+        "lines": [line_json(line) for line in report.lines],
         "simulations": report.visits,
         "evaluations": report.evaluations,
         "terminals": report.terminals,
@@ -300,20 +305,6 @@ def _position_json(
         "simulations_per_second": report.nps,
         "hashfull": report.hashfull,
         "stopped_by": report.stopped_by,
-    }
-
-
-def _line_json(game: Game, line: Line, notation: Notation) -> dict[str, Any]:
-    return {
-        "move": uci_text(game.rules, line.move),
-        "text": notation.write(game.rules, game.position, line.move),
-        "visits": line.visits,
-        "prior": round(line.prior, 6),
-        "q": round(line.q, 6) if line.is_known else None,
-        "cp": line.cp if line.is_known else None,
-        "mate": line.mate_in,
-        "wdl": [round(p, 4) for p in line.wdl] if line.wdl else None,
-        "pv": [uci_text(game.rules, move) for move in line.pv],
     }
 
 
@@ -331,7 +322,7 @@ def _draw(
 
     most = max((line.visits for line in report.lines), default=0)
     arrows = [
-        Arrow(line.move, line.visits / max(most, 1), score_text(line))
+        Arrow(line.move, line.visits / max(most, 1), line.score_text)
         for line in report.lines[:count]
     ]
     picture = board_svg(

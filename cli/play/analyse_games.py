@@ -1,7 +1,8 @@
-"""Games for `variant-ai analyse`: read one by one, annotated, written and tabled."""
+"""Games for `variant-ai analyse`: read one by one, analysed, written and printed."""
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +36,8 @@ if TYPE_CHECKING:
 PLAYERS = ("white", "black")
 
 
-def uci_text(rules: Rules, move: int | None) -> str | None:
-    from variant_ai.core.rules.text.notation import uci
-
-    return None if move is None else uci(rules.types, rules.spec.board.files, move)
-
-
-class Games:
-    """Analyses games as a reader yields them."""
+class GamesAnalysis:
+    """Analyses games as they are read."""
 
     def __init__(
         self,
@@ -63,14 +58,14 @@ class Games:
         self.number = number
         self.seen = 0
         self.last = 0
-        """Number of the last game that could be read, in the file."""
+        """Number of the last game read, in the file."""
         self.done: list[GameAnalysis] = []
         self.file: Any = None
         self.bar: Progress | None = None
         self.task: TaskID | None = None
 
     def _add_all(self, store: Store) -> int:
-        """Analyse the games of a store; returns how many were skipped: none."""
+        """Analyse the games of a store; return the number of skipped games, 0."""
         for index in range(len(store)):
             if self.interrupt() or self._has_all():
                 break
@@ -91,7 +86,7 @@ class Games:
             on_skip=lambda skip: note(f"not read: {skip.detail or skip.reason}"),
             stop=lambda: self.interrupt() or self._has_all(),
         )
-        # An older file of the name goes when all of the new one is there.
+        # An existing file is replaced when the new one is complete.
         written = output
         if output is not None and output.exists():
             written = output.with_name(f"unfinished-{output.name}")
@@ -102,7 +97,7 @@ class Games:
                 skipped = self._add_all(Store(Path(path), spec))
             else:
                 skipped = importer.run([path], self).skipped.total()
-            if not self.done:  # raised within: no file is left
+            if not self.done:  # raised here, so that no file is left
                 if self.interrupt():
                     raise click.exceptions.Exit(EXIT_INTERRUPTED)
                 which = f"game {self.number} is not among those read"
@@ -110,7 +105,7 @@ class Games:
                 fail(f"{path}: {which} ({self.seen} games, {skipped} skipped)")
         if output is not None and written is not None and written != output:
             if self.interrupt():
-                note(f"{output} is as it was")
+                note(f"{output} is unchanged")
                 output = written
             else:
                 written.replace(output)
@@ -121,11 +116,11 @@ class Games:
                 self._print(analysis, moves=output is None)
         if output is not None:
             first = spec.players[0]
-            note(f"{len(self.done):,} games to {output}; [%eval] as {first} sees it")
+            note(f"{len(self.done):,} games to {output}; [%eval] is for {first}")
         return EXIT_INTERRUPTED if self.interrupt() else 0
 
     def add(self, record: GameRecord) -> None:
-        """Called for every game of the file."""
+        """Analyse a game of the file."""
         from variant_ai.core.analysis.annotated_game import analyse_game, annotated
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
@@ -147,16 +142,13 @@ class Games:
             return
         self.done.append(analysis)
         if self.file is not None:
-            positions = _Positions(self.rules, record)
-            said, remarks = annotated(
+            record, remarks = annotated(
                 analysis,
                 annotator=self.annotator,
                 players=self.rules.spec.players,
-                moves_text=lambda ply, move: self.notation.write(
-                    self.rules, positions.before(ply), move
-                ),
+                move_text=functools.partial(self.notation.write, self.rules),
             )
-            self.file.write(pgn_text(self.rules, self.notation, said, remarks))
+            self.file.write(pgn_text(self.rules, self.notation, record, remarks))
 
     def _has_all(self) -> bool:
         return self.number is not None and self.last >= self.number
@@ -165,7 +157,7 @@ class Games:
         record = analysis.record
         click.echo(f"{record.white or '?'} - {record.black or '?'}  {record.result}")
         if moves:
-            click.echo("scores as the player who made the move sees them")
+            click.echo("scores are for the player who made the move")
             print_table(
                 ("ply", "move", "score", "", "better"),
                 self._rows(analysis),
@@ -180,21 +172,26 @@ class Games:
             click.echo(f"interrupted after {len(analysis.moves)} of {record.plies} moves")
 
     def _rows(self, analysis: GameAnalysis) -> list[list[object]]:
-        positions = _Positions(self.rules, analysis.record)
+        from variant_ai.core.search.report import score_text
+
         rows: list[list[object]] = []
         for judged in analysis.moves:
-            before = positions.before(judged.ply)
-            text = self.notation.write(self.rules, before, judged.move)
+            text = self.notation.write(self.rules, judged.position, judged.move)
             better = ""
             if judged.mark and judged.best is not None:
-                better = self.notation.write(self.rules, before, judged.best.move)
-            score = "" if judged.score is None else _score_text(judged.score)
+                better = self.notation.write(self.rules, judged.position, judged.best.move)
+            score = "" if judged.score is None else score_text(judged.score)
             rows.append([judged.ply + 1, text, score, judged.mark, better])
         return rows
 
     def _json(self, analysis: GameAnalysis) -> dict[str, Any]:
+        from variant_ai.core.rules.text.notation import uci
+
         record = analysis.record
-        positions = _Positions(self.rules, record)
+
+        def text(move: int) -> str:
+            return uci(self.rules.types, self.rules.spec.board.files, move)
+
         return {
             "white": record.white,
             "black": record.black,
@@ -211,45 +208,19 @@ class Games:
                 {
                     "ply": judged.ply + 1,
                     "player": PLAYERS[judged.side],
-                    "move": uci_text(self.rules, judged.move),
-                    "text": self.notation.write(
-                        self.rules, positions.before(judged.ply), judged.move
-                    ),
+                    "move": text(judged.move),
+                    "text": self.notation.write(self.rules, judged.position, judged.move),
                     "score": judged.score,
                     "value": round(judged.value, 4),
                     "value_played": round(judged.value_played, 4),
                     "lost": round(judged.lost, 4),
                     "mark": judged.mark,
-                    "best": uci_text(self.rules, judged.best.move) if judged.best else None,
-                    "pv": [uci_text(self.rules, m) for m in judged.best.pv] if judged.best else [],
+                    "best": text(judged.best.move) if judged.best else None,
+                    "pv": [text(move) for move in judged.best.pv] if judged.best else [],
                 }
                 for judged in analysis.moves
             ],
         }
-
-
-class _Positions:
-    """The positions of a game, replayed as they are asked for in order."""
-
-    def __init__(self, rules: Rules, record: GameRecord) -> None:
-        self.rules = rules
-        self.record = record
-        self.known = [rules.position(record.start_fen)]
-
-    def before(self, ply: int) -> Any:
-        while len(self.known) <= ply:
-            move = self.record.moves[len(self.known) - 1]
-            self.known.append(self.rules.play(self.known[-1], move))
-        return self.known[ply]
-
-
-def _score_text(score: int) -> str:
-    from variant_ai.core.data.game_record import MATE
-
-    left = MATE - abs(score)
-    if left < 1000:
-        return f"#{'-' if score < 0 else ''}{left}"
-    return f"{score / 100:+.2f}"
 
 
 def _rounded(value: float | None) -> float | None:

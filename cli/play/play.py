@@ -25,8 +25,6 @@ from variant_ai.cli.common.search_options import (
     limits_option,
     load_engine,
     net_options,
-    score_text,
-    wdl_text,
 )
 from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
@@ -276,17 +274,9 @@ class _Match:
         self.search.set_game(self.game)
         report = self.search.run(self.limits, multipv=3)
         for line in report.known_lines:
-            chances = wdl_text(line)
-            shown = f"  win/draw/loss {chances} %" if chances else ""
-            click.echo(f"{score_text(line):>7}  {self._line(line.pv)}{shown}")
-
-    def _line(self, moves: tuple[int, ...]) -> str:
-        """Moves from the current position on, as text."""
-        position, texts = self.game.position, []
-        for move in moves[:PV_PLIES]:
-            texts.append(self.notation.write(self.rules, position, move))
-            position = self.rules.play(position, move)
-        return " ".join(texts)
+            shown = f"  win/draw/loss {line.wdl_text} %" if line.wdl else ""
+            moves = self.notation.write_line(self.rules, self.game.position, line.pv[:PV_PLIES])
+            click.echo(f"{line.score_text:>7}  {' '.join(moves)}{shown}")
 
     def _undo(self, _: str) -> None:
         first = self.game.side ^ (self.game.ply & 1)  # the side to move at the start
@@ -324,7 +314,7 @@ class _Match:
         if move is None:
             raise _GameLeftError
         line = report.lines[0] if report.lines else None
-        shown = f"  ({score_text(line)})" if line is not None else ""
+        shown = f"  ({line.score_text})" if line is not None else ""
         number, text = self._number(), self._write(move)
         self.game.push(move)
         self._draw()

@@ -1,1 +1,7 @@
-"""What searches say about games and about themselves: annotated games, experiments."""
+"""Games judged by the search, and the speed of the search.
+
+| module | content |
+| --- | --- |
+| `annotated_game` | every move of a game judged |
+| `search_speed` | time of the search and its parts |
+"""

@@ -1,36 +1,42 @@
-"""A game under the search: every position looked at in order, every move judged.
+"""A game under the search: every position is searched, every move is judged.
 
-The value of a move is that of the position after it, turned round: the search looks at each
-position once, and the tree of one helps the next.
+Values are in [-1, 1], for the player who moves; winning chances in per cent are 50·(1 + value). The
+value of a move is that of the position after it, negated: the search looks at each position once,
+and its tree helps the next one. Accuracy follows the curve published by lichess, and marks use its
+thresholds.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from variant_ai.core.analysis.accuracy import MARKS, loss, mark, player_accuracy
-from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.write.pgn_writer import Remark
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report
 
+INACCURACY, MISTAKE, BLUNDER = 0.1, 0.2, 0.3
+"""Loss of value from which a move is marked."""
+MARKS = {"": "", "?!": "inaccuracy", "?": "mistake", "??": "blunder"}
 NAGS = {"?!": 6, "?": 2, "??": 4}
 """Numbers of the PGN specification, section 10."""
 _OWN = re.compile(
     rf" ?\b(?:{'|'.join(word.capitalize() for word in MARKS.values() if word)})\. \S+ was best\."
 )
-"""What an earlier analysis has said of a move."""
+"""Comment of an earlier analysis."""
 LINE_PLIES = 8
-"""Moves written of a better line."""
+"""Plies of a better line in an annotated game."""
 
 
 class Searching(Protocol):
-    """The part of `Search` used here."""
+    """Part of `Search` used here."""
 
     def set_game(self, game: Game) -> None: ...
 
@@ -45,27 +51,56 @@ class Searching(Protocol):
     ) -> Report: ...
 
 
+def loss(best: float, played: float) -> float:
+    """Loss of value, 0 to 2; 0 if the move played turns out better than the best one."""
+    return max(0.0, best - played)
+
+
+def mark(lost: float) -> str:
+    """`??`, `?`, `?!` or an empty text for a loss of value."""
+    if lost >= BLUNDER:
+        return "??"
+    if lost >= MISTAKE:
+        return "?"
+    return "?!" if lost >= INACCURACY else ""
+
+
+def move_accuracy(lost: float) -> float:
+    """Accuracy of a move, 0 to 100: 103.1668·exp(-0.04354·Δ) - 3.1669, where Δ is the loss of
+    winning chances in per cent (lichess.org/page/accuracy)."""
+    points = 103.1668 * math.exp(-0.04354 * 50.0 * lost) - 3.1669
+    return min(max(points, 0.0), 100.0)
+
+
+def player_accuracy(losses: Iterable[float]) -> float | None:
+    """Mean accuracy of a player's moves; None if there are none."""
+    points = [move_accuracy(lost) for lost in losses]
+    return sum(points) / len(points) if points else None
+
+
 @dataclass(frozen=True)
-class Judged:
+class JudgedMove:
     """One move of a game."""
 
     ply: int
     """0 is the first move of the game."""
     side: int
     """Colour that moved."""
+    position: Position
+    """Position before the move, shape (1,)."""
     move: int
     best: Line | None
-    """What the search would have played; None where it said nothing."""
+    """Best line of the search before the move; None if it has none."""
     value: float
     """Value of the best move for the mover, in [-1, 1]."""
     value_played: float
     """Value of the position after the move, for the same player."""
     score: int | None
-    """Of the move, as `GameRecord.scores` has it; None where the game ended with it."""
+    """Score of the move as in `GameRecord.scores`; None if it ended the game."""
 
     @property
     def lost(self) -> float:
-        """Value given away, 0 where the search agrees with the move."""
+        """Loss of value; 0 if the move is the search's best one."""
         if self.best is not None and self.best.move == self.move:
             return 0.0
         return loss(self.value, self.value_played)
@@ -77,10 +112,10 @@ class Judged:
 
 @dataclass
 class GameAnalysis:
-    """What became of a game. Fewer moves than the record has where it was interrupted."""
+    """Analysis of a game; if it was interrupted, it has fewer moves than the record."""
 
     record: GameRecord
-    moves: list[Judged] = field(default_factory=list)
+    moves: list[JudgedMove] = field(default_factory=list)
     visits: int = 0
     evaluations: int = 0
     seconds: float = 0.0
@@ -90,11 +125,11 @@ class GameAnalysis:
         return len(self.moves) == self.record.plies
 
     def accuracy(self, side: int) -> float | None:
-        """Of a player's moves, 0 to 100."""
+        """Accuracy of a player, 0 to 100; None if the player made no moves."""
         return player_accuracy(judged.lost for judged in self.moves if judged.side == side)
 
     def marks(self, side: int) -> dict[str, int]:
-        """How often each mark was given to a player: `{"?!": 2, "?": 0, "??": 1}`."""
+        """Number of each mark of a player: `{"?!": 2, "?": 0, "??": 1}`."""
         given = [judged.mark for judged in self.moves if judged.side == side]
         return {sign: given.count(sign) for sign in NAGS}
 
@@ -108,32 +143,35 @@ def analyse_game(
     on_ply: Callable[[int, Report | None], None] = lambda ply, report: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> GameAnalysis:
-    """Judge every move. `on_ply` hears the number of positions done; `stopped` is asked between
-    positions, and what is judged by then is returned. Raises FenError for a bad start."""
+    """Judge every move of a game.
+
+    on_ply: called with the number of positions searched. stopped: called between positions; if
+    True, the moves judged so far are returned. Raises FenError for an invalid start position.
+    """
     game = Game(rules, record.start_fen)
     analysis = GameAnalysis(record)
-    before = _look(search, game, limits, analysis)
+    before = _search(search, game, limits, analysis)
     on_ply(1, before)
     for ply, move in enumerate(record.moves):
         if stopped():
             break
-        side = game.side
+        side, position = game.side, game.position
         game.push(move)
         outcome = game.outcome()
         after = None
         if outcome is None:
-            after = _look(search, game, limits, analysis)
-            if stopped():  # this position was cut short: its value is not worth keeping
+            after = _search(search, game, limits, analysis)
+            if stopped():  # this search was cut short
                 break
         best = before.lines[0] if before is not None and before.lines else None
         if outcome is not None:
             played, score = float(outcome.value(side)), None
         else:
-            answer = after.lines[0] if after is not None and after.lines else None
-            played = -answer.q if answer else 0.0
-            score = _score(answer) if answer else None
+            reply = after.lines[0] if after is not None and after.lines else None
+            played = -reply.q if reply else 0.0
+            score = -reply.score if reply else None
         value = best.q if best is not None else played
-        analysis.moves.append(Judged(ply, side, move, best, value, played, score))
+        analysis.moves.append(JudgedMove(ply, side, position, move, best, value, played, score))
         on_ply(ply + 2, after)
         before = after
     return analysis
@@ -144,26 +182,27 @@ def annotated(
     *,
     annotator: str,
     players: tuple[str, str],
-    moves_text: Callable[[int, int], str],
+    move_text: Callable[[Position, int], str],
 ) -> tuple[GameRecord, dict[int, Remark]]:
-    """The game with scores, words and accuracies, and what stands beside its moves.
+    """Add scores, comments and accuracies to a game. Return it with the marks and better lines of
+    moves.
 
-    annotator: who says all this. players: what the two are called in PGN. moves_text: a move as text,
-    given the ply it would have been played at and the move. What an earlier analysis said is replaced.
+    annotator: name of the program. players: names of the two sides in PGN. move_text: writes a
+    move of a position. Comments of an earlier analysis are replaced.
     """
     record = analysis.record
     scores: list[int | None] = [judged.score for judged in analysis.moves]
     scores += [None] * (record.plies - len(scores))
-    comments = {ply: _OWN.sub("", said).strip() for ply, said in record.comments.items()}
+    comments = {ply: _OWN.sub("", text).strip() for ply, text in record.comments.items()}
     remarks: dict[int, Remark] = {}
     for judged in analysis.moves:
         sign = judged.mark
         if not sign or judged.best is None:
             continue
-        better = moves_text(judged.ply, judged.best.move)
-        said = f"{MARKS[sign].capitalize()}. {better} was best."
+        better = move_text(judged.position, judged.best.move)
+        comment = f"{MARKS[sign].capitalize()}. {better} was best."
         old = comments.get(judged.ply, "")
-        comments[judged.ply] = f"{old} {said}" if old else said
+        comments[judged.ply] = f"{old} {comment}" if old else comment
         remarks[judged.ply] = Remark(nag=NAGS[sign], line=judged.best.pv[:LINE_PLIES])
     tags = dict(record.tags)
     tags["Annotator"] = annotator
@@ -174,7 +213,7 @@ def annotated(
     return replace(record, scores=scores, comments=comments, tags=tags), remarks
 
 
-def _look(search: Searching, game: Game, limits: Limits, analysis: GameAnalysis) -> Report | None:
+def _search(search: Searching, game: Game, limits: Limits, analysis: GameAnalysis) -> Report | None:
     if game.outcome() is not None:
         return None
     search.set_game(game)
@@ -183,11 +222,3 @@ def _look(search: Searching, game: Game, limits: Limits, analysis: GameAnalysis)
     analysis.evaluations += report.evaluations
     analysis.seconds += report.seconds
     return report
-
-
-def _score(answer: Line) -> int:
-    """Score of a move from the best answer to it, for the player who made it."""
-    mate = answer.mate_in
-    if mate is None:
-        return -answer.cp
-    return mate - MATE if mate > 0 else MATE + mate

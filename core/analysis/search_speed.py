@@ -1,16 +1,16 @@
-"""Where the time of a search goes.
+"""Speed of a search, and the share of its parts.
 
-The evaluator's own rate and the search are timed in turns, so that whatever else the machine does
-falls on both. The search knows how long it gathered leaves, how long it waited for the evaluator
-and how long it took in the answers; the first of these is split by what its parts cost alone, on
-positions like those it visits:
+The evaluator alone and the search are timed in turns, so that other load on the machine affects
+both. The search reports the time to gather leaves, to wait for the evaluator and to process its
+answers. The first is divided by the cost of its parts, measured alone on positions like those of
+the search:
 
-    select     what is left of gathering leaves
-    rules      legal moves and end of the game of every new node, a move played for every edge of
+    select     the rest of gathering leaves
+    rules      legal moves and end of the game for every new node, one move played for every edge of
                every path
-    encode     planes of every position evaluated; with rules that are not compiled, selection and
-               encoding are counted with the rules
-    back-up    priors of new nodes, and values carried up
+    encode     planes of every evaluated position; for rules that are not compiled, selection and encoding
+               are counted as rules
+    back-up    priors of new nodes, and back-up of values
     network    waiting for the evaluator
     other      bookkeeping in between
 """
@@ -47,11 +47,11 @@ from variant_ai.core.search.tree.nodes import bytes_used
 
 SAMPLES = 512
 PROFILED = 20_000
-"""Simulations of the profile of a search whose evaluator is free."""
+"""Simulations to profile a search with a uniform evaluator."""
 
 
 class Instant(Evaluator):
-    """Every move alike, every position even, at no cost; a search cannot tell it from a net."""
+    """Gives equal policies and values of 0 at no cost; the search treats it like a net."""
 
     name = "instant"
 
@@ -69,7 +69,7 @@ class Instant(Evaluator):
 
 @dataclass(frozen=True)
 class PartCosts:
-    """Seconds of one call of each part."""
+    """Seconds for one call of each part."""
 
     moves: float
     """Legal moves and end of the game of a position."""
@@ -78,8 +78,8 @@ class PartCosts:
 
 
 def part_costs(game: Game, seed: int = 0) -> PartCosts:
-    """Measured on positions of random play from the game's last one; processor time. Nothing but
-    zeros where the rules are not compiled."""
+    """Measure processor time on positions of random play from the game's current one. All are 0 if
+    the rules are not compiled."""
     rules, encoder = game.rules, Encoder(game.rules.spec)
     if not is_compiled(rules):
         return PartCosts(0.0, 0.0, 0.0)
@@ -95,7 +95,7 @@ def part_costs(game: Game, seed: int = 0) -> PartCosts:
 
 
 def _cost(call: Callable[[], object], count: int) -> float:
-    """Seconds of processor time of one item, the best of several rounds."""
+    """Processor time of one item in seconds, the minimum of several rounds."""
     call()
     best = np.inf
     for _ in range(7):
@@ -106,7 +106,7 @@ def _cost(call: Callable[[], object], count: int) -> float:
 
 
 def _sample(rules: KernelRules, game: Game, seed: int) -> tuple[Position, NDArray[np.int64]]:
-    """Positions of games of a few random moves, shape (SAMPLES,), and a legal move of each."""
+    """Sample positions a few random moves ahead, shape (SAMPLES,), with a legal move of each."""
     rng = np.random.default_rng(seed)
     positions = np.zeros(SAMPLES, POSITION)
     played = np.zeros(SAMPLES, np.int64)
@@ -152,44 +152,45 @@ def _encode_loop(e: InputTables, p: Position, planes: Floats2D) -> Number:
     return np.int64(p.shape[0])
 
 
-# --- the whole -----------------------------------------------------------------------------------
+# --- the search -----------------------------------------------------------------------------------
 
 
 @dataclass
 class Speed:
-    """What a bench measured. Rates are by the wall's clock unless they say otherwise."""
+    """Result of a measurement. Rates are per second of wall-clock time, unless noted."""
 
     simulations: int = 0
     evaluations: int = 0
     seconds: float = 0.0
-    """Of the search."""
+    """Wall-clock time of the search."""
     simulations_per_second: float = 0.0
     simulations_per_processor_second: float = 0.0
-    """Per second of processor time of all threads of the process."""
+    """Per second of processor time, summed over all threads of the process."""
     evaluations_per_second: float = 0.0
-    """New positions that the network saw inside the search."""
+    """New positions that the network evaluated in the search."""
     evaluator_rate: float | None = None
-    """Positions a second of the evaluator alone at the same batch size; None where it is free."""
+    """Positions per second of the evaluator alone, at the same batch size; None if it has no
+    cost."""
     evaluator_processor_rate: float | None = None
     batch_fill: float | None = None
-    """Positions of a mean batch over the batch size."""
+    """Mean number of positions in a batch, divided by the batch size."""
     time_split: dict[str, float] = field(default_factory=dict)
-    """Shares of the search's time: select, rules, encode, back-up, network (waiting for it)."""
+    """Shares of the search's time by part."""
     terminals: int = 0
     collisions: int = 0
     waste: float = 0.0
-    """Share of all descents that met a leaf which was at the network already."""
+    """Share of all descents that reached a leaf waiting for the network."""
     merges: int = 0
     tree_nodes: int = 0
     bytes_per_node: float | None = None
     path_edges: int = 0
     """Edges of all paths."""
     mean_depth: float = 0.0
-    """Edges of a mean path."""
+    """Mean number of edges of a path."""
 
     @property
     def ratio(self) -> float | None:
-        """New evaluations inside the search over the evaluator's own rate."""
+        """Rate of new evaluations in the search, divided by that of the evaluator alone."""
         if not self.evaluator_rate:
             return None
         return self.evaluations_per_second / self.evaluator_rate
@@ -207,15 +208,16 @@ def measure(
     stops: list[Callable[[], None]] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Speed:
-    """Time evaluator and search in turns, `rounds` of each.
+    """Measure evaluator and search in turns, `rounds` times each.
 
-    simulations: of the search in all; None: as many as take `seconds`. stops: is given what ends
-    the search at once. stopped: asked between turns; what is measured by then is returned.
+    simulations: total number for the search; None: as many as fit in `seconds`. stops: a function
+    that ends the search at once is added to it. stopped: called between turns; if True, the results
+    so far are returned.
     """
     rules = game.rules
-    # the first batches of a search are smaller; what is asked is how fast whole ones are
+    # the first batches of a search are smaller; measure full ones
     params = params.replace(batch_growth=0.0)
-    load_judge(rules)  # engines and matches do so on nobody's clock
+    load_judge(rules)  # engines and matches do so before any clock runs
     search = Search(rules.spec, evaluator, params, rules=rules)
     speed, phases = Speed(), Phases()
     alone, alone_processor, asked = 0.0, 0.0, 0
@@ -234,9 +236,11 @@ def measure(
                 alone, alone_processor, asked = alone + wall, alone_processor + used, asked + count
             limits = Limits(movetime=seconds / rounds)
             if asked:
-                # By number and not by time, which would leave batches behind that nobody counts.
+                # Limit the number, since a time limit would leave uncounted batches behind.
                 batches = round(asked / alone * seconds / rounds / params.batch_size)
-                enough = max(batches, 1) * params.batch_size  # no smaller one at the end of a turn
+                enough = (
+                    max(batches, 1) * params.batch_size
+                )  # no smaller batch at the end of a turn
                 limits = Limits(evaluations=enough, movetime=4 * seconds / rounds)
             if simulations is not None:
                 share = simulations * (number + 1) // rounds - simulations * number // rounds
@@ -266,8 +270,7 @@ def measure(
 
 
 def bytes_per_node(search: Search) -> float:
-    """Of a full tree, all arrays counted: the hash table is there from the start, and each node of a
-    full tree has its share of it."""
+    """Bytes per node of a full tree, with all arrays and each node's share of the hash table."""
     arrays = search.tree.arrays
     table = 4 * len(arrays.heads)
     used = (bytes_used(arrays) - table) / max(int(arrays.state[0]["node_count"]), 1)
@@ -275,8 +278,8 @@ def bytes_per_node(search: Search) -> float:
 
 
 def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Phases, Speed, float]:
-    """A short search whose evaluator is asked but costs nothing: with the uniform evaluator all
-    runs in compiled code, where nobody looks at a clock."""
+    """Profile a short search with an evaluator that costs nothing: with the uniform evaluator, all
+    runs in compiled code, which has no clock."""
     seen = Speed()
     with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
         search.set_game(game)
@@ -289,7 +292,7 @@ def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Ph
 
 
 def _alone(evaluator: Evaluator, batch: int, seconds: float) -> tuple[float, float, int]:
-    """(wall seconds, processor seconds, positions) of the evaluator by itself."""
+    """Wall-clock seconds, processor seconds and positions of the evaluator alone."""
     planes = random_planes(evaluator, batch)
     evaluator.evaluate(planes)
     begun, used, count = time.perf_counter(), time.process_time(), 0
@@ -327,16 +330,16 @@ def _rates(speed: Speed, processor: float) -> None:
 def _split(
     phases: Phases, seen: Speed, tree: float, parts: PartCosts, is_free: bool
 ) -> dict[str, float]:
-    """Shares of the time of a search, which sum to 1. Where the evaluator is free, its planes and
-    its wait are left out. `tree`: processor seconds of the tree's thread, which on a busy machine
-    are fewer than those it took by the clock."""
+    """Shares of the time of a search, which sum to 1. For an evaluator without cost, planes and
+    waiting are left out. tree: processor seconds of the tree's thread, fewer than its wall-clock
+    time on a busy machine."""
     new = seen.evaluations + seen.terminals
     seconds = seen.seconds
     slowed = max((seconds - phases.wait) / max(tree, 1e-9), 1.0)
     rules = min(slowed * (parts.moves * new + parts.play * seen.path_edges), phases.fill)
     encode = min(slowed * parts.encode * phases.rows, phases.fill - rules)
     took = {"select": phases.fill - rules - encode, "rules": rules, "encode": encode}
-    if not parts.moves:  # rules that are not compiled: nobody knows their share, most of it
+    if not parts.moves:  # rules that are not compiled: their share is unknown, but large
         took = {"rules": phases.fill}
     took["back-up"] = phases.complete
     if is_free:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from variant_ai.core.search.report import MATE as MATE  # noqa: PLC0414  (part of a record: see `scores`)
+
 Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
 """Result as in PGN: the first player comes first, `*` is unknown or unfinished."""
 
@@ -26,11 +28,6 @@ the most visited first); empty without a search."""
 
 OPENING_TAG = "OpeningPlies"
 """Header with the number of first plies that neither player chose."""
-
-MATE = 32000
-"""Score of having mated; mate in n of one's own moves is `MATE - n`, being mated `-(MATE - n)`."""
-MAX_MATE = 1000
-"""Scores closer to MATE than this are mates."""
 
 
 @dataclass(slots=True)
@@ -99,9 +96,3 @@ class GameRecord:
     def value(self) -> int | None:
         """Result for the first player: 1 won, 0 drawn, -1 lost, None unknown."""
         return {"1-0": 1, "0-1": -1, "1/2-1/2": 0}.get(self.result)
-
-
-def mate_distance(score: int) -> int | None:
-    """Moves to the mate of either player; None if the score is not a mate."""
-    distance = MATE - abs(score)
-    return distance if distance < MAX_MATE else None

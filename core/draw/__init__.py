@@ -1,12 +1,16 @@
 """Boards as pictures and as text.
 
-svg.py        a position with last move, arrows, pockets and coordinates as SVG
-png.py        the same as PNG
-text.py       a position for terminals
+| module | content |
+| --- | --- |
+| `layout` | coordinates of squares, hands and labels in a picture |
+| `background` | the empty board |
+| `shapes` | figures and characters as paths |
+| `piece_images` | one piece |
+| `svg` | a position with last move, arrows, hands and coordinates, as SVG and PNG |
+| `terminal` | a position for terminals |
 """
 
-from variant_ai.core.draw.png import png_bytes
-from variant_ai.core.draw.svg import Arrow, board_svg
+from variant_ai.core.draw.svg import Arrow, board_svg, png_bytes
 from variant_ai.core.draw.terminal import board_text
 
 __all__ = ["Arrow", "board_svg", "board_text", "png_bytes"]

@@ -1,4 +1,4 @@
-"""The empty board: squares of one or two colours, or lines with river, palaces and marks."""
+"""The empty board: squares in one or two colours, or lines with river, palaces and marks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 MARK_GAP, MARK_LENGTH = 6.0, 11.0
 
 
-def ground(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = None) -> Iterator[str]:
-    """SVG elements of the board itself.
-
-    shades: a colour for each square, a1 first, instead of the board's own colours.
-    """
+def board_background(
+    spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = None
+) -> Iterator[str]:
+    """SVG elements of the board. shades: a colour for each square, a1 first, which replaces the
+    board's own."""
     if spec.drawing.board == "lines":
         yield from _lines(spec, layout, shades)
     else:
@@ -31,7 +31,7 @@ def ground(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = Non
 
 
 def coordinates(layout: Layout) -> Iterator[str]:
-    """Letters of the files below and above, numbers of the ranks at both sides."""
+    """Letters of the files below and above, numbers of the ranks on both sides."""
     yield f'<g font-family="{FONT}" font-size="15" fill="{LABEL}" text-anchor="middle">'
     bottom = layout.top + layout.ranks * CELL
     right = layout.left + layout.files * CELL
@@ -59,7 +59,7 @@ def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) ->
     yield _rectangle(layout.left, layout.top, width, height, base)
     for square in range(layout.files * layout.ranks):
         x, y = layout.centre(square)
-        # a1 is dark, whatever the size of the board
+        # a1 is dark on every board
         if chequered and (square % layout.files + square // layout.files) % 2 == 0:
             yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, DARK)
     yield from _shaded(layout, shades or ())
@@ -114,7 +114,7 @@ def _lines(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> I
 
 
 def _mark(layout: Layout, square: int) -> Iterator[str]:
-    """Four corners around a crossing, only those that lie on the board."""
+    """Draw four corners around an intersection, as far as they are on the board."""
     x, y = layout.centre(square)
     column, _ = layout.column_row(square)
     for h in (-1, 1):

@@ -1,14 +1,14 @@
-"""Where things stand in a picture: squares, hands and coordinates, in units of the picture.
+"""Coordinates of squares, hands and labels in a picture, in units of the picture.
 
 ┌──────────────────────────┐
-│ hand of the one above    │  HAND, only where the variant has hands
+│ hand of the upper player │  HAND, only if the variant has hands
 ├──────────────────────────┤
 │ 8                        │
 │ …  board, CELL a square  │
 │ 1                        │
 │   a b c …                │  MARGIN on all four sides
 ├──────────────────────────┤
-│ hand of the one below    │
+│ hand of the lower player │
 └──────────────────────────┘
 """
 
@@ -22,15 +22,16 @@ CELL = 64.0
 MARGIN = 26.0
 HAND = 62.0
 SLOT = 58.0
-"""Width of a kind in a hand; less where the board is too narrow for all of them."""
+"""Width of a kind in a hand; less if the board is too narrow for all kinds."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of one picture. `flipped` puts the second player at the bottom.
+    """Layout of one picture.
 
-    `mirrored` keeps the files of a flipped picture in their order: the board is not turned but
-    mirrored, as a net sees it whose variant says `board.sides: mirror`.
+    flipped: the second player is at the bottom. mirrored: a flipped board is mirrored instead of
+    turned, so that its files keep their order, as nets see the board of variants with `board.sides:
+    mirror`.
     """
 
     files: int
@@ -70,12 +71,12 @@ class Layout:
         return file, self.ranks - 1 - rank
 
     def centre(self, square: int) -> tuple[float, float]:
-        """(x, y) of a square's centre, or of a crossing of lines."""
+        """Centre (x, y) of a square, or of an intersection of lines."""
         column, row = self.column_row(square)
         return self.left + (column + 0.5) * CELL, self.top + (row + 0.5) * CELL
 
     def is_below(self, colour: int) -> bool:
-        """Whether the player sits at the lower edge."""
+        """Return True if the player is at the lower edge."""
         return (colour == 1) == self.flipped
 
     @property
@@ -84,7 +85,7 @@ class Layout:
         return min(SLOT, self.files * CELL / max(self.hand_kinds, 1))
 
     def hand_centre(self, colour: int, index: int) -> tuple[float, float]:
-        """(x, y) of a kind in a player's hand, `index` into hands.order."""
+        """Centre (x, y) of a kind in a player's hand; index into hands.order."""
         x = self.left + (index + 0.5) * self.slot
         y = self.height - HAND / 2 - 3 if self.is_below(colour) else HAND / 2 + 3
         return x, y

@@ -12,7 +12,7 @@ from variant_ai.core.spec.schema import Drawing
 
 WHITE, BLACK = "#fbf7ee", "#2b2623"
 OUTLINES = ("#2b2623", "#14110f")
-"""Around the figures of the two players."""
+"""Colours around the figures of the two players."""
 DETAILS = ("#2b2623", "#d9cfc0")
 DISC, DISC_EDGE = "#f8e3b3", "#8a5a2b"
 WEDGE, WEDGE_EDGE = "#fbe5b0", "#6d4a22"
@@ -20,7 +20,7 @@ PROMOTED = "#c0392b"
 
 
 def sign(drawing: Drawing, kind: PieceType, colour: int) -> str:
-    """What stands on a piece: the spec's glyph, the figure of its name, or its letter."""
+    """Sign on a piece: the spec's glyph, the figure of its name, or its letter."""
     given = drawing.glyphs.get(kind.base)
     if isinstance(given, tuple):
         return given[colour]
@@ -44,7 +44,7 @@ def piece(
 ) -> Iterator[str]:
     """SVG elements of a piece centred on (x, y) in a square of `size`.
 
-    points_up: whether it moves towards the upper edge of the picture; wedges turn with it.
+    points_up: the player moves towards the upper edge of the picture; wedges point that way.
     """
     shown = sign(drawing, kind, colour)
     scale = size / 100
@@ -73,7 +73,7 @@ def _figure(figure: Figure, colour: int) -> Iterator[str]:
     fill, edge = (WHITE, BLACK)[colour], OUTLINES[colour]
     path = "".join(figure.shapes)
     rim = DETAILS[1] if colour else edge
-    if colour:  # a light rim keeps dark figures off dark squares
+    if colour:  # a light outline separates dark figures from dark squares
         yield f'<path d="{path}" fill="none" stroke="{rim}" stroke-width="9" stroke-linejoin="round" opacity="0.55"/>'
     yield f'<path d="{path}" fill="{edge}" stroke="{edge}" stroke-width="6" stroke-linejoin="round"/>'
     for shape in figure.shapes:

@@ -1,8 +1,8 @@
-"""Shapes of signs, so that pictures need no font: figures of western pieces, drawn characters.
+"""Shapes of signs, so that pictures need no font: figures of western pieces, and characters.
 
-Everything lies in a box of 100 by 100, y downwards. A figure is a list of SVG path data that is
-drawn twice, first with a thick outline, then filled: the outline is that of the union. Characters
-are strokes of a pen: polylines, composed from parts where the characters are.
+Every shape is in a box of 100 by 100, y downwards. A figure is a list of SVG paths that are drawn
+twice, first with a thick outline, then filled, which gives the outline of their union. Characters
+are pen strokes (polylines); many are composed of parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Stroke = tuple[Point, ...]
 
 @dataclass(frozen=True)
 class Figure:
-    """A silhouette and the lines drawn upon it in the colour of its outline."""
+    """A silhouette, and lines on it in the colour of its outline."""
 
     shapes: tuple[str, ...]
     details: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ FIGURES: dict[str, Figure] = {
         ("M30 71q20-6 40 0", "M50 44v20"),
     ),
 }
-"""Figures by their signs; players are told apart by the fill."""
+"""Figures by their signs; the fill shows the player."""
 
 FIGURE_OF_NAME = {
     "king": "♚",
@@ -102,7 +102,7 @@ FIGURE_OF_NAME = {
 
 
 def _s(*numbers: float) -> Stroke:
-    """A stroke from x, y, x, y, …"""
+    """Make a stroke from x, y, x, y, …"""
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
@@ -186,11 +186,11 @@ _PARTS: dict[str, tuple[Stroke, ...]] = {
     ),
     "inch": (_s(6, 66, 94, 66), _s(66, 50, 66, 92, 58, 97, 46, 90), _s(26, 74, 36, 86)),
 }
-"""Parts of characters, each in a box of its own."""
+"""Parts of characters, each in its own box."""
 
-_Place = tuple[str, float, float, float, float]
+_PlacedPart = tuple[str, float, float, float, float]
 
-_COMPOSED: dict[str, tuple[_Place, ...]] = {
+_COMPOSED: dict[str, tuple[_PlacedPart, ...]] = {
     "帥": (("pile", 4, 6, 44, 96), ("towel", 48, 4, 98, 98)),
     "將": (("bed", 2, 4, 42, 98), ("meat", 42, 2, 98, 60), ("inch", 42, 2, 98, 98)),
     "仕": (("person", 0, 2, 40, 100), ("scholar", 34, 4, 100, 98)),
@@ -242,7 +242,7 @@ _WHOLE: dict[str, tuple[Stroke, ...]] = {
 
 @cache
 def strokes(sign: str) -> tuple[Stroke, ...] | None:
-    """The pen strokes of a character, None where it is not among those drawn."""
+    """Pen strokes of a character; None if it is not in this module."""
     if sign in _WHOLE:
         return _WHOLE[sign]
     if sign not in _COMPOSED:

@@ -1,7 +1,7 @@
-"""A position as an SVG picture: board, hands, last move, arrows, coordinates.
+"""A position as SVG or PNG: board, hands, last move, arrows, coordinates.
 
-Figures and drawn characters are paths and look the same everywhere; letters, numbers and signs
-that nobody has drawn are text in whatever font the viewer has.
+Figures and characters in `shapes.py` are paths and look the same everywhere; letters, numbers and
+other signs are text in the viewer's font.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from variant_ai.core.draw.background import FONT, LABEL, coordinates, ground
+from variant_ai.core.draw.background import FONT, LABEL, board_background, coordinates
 from variant_ai.core.draw.layout import CELL, Layout
 from variant_ai.core.draw.piece_images import piece
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     DROP,
@@ -32,24 +33,25 @@ from variant_ai.core.spec.schema import VariantSpec
 BACKGROUND = "#fbf8f1"
 LAST = "#f2d12e"
 ARROWS = ("#1c6e8c", "#3f8f5f", "#7a6aa8", "#6b5b73")
-"""Colours of the first arrow, the second, and so on; the last is used again."""
+"""Colours of the arrows in their order; the last one is used for all others."""
 PIECE = 0.88
 """Size of a piece in squares."""
 LABEL_HEIGHT = 17.0
-"""Between labels that stand at the same square, in units of the picture."""
+"""Distance between labels at the same square, in units of the picture."""
 THINNEST, WIDEST = 0.07, 0.2
 """Width of arrows in squares, for weights 0 and 1."""
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """A move to be shown."""
+    """A move to draw."""
 
     move: int
     weight: float = 1.0
-    """0 to 1: the arrow's width, and its strength; e.g. visits over those of the best move."""
+    """Width and opacity of the arrow, 0 to 1; for example visits divided by those of the best
+    move."""
     label: str = ""
-    """Written at its end."""
+    """Text at its end."""
 
 
 def board_svg(
@@ -64,11 +66,11 @@ def board_svg(
     show_coordinates: bool = True,
     size: int = 480,
 ) -> str:
-    """The picture of a position, `size` pixels wide; its height follows from the board.
+    """Draw a position as SVG, `size` pixels wide; the height depends on the board.
 
-    position: shape (1,). arrows: best first. flipped: the second player sits below; mirrored: the
-    files keep their order then, as a net sees the board. shades: a colour for each square, a1
-    first, instead of the board's own. Drops point from the hand to the square.
+    position: shape (1,). arrows: best first; drops point from the hand to the square. flipped: put
+    the second player below. mirrored: if flipped, keep the order of files, as nets of some variants
+    see the board. shades: a colour for each square, a1 first, which replaces the board's own.
     """
     layout = Layout.of(spec, flipped, mirrored)
     types = PieceTypes(spec)
@@ -78,7 +80,7 @@ def board_svg(
         f'viewBox="0 0 {layout.width:g} {layout.height:g}">',
         f"<title>{escape(spec.title)}</title>",
         f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>',
-        *ground(spec, layout, shades),
+        *board_background(spec, layout, shades),
     ]
     if show_coordinates:
         parts += coordinates(layout)
@@ -88,12 +90,34 @@ def board_svg(
     if layout.hand_kinds:
         parts += _hands(spec, types, layout, position)
     mover = int(position["side"][0])
-    # the best move lies on top
+    # draw the best move on top
     for index, arrow in reversed(list(enumerate(arrows))):
         parts += _arrow(layout, arrow, ARROWS[min(index, len(ARROWS) - 1)], mover)
     parts += _labels(layout, arrows)
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
+
+
+def png_bytes(svg: str, *, width: int | None = None) -> bytes:
+    """Convert SVG to PNG by resvg. width: in pixels, by default that of the SVG. Raises
+    VariantAIError if the text is not SVG."""
+    from resvg_py import svg_to_bytes
+
+    try:
+        return bytes(
+            svg_to_bytes(
+                svg_string=svg, width=width, font_files=_fonts(), font_family="DejaVu Sans"
+            )
+        )
+    except ValueError as error:
+        raise VariantAIError(f"cannot convert the SVG to PNG: {error}") from error
+
+
+def _fonts() -> list[str]:
+    """Font files of matplotlib, for machines without fonts."""
+    from matplotlib import get_data_path
+
+    return [f"{get_data_path()}/fonts/ttf/{name}.ttf" for name in ("DejaVuSans", "DejaVuSans-Bold")]
 
 
 def _last(spec: VariantSpec, layout: Layout, move: int) -> Iterator[str]:
@@ -165,7 +189,7 @@ def _hands(
 
 
 def _arrow(layout: Layout, arrow: Arrow, colour: str, mover: int) -> Iterator[str]:
-    """A polygon from the origin (or the hand) to the target."""
+    """Draw a polygon from the origin (or the hand) to the target."""
     kind = move_kind(arrow.move)
     if kind == PASS:
         return
@@ -178,7 +202,7 @@ def _arrow(layout: Layout, arrow: Arrow, colour: str, mover: int) -> Iterator[st
     weight = min(max(arrow.weight, 0.0), 1.0)
     half = CELL * (THINNEST + (WIDEST - THINNEST) * weight) / 2
     head, spread = CELL * 0.2 + 2.2 * half, CELL * 0.09 + 1.7 * half
-    # clear of the piece it starts from, and short of the target's centre by nothing
+    # start outside the piece, end at the centre of the target
     start = min(CELL * 0.3, max(length - head, 0) / 2)
     along, across = (
         ((x1 - x0) / length, (y1 - y0) / length),
@@ -202,10 +226,11 @@ def _arrow(layout: Layout, arrow: Arrow, colour: str, mover: int) -> Iterator[st
 
 
 def _labels(layout: Layout, arrows: Sequence[Arrow]) -> Iterator[str]:
-    """Labels at the arrows' ends, above one another where several arrows end, the best lowest.
+    """Write labels at the arrows' ends, stacked if several arrows end at one square, the best
+    lowest.
 
-    Each is written twice, its light rim below its letters: `paint-order`, which says the same in
-    one element, is not known to every program that draws SVG, and the rim then covers the letters.
+    Each is written twice, first its light outline: some SVG programs do not support `paint-order`,
+    so that the outline would cover the letters.
     """
     written: Counter[int] = Counter()
     for arrow in arrows:

@@ -1,4 +1,4 @@
-"""A position for terminals: letters as in FEN, or the variant's own signs."""
+"""A position for terminals, with letters as in FEN or the variant's own signs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def board_text(
     flipped: bool = False,
     first_rank: int = 1,
 ) -> str:
-    """The position in lines, the hands above and below, without a line break at the end.
+    """Draw a position in lines, with the hands above and below, without a line end at the end.
 
-    signs: the variant's signs (characters, figures) instead of FEN's letters. colour: escape
-    sequences that tell the players apart and show the last move, which is else put in brackets.
-    first_rank: number of the first rank, 0 for protocols that count so.
+    signs: use the variant's signs (characters, figures) instead of FEN's letters. colour: use
+    escape sequences for the colours of the players and for the last move, which is else put in
+    brackets. first_rank: number of the first rank, 0 or 1.
     """
     types = PieceTypes(spec)
     files, ranks = spec.board.files, spec.board.ranks
@@ -130,5 +130,5 @@ def _squares_of(move: int | None) -> set[int]:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal."""
+    """Width in columns of a terminal."""
     return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -275,31 +275,23 @@ def _check_field(name: str, value: Any) -> None:
 
 def answer_of(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, Any]:
     """Return a report as an answer. Values, scores and chances are those of the side to move."""
-    from variant_ai.core.engine.analysis_result import analysis_of
+    from variant_ai.core.rules.text.notation import uci
 
-    found = analysis_of(game, report)
-    answer = {
+    types, files = game.rules.types, game.rules.spec.board.files
+
+    def text(move: int) -> str:
+        return uci(types, files, move)
+
+    answer: dict[str, Any] = {
         "id": id,
         "final": final,
-        "best": found.best,
-        "ponder": found.ponder,
-        "lines": [
-            {
-                "move": line.move,
-                "pv": line.pv,
-                "value": round(line.value, 5),
-                "cp": line.cp,
-                "mate": line.mate,
-                "wdl": None if line.wdl is None else [round(p, 4) for p in line.wdl],
-                "visits": line.visits,
-                "prior": round(line.prior, 5),
-            }
-            for line in found.lines
-        ],
-        "visits": found.visits,
-        "depth": found.depth,
-        "seconds": round(found.seconds, 4),
-        "stopped_by": found.stopped_by,
+        "best": None if report.best is None else text(report.best),
+        "ponder": None if report.ponder is None else text(report.ponder),
+        "lines": [line.as_json(text) for line in report.known_lines],
+        "visits": report.visits,
+        "depth": report.depth,
+        "seconds": round(report.seconds, 4),
+        "stopped_by": report.stopped_by,
     }
     outcome = game.outcome()
     if final and outcome is not None:

@@ -6,13 +6,19 @@ Every value is seen from the side to move at the root unless it says otherwise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 WORST = 0.9999
 """|value| from which centipawns grow no more: bf16 rounds 0.998 up to 1."""
 LAMBDA = 1.2
 """λ of equation 8."""
 MAX_CENTIPAWNS = 5051
+MATE = 32000
+"""Score of having mated: mate in n own moves is `MATE - n`, being mated in n moves `n - MATE`."""
+MATE_RANGE = 1000
+"""Scores this close to MATE are mates."""
 
 
 def centipawns(value: float) -> int:
@@ -23,6 +29,20 @@ def centipawns(value: float) -> int:
     """
     size = min(abs(value), WORST)
     return int(-math.copysign(1.0, value) * math.log(1.0 - size) / math.log(LAMBDA) * 100.0)
+
+
+def moves_to_mate(score: int) -> int | None:
+    """Full moves to mate of a score in centipawns, negative when being mated; None if it is no mate."""
+    left = MATE - abs(score)
+    if left >= MATE_RANGE:
+        return None
+    return left if score > 0 else -left
+
+
+def score_text(score: int) -> str:
+    """Score as text: `+0.43` in pawns, or moves to mate `#3`, `#-2`."""
+    mate = moves_to_mate(score)
+    return f"{score / 100:+.2f}" if mate is None else f"#{mate}"
 
 
 @dataclass(frozen=True)
@@ -56,6 +76,38 @@ class Line:
         if self.mate is None:
             return None
         return (self.mate + 1) // 2 if self.mate > 0 else -((-self.mate + 1) // 2)
+
+    @property
+    def score(self) -> int:
+        """Score in centipawns for the mover; mates relative to MATE."""
+        mate = self.mate_in
+        if mate is None:
+            return self.cp
+        return MATE - mate if mate > 0 else -MATE - mate
+
+    @property
+    def score_text(self) -> str:
+        """Score for the mover: `+0.43`, `#3`, `#-2`."""
+        return score_text(self.score)
+
+    @property
+    def wdl_text(self) -> str:
+        """Win, draw and loss in per cent, `41 38 21`; empty if the net has none."""
+        return " ".join(f"{100 * p:.0f}" for p in self.wdl) if self.wdl else ""
+
+    def as_json(self, text: Callable[[int], str], *, digits: int = 5) -> dict[str, Any]:
+        """Fields for JSON, from the mover's point of view. text: writes a move. digits: decimal places
+        of value and prior."""
+        return {
+            "move": text(self.move),
+            "pv": [text(move) for move in self.pv],
+            "value": round(self.q, digits),
+            "cp": self.cp,
+            "mate": self.mate_in,
+            "wdl": None if self.wdl is None else [round(p, 4) for p in self.wdl],
+            "visits": self.visits,
+            "prior": round(self.prior, digits),
+        }
 
 
 @dataclass(frozen=True)

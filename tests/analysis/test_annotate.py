@@ -7,8 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from variant_ai.core.analysis.accuracy import loss, mark, move_accuracy, player_accuracy
-from variant_ai.core.analysis.annotated_game import GameAnalysis, analyse_game, annotated
+from variant_ai.core.analysis.annotated_game import (
+    GameAnalysis,
+    analyse_game,
+    annotated,
+    loss,
+    mark,
+    move_accuracy,
+    player_accuracy,
+)
 from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.data.read.pgn import PgnReader
 from variant_ai.core.data.read.resolve import Resolver
@@ -137,7 +144,7 @@ def test_the_annotated_pgn_reads_back_with_scores(rules: Rules) -> None:
         analysis,
         annotator="test",
         players=("Red", "Black"),
-        moves_text=lambda ply, move: f"move {ply}",
+        move_text=lambda position, move: f"move {position['ply'][0]}",
     )
     text = pgn_text(rules, SanNotation(), said, remarks)
     body = " ".join(text.split())

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
+from collections.abc import Sequence
+from typing import Any
 
-from variant_ai.core.arena.match.time_control import Turn
-from variant_ai.core.arena.players.player import Fault, Player, Reply
+from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
+from variant_ai.core.arena.players.player_spec import PlayerSpec
+from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
 
 
 class ToyPlayer(Player):
@@ -77,3 +82,11 @@ class WaitingPlayer(ToyPlayer):
 
     def kill(self) -> None:
         self.killed.set()
+
+
+def program(rules: Rules, protocol: str, command: Sequence[str], **fields: Any) -> Player:
+    """A program as a player."""
+    spec = PlayerSpec.model_validate(
+        {"protocol": protocol, "command": shlex.join(command), **fields}
+    )
+    return program_player(spec, rules)

@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from toy_engine import SHORT, ToyEngine, played
+from toy_engine import SHORT, ToyEngine, changed, played, toy_player
 
-from variant_ai.core.arena.games.blunder_filter import SHORTEST, BlunderRule, filtered, last_blunder
-from variant_ai.core.arena.games.both_sides import UciSelfPlayer
+from variant_ai.core.arena.games.generated_games import Dropped, Ended
 from variant_ai.core.arena.games.generation import (
-    Dropped,
-    Ended,
+    SHORTEST_CUT,
+    BlunderRule,
     GameGenerator,
+    filtered,
+    last_blunder,
 )
-from variant_ai.core.arena.match.referee import MOVE_LIMIT, ResignRule
+from variant_ai.core.arena.match.referee import MOVE_LIMIT
 from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -37,11 +38,8 @@ class Scripted(ToyEngine):
 def scripted(
     rules: Rules, scores: Mapping[int, int], **said: Any
 ) -> tuple[list[GameRecord], list[Dropped]]:
-    settings = replace(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
-    made = GameGenerator(
-        rules, lambda: UciSelfPlayer(Scripted(rules, scores), rules.spec.fairy), settings
-    )
-    return played(made)
+    settings = changed(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
+    return played(GameGenerator(settings, rules, lambda: toy_player(Scripted(rules, scores))))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +58,7 @@ def scripted(
 def test_lost_games_are_ended(
     one_rules: Rules, scores: dict[int, int], both: bool, plies: int, result: str
 ) -> None:
-    ((record,), dropped) = scripted(one_rules, scores, resign=ResignRule(3, 900, both))
+    ((record,), dropped) = scripted(one_rules, scores, resign="3:900:both" if both else "3:900")
     assert (record.plies, record.result, dropped) == (plies, result, [])
     resigned = result != "1/2-1/2"
     assert record.termination == ("adjudicated: resign rule" if resigned else MOVE_LIMIT)
@@ -82,15 +80,15 @@ def test_the_last_blunder_is_found() -> None:
 
 def test_games_with_blunders_are_dropped(one_rules: Rules) -> None:
     made = GameGenerator(
+        changed(SHORT, drop_blunders=400),
         one_rules,
-        lambda: UciSelfPlayer(Scripted(one_rules, {10: 500}), one_rules.spec.fairy),
-        replace(SHORT, blunder=BlunderRule(400)),
+        lambda: toy_player(Scripted(one_rules, {10: 500})),
     )
     seen: list[Ended] = []
-    with pytest.raises(EngineError, match="none of the last 100 games was kept"):
+    with pytest.raises(EngineError, match="the last 100 games were all dropped"):
         seen.extend(made.games())
     assert {game.reason for game in seen if isinstance(game, Dropped)} == {"blunder"}
-    kept, dropped = scripted(one_rules, {7: 500}, blunder=BlunderRule(500))
+    kept, dropped = scripted(one_rules, {7: 500}, drop_blunders=500)
     assert len(kept) == 1 and dropped == []
 
 
@@ -98,7 +96,7 @@ def test_games_are_cut_behind_their_last_blunder(one_rules: Rules) -> None:
     # the mover of ply 8 believes in 0, the other side in +7 from then on
     scores = {ply: 700 if ply % 2 else -700 for ply in range(9, 30)}
     ((whole,), _) = scripted(one_rules, scores)
-    ((record,), dropped) = scripted(one_rules, scores, blunder=BlunderRule(400, "cut"))
+    ((record,), dropped) = scripted(one_rules, scores, cut_blunders=400)
     assert dropped == [] and record.tags["CutPlies"] == "9"
     assert record.moves == whole.moves[9:]
     assert record.scores is not None and whole.scores is not None
@@ -113,8 +111,8 @@ def test_games_are_cut_behind_their_last_blunder(one_rules: Rules) -> None:
 def test_what_is_too_short_or_ends_otherwise_is_not_cut(one_rules: Rules) -> None:
     ((whole,), _) = scripted(one_rules, {})
     late = BlunderRule(400, "cut")
-    scores = [0] * (whole.plies - SHORTEST)
-    short = replace(whole, scores=[*scores, 900, *[0] * (SHORTEST - 1)])
+    scores = [0] * (whole.plies - SHORTEST_CUT)
+    short = replace(whole, scores=[*scores, 900, *[0] * (SHORTEST_CUT - 1)])
     assert filtered(one_rules, short, late) is None
     # a repetition of which a part is cut away is none
     there_and_back = ["g1f3", "g8f6", "f3g1", "f6g8"] * 4

@@ -10,20 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_engine import SHORT, ToyEngine, generator, played
+from toy_engine import SHORT, ToyEngine, changed, clients, generator, played, toy_player
 
-from variant_ai.core.arena.games.both_sides import UciSelfPlayer
+from variant_ai.core.arena.games.generated_games import (
+    Dropped,
+    Ended,
+    GeneratedGames,
+    game_number,
+    journal_path,
+)
 from variant_ai.core.arena.games.generation import (
     MAX_FAILURES,
     MAX_UNWANTED,
-    Dropped,
-    Ended,
     GameGenerator,
-    GenerateSettings,
-    number_of,
+    GenerationSettings,
 )
-from variant_ai.core.arena.games.generation_journal import GeneratedGames, journal_path
-from variant_ai.core.arena.programs.uci_client import GAMES_FOLDERS, UciClient, engine_command
+from variant_ai.core.arena.players.player import Player
+from variant_ai.core.arena.players.player_spec import PlayerSpec
+from variant_ai.core.arena.programs.engine_process import GAMES_FOLDERS
+from variant_ai.core.arena.programs.program_player import UciPlayer, program_player
 from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -41,7 +46,7 @@ def rules(request: pytest.FixtureRequest) -> Rules:
 
 
 def test_games_are_legal_and_end_as_their_record_says(rules: Rules) -> None:
-    games, dropped = played(generator(rules, replace(SHORT, max_plies=40)))
+    games, dropped = played(generator(rules, changed(SHORT, max_plies=40)))
     assert (len(games), dropped) == (3, [])
     for record in games:
         game = Game(rules)
@@ -69,16 +74,16 @@ def test_scores_are_kept_ply_for_ply(one_rules: Rules) -> None:
 
 
 def test_the_same_seed_gives_the_same_games_with_any_number_of_workers(one_rules: Rules) -> None:
-    settings = replace(SHORT, games=5, random_share=0.2)
+    settings = changed(SHORT, games=5, random_share=0.2)
     one, _ = played(generator(one_rules, settings))
-    two, _ = played(generator(one_rules, replace(settings, workers=3)))
-    other, _ = played(generator(one_rules, replace(settings, seed=1)))
+    two, _ = played(generator(one_rules, changed(settings, workers=3)))
+    other, _ = played(generator(one_rules, changed(settings, seed=1)))
     assert one == two
     assert [g.moves for g in one] != [g.moves for g in other]
 
 
 def test_openings_differ_and_are_as_long_as_asked(one_rules: Rules) -> None:
-    settings = replace(SHORT, games=12, random_plies=(2, 3), max_plies=3)
+    settings = changed(SHORT, games=12, random_plies=(2, 3), max_plies=3)
     games, _ = played(generator(one_rules, settings))
     lengths = {int(g.tags["RandomPlies"]) for g in games}
     assert lengths == {2, 3}
@@ -94,7 +99,7 @@ def after(rules: Rules, record: GameRecord) -> Position:
 
 
 def test_when_short_openings_run_out_longer_ones_are_drawn(one_rules: Rules) -> None:
-    settings = replace(SHORT, games=3, random_plies=(0, 0), max_plies=4)
+    settings = changed(SHORT, games=3, random_plies=(0, 0), max_plies=4)
     games, _ = played(generator(one_rules, settings))
     assert len({tuple(g.moves) for g in games}) == 3
 
@@ -105,7 +110,7 @@ def test_when_short_openings_run_out_longer_ones_are_drawn(one_rules: Rules) -> 
         ("fails", "engine Toy died"),
         ("illegal", "a1a1"),
         ("garbage", "?!"),
-        ("no move", "engine Toy 1.0 sees no move"),
+        ("no move", "Toy 1.0 reports no move"),
     ],
 )
 def test_a_misbehaving_engine_loses_its_game_and_is_restarted(
@@ -116,17 +121,13 @@ def test_a_misbehaving_engine_loses_its_game_and_is_restarted(
     assert [d.number for d in dropped] == [1]
     assert reason in dropped[0].reason
     assert [g.number for g in games] == [1, 3, 4]
-    assert [
-        engine.client.starts
-        for engine in made._engines
-        if isinstance(engine, UciSelfPlayer) and isinstance(engine.client, ToyEngine)
-    ] == [2]
-    good, _ = played(generator(one_rules, replace(SHORT, games=4)))
+    assert [client.starts for client in clients(made)] == [2]
+    good, _ = played(generator(one_rules, changed(SHORT, games=4)))
     assert [g.moves for g in games] == [good[i].moves for i in (0, 2, 3)]
 
 
 def test_an_engine_that_never_works_is_given_up(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, games=100), "fails")
+    made = generator(one_rules, changed(SHORT, games=100), "fails")
     seen: list[object] = []
     with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row.*engine Toy died"):
         seen.extend(made.games())
@@ -135,7 +136,7 @@ def test_an_engine_that_never_works_is_given_up(one_rules: Rules) -> None:
 
 def test_failures_between_good_games_are_forgiven(one_rules: Rules) -> None:
     bad = tuple(range(2, 4 * MAX_FAILURES, 2))
-    games, dropped = played(generator(one_rules, replace(SHORT, games=15), "fails", at=bad))
+    games, dropped = played(generator(one_rules, changed(SHORT, games=15), "fails", at=bad))
     assert len(games) == 15
     assert len(dropped) > MAX_FAILURES
 
@@ -155,33 +156,33 @@ def test_what_an_earlier_run_dropped_does_not_count(
 
 
 def test_games_of_an_earlier_run_do_not_hide_a_failing_engine(one_rules: Rules) -> None:
-    good, _ = played(generator(one_rules, replace(SHORT, games=2 * MAX_FAILURES)))
-    done = {number_of(game): game for game in good[::2]}
+    good, _ = played(generator(one_rules, changed(SHORT, games=2 * MAX_FAILURES)))
+    done = {game_number(game): game for game in good[::2]}
     seen: list[Ended] = []
     with pytest.raises(EngineError, match=f"{MAX_FAILURES} games in a row"):
-        seen.extend(generator(one_rules, replace(SHORT, games=100), "fails").games(done))
+        seen.extend(generator(one_rules, changed(SHORT, games=100), "fails").games(done))
     assert len(seen) == 2 * MAX_FAILURES
 
 
 def test_stop_ends_the_games_under_way(one_rules: Rules) -> None:
     made = generator(one_rules, SHORT)
     made.stop()
-    assert next(made.games()) == Dropped(0, "stopped")
+    assert list(made.games()) == []
 
 
 def test_no_engine_is_left_behind(one_rules: Rules) -> None:
-    made = generator(one_rules, replace(SHORT, games=10, workers=2))
+    made = generator(one_rules, changed(SHORT, games=10, workers=2))
     games = made.games()
     next(games)
-    assert any(engine.running for engine in made._engines)
+    assert any(client.running for client in clients(made))
     games.close()
-    assert not any(engine.running for engine in made._engines)
+    assert not any(client.running for client in clients(made))
 
 
 def test_the_check_names_the_engine_and_ends_it(one_rules: Rules) -> None:
     made = generator(one_rules, SHORT)
-    assert made.check_engine() == "Toy 1.0"
-    assert not any(engine.running for engine in made._engines)
+    assert made.check_player() == "Toy 1.0"
+    assert not any(client.running for client in clients(made))
 
 
 def test_nodes_vary_as_asked(one_rules: Rules) -> None:
@@ -191,17 +192,15 @@ def test_nodes_vary_as_asked(one_rules: Rules) -> None:
         def asked(self, limits: Mapping[str, int]) -> None:
             nodes.append(limits["nodes"])
 
-    settings = replace(SHORT, nodes=1000, node_jitter=0.1, games=6)
-    made = GameGenerator(
-        one_rules, lambda: UciSelfPlayer(Counting(one_rules), one_rules.spec.fairy), settings
-    )
+    settings = changed(SHORT, nodes=1000, node_jitter=0.1, games=6)
+    made = GameGenerator(settings, one_rules, lambda: toy_player(Counting(one_rules)))
     played(made)
     assert all(900 <= n <= 1100 for n in nodes)
     assert min(nodes) < 930 and max(nodes) > 1070
 
 
 def test_moves_by_lot_are_marked(one_rules: Rules) -> None:
-    games, _ = played(generator(one_rules, replace(SHORT, random_share=0.5, games=4)))
+    games, _ = played(generator(one_rules, changed(SHORT, random_share=0.5, games=4)))
     marks = 0
     for record in games:
         assert record.scores is not None
@@ -214,9 +213,9 @@ def test_moves_by_lot_are_marked(one_rules: Rules) -> None:
 
 def test_a_game_played_before_is_dropped(one_rules: Rules) -> None:
     # one opening, nothing random behind it: longer openings lead into the same game
-    made = generator(one_rules, replace(SHORT, random_plies=(0, 0), games=3))
+    made = generator(one_rules, changed(SHORT, random_plies=(0, 0), games=3))
     first = next(g for g in made.games() if isinstance(g, GameRecord))
-    again = generator(one_rules, replace(SHORT, random_plies=(0, 0), games=3))
+    again = generator(one_rules, changed(SHORT, random_plies=(0, 0), games=3))
     results = list(again.games({0: first, 1: replace(first, number=2)}))
     assert results[:2] == [first, Dropped(1, "duplicate")]
     kept = [game for game in results if isinstance(game, GameRecord)]
@@ -232,14 +231,12 @@ def test_games_are_told_when_they_end_whoever_is_slow(one_rules: Rules) -> None:
             if to_wait.acquire(blocking=False):
                 assert third.wait(30)
 
-    settings = replace(SHORT, games=3, workers=2)
-    made = GameGenerator(
-        one_rules, lambda: UciSelfPlayer(Slow(one_rules), one_rules.spec.fairy), settings
-    )
+    settings = changed(SHORT, games=3, workers=2)
+    made = GameGenerator(settings, one_rules, lambda: toy_player(Slow(one_rules)))
     told: list[int] = []
 
     def tell(game: Ended) -> None:
-        told.append(number_of(game))
+        told.append(game_number(game))
         if len(told) == 2:
             third.set()
 
@@ -249,7 +246,7 @@ def test_games_are_told_when_they_end_whoever_is_slow(one_rules: Rules) -> None:
 
 
 def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_path: Path) -> None:
-    settings = replace(SHORT, games=5)
+    settings = changed(SHORT, games=5)
     whole, _ = played(generator(one_rules, settings))
     store, said = tmp_path / "g.store", {"seed": 0}
     with GeneratedGames(store, one_rules.spec.variant, said) as journal:
@@ -262,10 +259,10 @@ def test_an_interrupted_run_goes_on_with_the_same_games(one_rules: Rules, tmp_pa
         GeneratedGames(store, one_rules.spec.variant, {"seed": 1})
     with GeneratedGames(store, one_rules.spec.variant, said) as journal:
         assert (journal.resumed, journal.done) == (3, {0, 2, 7})
-        done = {number_of(game): game for game in journal.games()}
+        done = {game_number(game): game for game in journal.games()}
         assert [done[0], done[2]] == [whole[0], whole[2]]
         assert list(generator(one_rules, settings).games(done, journal.add)) == whole
-        after = list(journal.unlike(6))
+        after = list(journal.kept(6))
         assert [game for game in after if isinstance(game, GameRecord)] == whole
         assert Dropped(7, "blunder") in after
         journal.remove()
@@ -277,7 +274,7 @@ def test_a_game_that_the_engine_failed_in_is_played_again(one_rules: Rules, tmp_
     store, settings = tmp_path / "g.store", dict[str, Any]()
     for wrong, numbers in (("fails", {0, 3, 4}), ("", {0, 1, 2, 3, 4})):
         with GeneratedGames(store, one_rules.spec.variant, settings) as journal:
-            done = {number_of(game): game for game in journal.games()}
+            done = {game_number(game): game for game in journal.games()}
             list(generator(one_rules, SHORT, wrong, at=(2, 3)).games(done, journal.add))
             assert journal.done == numbers
     with GeneratedGames(store, one_rules.spec.variant, settings) as journal:
@@ -291,17 +288,18 @@ HAVE_PEER = shutil.which("fairy-stockfish") or any(
 )
 
 
+def peer(rules: Rules) -> Player:
+    spec = PlayerSpec(command="fairy-stockfish")
+    player = program_player(spec, rules, soft_options={"Hash": "1"})
+    assert isinstance(player, UciPlayer)
+    player.resets_threads = True
+    return player
+
+
 @pytest.mark.peer
 @pytest.mark.skipif(not HAVE_PEER, reason="fairy-stockfish is not installed")
 def test_a_real_engine(rules: Rules) -> None:
-    made = GameGenerator(
-        rules,
-        lambda: UciSelfPlayer(
-            UciClient(engine_command("fairy-stockfish"), soft_options={"Hash": "1"}),
-            rules.spec.fairy,
-        ),
-        GenerateSettings(games=2, nodes=60),
-    )
+    made = GameGenerator(GenerationSettings(games=2, nodes=60), rules, lambda: peer(rules))
     games, dropped = played(made)
     assert dropped == []
     assert all(g.white.startswith("Fairy-Stockfish") for g in games)
@@ -318,16 +316,10 @@ def test_a_real_engine_begins_every_game_anew(rules: Rules) -> None:
     on, other games come before."""
 
     def games(workers: int, done: Mapping[int, Ended] | None = None) -> list[GameRecord]:
-        made = GameGenerator(
-            rules,
-            lambda: UciSelfPlayer(
-                UciClient(engine_command("fairy-stockfish"), soft_options={"Hash": "1"}),
-                rules.spec.fairy,
-            ),
-            GenerateSettings(games=6, nodes=400, max_plies=60, workers=workers),
-        )
+        settings = GenerationSettings(games=6, nodes=400, max_plies=60, workers=workers)
+        made = GameGenerator(settings, rules, lambda: peer(rules))
         return [game for game in made.games(done) if isinstance(game, GameRecord)]
 
     alone = games(1)
     assert games(3) == alone
-    assert games(1, {number_of(game): game for game in alone[:4]}) == alone
+    assert games(1, {game_number(game): game for game in alone[:4]}) == alone

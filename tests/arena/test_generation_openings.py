@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_engine import SHORT, generator, played
+from toy_engine import SHORT, changed, generator, played
 
 from variant_ai.core.arena.games.openings import Opening, read_lines, read_positions
 from variant_ai.core.data.read.line_formats import MoveListReader
@@ -29,8 +28,8 @@ def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
     openings = read_positions(file, one_rules)
     assert openings[0] == Opening(first)
     assert openings[1].fen is not None and openings[1].fen.split()[0] == second.split()[0]
-    settings = replace(SHORT, openings=openings, random_plies=(1, 1))
-    games, dropped = played(generator(one_rules, settings))
+    settings = changed(SHORT, random_plies=(1, 1))
+    games, dropped = played(generator(one_rules, settings, openings=openings))
     assert dropped == []
     assert [g.start_fen for g in games] == [first, openings[1].fen, first]
     for record in games:
@@ -66,8 +65,8 @@ def test_lines_of_games_are_openings(one_rules: Rules, tmp_path: Path) -> None:
         file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations())
     )
     assert openings == tuple(Opening(None, tuple(line.moves[:n])) for n in (3, 5))
-    settings = replace(SHORT, openings=openings, random_plies=(1, 2))
-    games, _ = played(generator(one_rules, settings))
+    settings = changed(SHORT, random_plies=(1, 2))
+    games, _ = played(generator(one_rules, settings, openings=openings))
     for record, plies in zip(games, (3, 5, 3), strict=True):
         assert record.start_fen is None
         assert record.moves[:plies] == line.moves[:plies]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
 from variant_ai.core.arena.players.net_player import NetPlayer
+from variant_ai.core.arena.players.player import Allowance, PlayerClock, Turn
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.move.clock import Clock, TimeManager

@@ -6,14 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from arena_players import program
 
 from variant_ai.core.arena.match.referee import Conduct, Referee
-from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
-from variant_ai.core.arena.players.player import Fault, RandomPlayer
+from variant_ai.core.arena.players.player import Allowance, Fault, PlayerClock, RandomPlayer, Turn
 from variant_ai.core.arena.players.player_spec import parse_player
-from variant_ai.core.arena.programs.coordinates import Coordinates
-from variant_ai.core.arena.programs.program_player import external_player, last_capture, uci_limits
-from variant_ai.core.arena.programs.ucci_client import CycloneClient, parse_ucci_option
+from variant_ai.core.arena.programs.program_player import (
+    Coordinates,
+    last_capture,
+    uci_limits,
+)
+from variant_ai.core.arena.programs.uci_client import CycloneClient, parse_ucci_option
 from variant_ai.core.errors import SettingError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -235,7 +238,7 @@ def test_every_protocol_plays(tall: Rules, protocol: str, monkeypatch: pytest.Mo
     old = protocol == "xboard-old"
     if old:
         monkeypatch.setattr("variant_ai.core.arena.programs.xboard_client.SILENCE", 0.1)
-    player = external_player(tall, protocol.removesuffix("-old"), command(protocol))
+    player = program(tall, protocol.removesuffix("-old"), command(protocol))
     second_begins = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR b - - 0 1"
     try:
         player.start()
@@ -256,9 +259,9 @@ FAULTS = {
     "dies": ("crash", "out of ideas"),
     "hangs": ("hang", "hangs"),
     "illegal": ("illegal move", "a1a1"),
-    "no-move": ("no move", "sees no move"),
+    "no-move": ("no move", "reports no move"),
     "resigns": ("resignation", ""),
-    "late": ("time forfeit", "told to stop"),
+    "late": ("time forfeit", "`stop` was sent"),
 }
 WORDLESS = {("uci", "resigns"), ("xboard", "no-move")}
 """What a protocol has no words for."""
@@ -270,7 +273,7 @@ WORDLESS = {("uci", "resigns"), ("xboard", "no-move")}
 )
 def test_faults_have_their_reason(tall: Rules, protocol: str, mode: str) -> None:
     reason, words = FAULTS[mode]
-    player = external_player(tall, protocol, command(protocol, mode))
+    player = program(tall, protocol, command(protocol, mode))
     game = Game(tall)
     wait, grace = (0.3 if mode in ("hangs", "late") else 20), (0.3 if mode == "hangs" else 20)
     waiting = Turn((PlayerClock(Allowance(movetime=1000)),) * 2, 0, wait, grace)
@@ -291,7 +294,7 @@ def test_faults_have_their_reason(tall: Rules, protocol: str, mode: str) -> None
      ("calls-illegal", "false claim")],
 )  # fmt: skip
 def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
-    player = external_player(tall, "xboard", command("xboard", mode))
+    player = program(tall, "xboard", command("xboard", mode))
     game = Game(tall)
     try:
         player.start()
@@ -305,8 +308,7 @@ def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
 
 def test_an_announced_mate_reaches_the_referee(tall: Rules) -> None:
     liar, good = (
-        external_player(tall, "cyclone", command("cyclone", mode), name=mode)
-        for mode in ("lies", "good")
+        program(tall, "cyclone", command("cyclone", mode), name=mode) for mode in ("lies", "good")
     )
     nodes = Allowance(nodes=1)
     try:
@@ -319,7 +321,7 @@ def test_an_announced_mate_reaches_the_referee(tall: Rules) -> None:
 
 def test_what_is_claimed_while_moves_are_told_is_no_hang(tall: Rules) -> None:
     """A program that has a rule of its own for draws says so, and waits for the next game."""
-    player = external_player(tall, "xboard", command("xboard", "claims-early"))
+    player = program(tall, "xboard", command("xboard", "claims-early"))
     game = Game.from_uci(tall, None, LINE.split()[:2])
     try:
         player.start()
@@ -338,7 +340,7 @@ def test_pondering(tall: Rules, protocol: str) -> None:
     line = LINE.split()
     clock = turn(Allowance.parse("60+1"))
     for ponder in (True, False):
-        player = external_player(tall, protocol, command(protocol, "ponders"), ponder=ponder)
+        player = program(tall, protocol, command(protocol, "ponders"), ponder=ponder)
         try:
             player.start()
             for answers, depths in (
@@ -364,7 +366,7 @@ def test_pondering(tall: Rules, protocol: str) -> None:
 @pytest.mark.parametrize("mode", ["san", "castles"])
 def test_moves_in_san_are_read(drops: Rules, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_LINE", "O-O")
-    player = external_player(drops, "xboard", command("xboard", mode), variant="normal")
+    player = program(drops, "xboard", command("xboard", mode), variant="normal")
     game = Game(drops, "4k3/8/8/8/8/8/8/4K2R[] w K - 0 1")
     try:
         player.start()
@@ -379,7 +381,7 @@ def test_an_old_program_cannot_take_a_position(
     tall: Rules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("variant_ai.core.arena.programs.xboard_client.SILENCE", 0.1)
-    player = external_player(tall, "xboard", command("xboard-old"))
+    player = program(tall, "xboard", command("xboard-old"))
     game = Game(tall, Game.from_uci(tall, None, ["h3e3"]).fen())
     try:
         player.start()
@@ -391,11 +393,11 @@ def test_an_old_program_cannot_take_a_position(
 
 
 def test_what_a_protocol_cannot_say_is_refused(tall: Rules) -> None:
-    xboard = external_player(tall, "xboard", ["x"])
-    assert "node limit" in xboard.refuse(Allowance(nodes=5))
-    assert "whole seconds" in xboard.refuse(Allowance(movetime=500))
-    assert xboard.refuse(Allowance(movetime=2000, depth=3)) == ""
-    ucci = external_player(tall, "ucci", ["x"])
-    assert "one limit" in ucci.refuse(Allowance(nodes=5, depth=3))
-    with pytest.raises(EngineError, match="unknown protocol"):
-        external_player(tall, "ucy", ["x"])
+    xboard = program(tall, "xboard", [sys.executable])
+    assert "node limit" in xboard.rejection(Allowance(nodes=5))
+    assert "whole seconds" in xboard.rejection(Allowance(movetime=500))
+    assert xboard.rejection(Allowance(movetime=2000, depth=3)) == ""
+    ucci = program(tall, "ucci", [sys.executable])
+    assert "one limit" in ucci.rejection(Allowance(nodes=5, depth=3))
+    with pytest.raises(SettingError, match="protocol"):
+        parse_player("x;protocol=ucy")

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from variant_ai.core.arena.games.policy_openings import policy_lines
+from variant_ai.core.arena.games.openings import policy_lines
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

@@ -11,8 +11,7 @@ import chess
 import chess.polyglot
 import pytest
 
-from variant_ai.core.arena.games.openings import Opening
-from variant_ai.core.arena.games.polyglot import book_lines, refuse_book, weighted_moves
+from variant_ai.core.arena.games.openings import Opening, book_lines, book_moves, book_rejection
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -80,7 +79,7 @@ def test_keys_are_those_of_the_format(plain: Rules, drops: Rules, tmp_path: Path
     with chess.polyglot.open_reader(path) as reader:
         for rules in (plain, drops):
             for line in lines.values():
-                assert weighted_moves(rules, reader, Game.from_uci(rules, None, list(line)))
+                assert book_moves(rules, reader, Game.from_uci(rules, None, list(line)))
 
 
 def test_lines_follow_the_weights_and_end_with_the_book(plain: Rules, tmp_path: Path) -> None:
@@ -112,7 +111,7 @@ def test_the_seed_decides_the_lines(plain: Rules, tmp_path: Path) -> None:
     drawn = [book_lines(path, plain, 4, count=4, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0])) == 4
-    with pytest.raises(DataError, match="only 6 different lines of at most 4 plies"):
+    with pytest.raises(DataError, match="only 6 of 7 different lines of at most 4 plies"):
         book_lines(path, plain, 4, count=7)
 
 
@@ -128,7 +127,7 @@ def test_castling_and_promotion_are_read(plain: Rules, tmp_path: Path) -> None:
         path = book(tmp_path / "b.bin", {position: dict.fromkeys(texts_, 1)})
         game = Game(plain, fen)
         with chess.polyglot.open_reader(path) as reader:
-            found = {move for move, _ in weighted_moves(plain, reader, game)}
+            found = {move for move, _ in book_moves(plain, reader, game)}
         copies = [Game(plain, fen) for _ in texts_]
         for copy, text in zip(copies, texts_.values(), strict=True):
             copy.push_uci(text)
@@ -142,7 +141,7 @@ def test_drops_are_read_and_hands_decide_what_is_legal(drops: Rules, tmp_path: P
     with chess.polyglot.open_reader(path) as reader:
         for hand, moves in (("Pp", {"P@e4": 3, "d2d4": 1}), ("Nn", {"N@e4": 2, "d2d4": 1})):
             game = Game(drops, f"{placed}[{hand}] w KQkq - 0 1")
-            found = weighted_moves(drops, reader, game)
+            found = book_moves(drops, reader, game)
             said = {}
             for move, weight in found:
                 copy = Game(drops, game.fen())
@@ -157,14 +156,18 @@ def test_drops_are_read_and_hands_decide_what_is_legal(drops: Rules, tmp_path: P
 )
 def test_other_games_have_no_key(variant: str, reason: str, tmp_path: Path) -> None:
     rules = make_rules(registry().variant(variant))
-    assert reason in refuse_book(rules)
-    with pytest.raises(DataError, match=f"for positions of chess, which {variant}.*{reason}"):
+    assert reason in book_rejection(rules)
+    with pytest.raises(DataError, match=f"do not support {variant}.*{reason}"):
         book_lines(book(tmp_path / "b.bin", {START: {"e2e4": 1}}), rules, 4)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(b"", "no move for the start"), (b"PGN?", "no Polyglot book"), (bytes(16), "no move for the")],
+    [
+        (b"", "no move for the start"),
+        (b"PGN?", "not a Polyglot book"),
+        (bytes(16), "no move for the"),
+    ],
 )
 def test_files_that_are_no_book(plain: Rules, tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "b.bin"

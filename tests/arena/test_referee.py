@@ -15,8 +15,7 @@ from variant_ai.core.arena.match.referee import (
     Referee,
     ResignRule,
 )
-from variant_ai.core.arena.match.time_control import Allowance, Turn
-from variant_ai.core.arena.players.player import Fault, Reply
+from variant_ai.core.arena.players.player import Allowance, Fault, Reply, Turn
 from variant_ai.core.data.game_record import MATE
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -93,7 +92,7 @@ def test_who_announces_a_mate_that_is_none_loses(rules: Rules, side: int) -> Non
     players[side].score = MATE - 1
     played = play(rules, players[0], players[1])
     assert (played.result, played.reason) == (("0-1", "1-0")[side], "false claim")
-    assert "announces a mate in one and plays" in played.detail
+    assert "announced a mate in one, but" in played.detail
     assert played.game.ply == side + 1 == len(played.scores)
     # longer mates are not judged, and nothing is where it is believed
     players[side].score = MATE - 2

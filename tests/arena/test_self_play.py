@@ -6,21 +6,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from toy_engine import changed
 
-from variant_ai.core.arena.games.blunder_filter import BlunderRule, filtered
-from variant_ai.core.arena.games.both_sides import NetSelfPlayer, game_seed
-from variant_ai.core.arena.games.generation import Dropped, Ended, GameGenerator, GenerateSettings
-from variant_ai.core.arena.games.generation_journal import GeneratedGames
+from variant_ai.core.arena.games.generated_games import Dropped, Ended, GeneratedGames
+from variant_ai.core.arena.games.generation import (
+    BlunderRule,
+    GameGenerator,
+    GenerationSettings,
+    filtered,
+    game_seed,
+)
+from variant_ai.core.arena.players.net_player import NetPlayer
+from variant_ai.core.arena.players.player import Reply, Turn
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
 
-SETTINGS = GenerateSettings(games=2, nodes=24, max_plies=14, random_plies=(2, 3))
+SETTINGS = GenerationSettings(games=2, nodes=24, max_plies=14, random_plies=(2, 3))
 
 
 @pytest.fixture(scope="module", params=["crazyhouse", "xiangqi"])
@@ -28,7 +36,7 @@ def rules(request: pytest.FixtureRequest) -> Rules:
     return make_rules(registry().variant(request.param))
 
 
-def player(rules: Rules, kept_moves: int = 32) -> NetSelfPlayer:
+def player(rules: Rules, kept_moves: int = 32) -> NetPlayer:
     spec = rules.spec
     encoder = Encoder(spec)
 
@@ -38,11 +46,11 @@ def player(rules: Rules, kept_moves: int = 32) -> NetSelfPlayer:
         )
         return Search(spec, RandomEvaluator(encoder.shape, encoder.actions), params, rules=rules)
 
-    return NetSelfPlayer(search, "random net", kept_moves)
+    return NetPlayer(search, "random net", kept_visits=kept_moves)
 
 
-def played(rules: Rules, settings: GenerateSettings, kept_moves: int = 32) -> list[Ended]:
-    return list(GameGenerator(rules, lambda: player(rules, kept_moves), settings).games())
+def played(rules: Rules, settings: GenerationSettings, kept_moves: int = 32) -> list[Ended]:
+    return list(GameGenerator(settings, rules, lambda: player(rules, kept_moves)).games())
 
 
 def test_visits_of_every_search_are_kept(rules: Rules) -> None:
@@ -63,8 +71,8 @@ def test_visits_of_every_search_are_kept(rules: Rules) -> None:
 
 
 def test_the_same_settings_give_the_same_games_with_any_workers(rules: Rules) -> None:
-    one = played(rules, replace(SETTINGS, games=3))
-    assert played(rules, replace(SETTINGS, games=3, workers=2)) == one
+    one = played(rules, changed(SETTINGS, games=3))
+    assert played(rules, changed(SETTINGS, games=3, workers=2)) == one
 
 
 def test_only_the_most_visited_moves_are_kept(rules: Rules) -> None:
@@ -86,7 +94,7 @@ def test_a_journal_keeps_visits(rules: Rules, tmp_path: Path) -> None:
 
 
 def test_a_cut_game_keeps_the_visits_of_what_is_left(rules: Rules) -> None:
-    (record, *_) = played(rules, replace(SETTINGS, games=1, max_plies=30))
+    (record, *_) = played(rules, changed(SETTINGS, games=1, max_plies=30))
     assert isinstance(record, GameRecord) and record.visits is not None
     scores = [0] * record.plies
     for ply in range(4, record.plies):
@@ -100,18 +108,18 @@ def test_a_cut_game_keeps_the_visits_of_what_is_left(rules: Rules) -> None:
 def test_a_stopped_search_leaves_no_game(rules: Rules) -> None:
     """A search that was cut short knows less than the others: its game is dropped."""
 
-    class Halting(NetSelfPlayer):
+    class Halting(NetPlayer):
         def __init__(self) -> None:
             inner = player(rules)
             super().__init__(inner._make_search, "halting")
 
-        def choose(self, game, nodes, timeout):  # type: ignore[no-untyped-def]
-            found = super().choose(game, nodes, timeout)
-            made._stopped.set()
+        def play(self, game: Game, turn: Turn) -> Reply:
+            found = super().play(game, turn)
+            made._pool._stopped.set()
             return found
 
-    made = GameGenerator(rules, Halting, replace(SETTINGS, games=1))
-    assert next(made.games()) == Dropped(0, "stopped")
+    made = GameGenerator(changed(SETTINGS, games=1), rules, Halting)
+    assert all(game == Dropped(0, "stopped") for game in made.games())
 
 
 def test_seeds_of_games_differ() -> None:

@@ -16,24 +16,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arena_players import ToyPlayer, WaitingPlayer
+from arena_players import ToyPlayer, WaitingPlayer, program
 
 from variant_ai.core.arena.games.openings import (
     Opening,
-    drawn_from_store,
     line_openings,
     played_out,
+    sampled_from_store,
 )
-from variant_ai.core.arena.match import tournament
-from variant_ai.core.arena.match.journal import GameEntry, Journal, read_journal
-from variant_ai.core.arena.match.match_record import move_remark, score_text
-from variant_ai.core.arena.match.match_settings import MatchSettings, settings_of
-from variant_ai.core.arena.match.pairings import meetings, opening_order, pairings
-from variant_ai.core.arena.match.time_control import Turn
+from variant_ai.core.arena.match import player_pool
+from variant_ai.core.arena.match.journal import Journal, read_journal
+from variant_ai.core.arena.match.match_record import GameEntry, move_remark
+from variant_ai.core.arena.match.match_settings import (
+    MatchSettings,
+    meetings,
+    opening_order,
+    pairings,
+    settings_of,
+)
 from variant_ai.core.arena.match.tournament import MatchState, Tournament
-from variant_ai.core.arena.players.player import Fault, Player, Reply
+from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
 from variant_ai.core.arena.programs.engine_process import EngineDiedError
-from variant_ai.core.arena.programs.program_player import external_player
 from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.data.read.importer import Importer
 from variant_ai.core.data.read.pgn import PgnReader
@@ -89,7 +92,7 @@ def test_single_encounters() -> None:
     said = {"players": ["a", "b", "c;name=C"], "kind": "pairs"}
     assert settings(**said, pairs=[["a", "b"], ["C", "b"]]).meetings() == [(0, 1), (2, 1)]
     for pairs, reason in (
-        ([["a", "b"]], "player 3 meets nobody"),
+        ([["a", "b"]], "player 3 is in no pair"),
         ([["a", "b"], ["b", "a"]], "meet once"),
         ([["a", "c"], ["b", "C"]], "did you mean 'C'"),
         ([], "go together"),
@@ -158,14 +161,16 @@ def test_a_changed_line_of_a_journal_is_refused(tmp_path: Path) -> None:
 
 
 def test_remarks_of_moves() -> None:
-    assert [score_text(s) for s in (49, -1250, 0, MATE - 4, 1 - MATE)] == [
-        "+0.49", "-12.50", "+0.00", "+M4", "-M1",
-    ]  # fmt: skip
+    scores = [None, 49, None, -1250, 0, MATE - 4, 1 - MATE]
     entry = GameEntry(
-        0, 0, "a", "b", 0, None, ["x"] * 3, 1, "*", "", scores=[None, 49, None],
-        depths=[None, 28, 3], nodes=[None, 1, 2], times=[None, 118_400, 1_234],
+        0, 0, "a", "b", 0, None, ["x"] * 7, 1, "*", "", scores=scores,
+        depths=[None, 28, 3, 1, 1, 1, 1], nodes=[None, 1, 2, 1, 1, 1, 1],
+        times=[None, 118_400, *[1_234] * 5],
     )  # fmt: skip
-    assert [move_remark(entry, ply) for ply in range(3)] == ["book", "+0.49/28 118s", "1.23s"]
+    assert [move_remark(entry, ply) for ply in range(7)] == [
+        "book", "+0.49/28 118s", "1.23s", "-12.50/1 1.23s", "+0.00/1 1.23s", "+M4/1 1.23s",
+        "-M1/1 1.23s",
+    ]  # fmt: skip
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ def settings(**said: Any) -> MatchSettings:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({"nodes": None}, "nothing limits the moves of a"),
+        ({"nodes": None}, "player a has no limit"),
         ({"players": ["a"]}, "players"),
         ({"resign": "x"}, "MOVES:CENTIPAWNS"),
         ({"draw": "1:2"}, "FIRST_MOVE"),
@@ -248,7 +253,7 @@ def records(path: Path, rules: Rules) -> list[GameRecord]:
 def test_a_match_from_start_to_table(rules: Rules, tmp_path: Path) -> None:
     match = Match(rules, tmp_path / "m", toys("a", "b", "c"), games=2, title="Three")
     state = match.run()
-    assert (len(state.entries), state.wanted, state.stopped) == (6, 6, False)
+    assert (len(state.entries), state.scheduled, state.stopped) == (6, 6, False)
     assert {path.name for path in (tmp_path / "m").iterdir()} == {
         "match.json", "games.jsonl", "games.pgn", "table.txt", "table.csv", "table.html",
     }  # fmt: skip
@@ -311,7 +316,7 @@ def test_a_player_that_cannot_start_takes_no_game_with_it(
 
     match = Match(rules, tmp_path / "m", [Absent("a"), *toys("b")], games=12, concurrency=12)
     # all of them have ended when the first is looked at
-    monkeypatch.setattr(tournament, "wait", lambda futures, **_: concurrent.futures.wait(futures))
+    monkeypatch.setattr(player_pool, "wait", lambda futures, **_: concurrent.futures.wait(futures))
     with pytest.raises(EngineError, match="no such program"):
         match.run()
     assert len(match.entries) == 11
@@ -331,7 +336,7 @@ def test_a_program_without_a_move_stops_the_match_after_two_games(
     rules: Rules, tmp_path: Path, mode: str, reason: str, wrote: str
 ) -> None:
     command = [sys.executable, str(FAKE), mode]
-    bad = external_player(rules, "uci", command, timeout=0.5)
+    bad = program(rules, "uci", command, timeout=0.5)
     assert bad.name == "fake_engine.py"
     match = Match(rules, tmp_path / "m", [bad, *toys("b")], games=10)
     with pytest.raises(
@@ -347,7 +352,7 @@ def test_a_program_without_a_move_stops_the_match_after_two_games(
 
 
 def test_a_match_may_go_on_without_a_move(rules: Rules, tmp_path: Path) -> None:
-    bad = external_player(rules, "uci", [sys.executable, str(FAKE), "dies"], timeout=0.5)
+    bad = program(rules, "uci", [sys.executable, str(FAKE), "dies"], timeout=0.5)
     match = Match(rules, tmp_path / "m", [bad, *toys("b")], games=4, stop_at_no_shows=False)
     match.run()
     assert [entry.reason for entry in match.entries] == ["crash"] * 4
@@ -416,7 +421,7 @@ def test_another_match_is_not_mixed_in(rules: Rules, tmp_path: Path) -> None:
         Match(rules, tmp_path / "m", toys("a", "b"), other).run()
     trained_on = toys("a", "b")
     trained_on[1].digest = "5eed"
-    with pytest.raises(SettingError, match="the net of b was another"):
+    with pytest.raises(SettingError, match="the net of b differs"):
         Match(rules, tmp_path / "m", trained_on).run()
     begun = tmp_path / "m" / "match.json"
     before = json.loads(begun.read_text())
@@ -425,10 +430,10 @@ def test_another_match_is_not_mixed_in(rules: Rules, tmp_path: Path) -> None:
     assert Match(rules, tmp_path / "m", toys("a", "b")).run().stopped is False
     with (tmp_path / "m" / "games.jsonl").open("a") as journal:
         journal.write('{"a": 1}\n')
-    with pytest.raises(DataError, match=r"games.jsonl:\d+: no game: .*'a'"):
+    with pytest.raises(DataError, match=r"games.jsonl:\d+: not a game: .*'a'"):
         Match(rules, tmp_path / "m", toys("a", "b")).run()
     (tmp_path / "m" / "match.json").unlink()
-    with pytest.raises(DataError, match=r"no match.json"):
+    with pytest.raises(DataError, match=r"match\.json is missing"):
         Match(rules, tmp_path / "m", toys("a", "b")).run()
 
 
@@ -524,13 +529,13 @@ def test_positions_drawn_from_a_store(rules: Rules, tmp_path: Path) -> None:
                 game.push(int(moves[(first + 7 * game.ply) % len(moves)]))
             writer.add(GameRecord(rules.spec.variant, list(game.moves), result="1-0"))
     store = Store(tmp_path / "s", rules.spec)
-    drawn = drawn_from_store(store, rules, 8, (5, 12), seed=1)
-    assert drawn == drawn_from_store(store, rules, 8, (5, 12), seed=1)
-    assert drawn != drawn_from_store(store, rules, 8, (5, 12), seed=2)
+    drawn = sampled_from_store(store, rules, 8, (5, 12), seed=1)
+    assert drawn == sampled_from_store(store, rules, 8, (5, 12), seed=1)
+    assert drawn != sampled_from_store(store, rules, 8, (5, 12), seed=2)
     assert all(5 <= len(opening.moves) <= 12 for opening in drawn)
     assert len({played_out(rules, opening).fen() for opening in drawn}) == 8
-    with pytest.raises(DataError, match="11 are wanted"):
-        drawn_from_store(store, rules, 11, (5, 12), seed=1)
+    with pytest.raises(DataError, match="of 11 different positions"):
+        sampled_from_store(store, rules, 11, (5, 12), seed=1)
 
 
 # --- a kill --------------------------------------------------------------------------------------

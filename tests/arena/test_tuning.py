@@ -23,7 +23,7 @@ from variant_ai.core.arena.tuning.search_tuning import (
     Settings,
     Trial,
     Tuner,
-    words,
+    spec_text,
 )
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.arena.tuning.tuning_picture import draw, importances, profile
@@ -136,7 +136,7 @@ def test_values_are_played_as_they_are_pasted() -> None:
         "virtual_style": "visit",
         "q_epsilon": 0.000235,
     }
-    assert YAML(typ="safe", pure=True).load(words(settings)) == settings
+    assert YAML(typ="safe", pure=True).load(spec_text(settings)) == settings
 
 
 @pytest.mark.parametrize(

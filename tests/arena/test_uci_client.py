@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.arena.programs.uci_client import UciClient, engine_command, parse_option
+from variant_ai.core.arena.programs.engine_process import engine_command
+from variant_ai.core.arena.programs.uci_client import UciClient, parse_option
 from variant_ai.core.spec import EngineError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
@@ -228,7 +229,7 @@ def test_a_command_may_have_arguments() -> None:
     ("text", "reason"),
     [
         ("", "empty"),
-        ("'unclosed", "cannot be read"),
+        ("'unclosed", "cannot parse"),
         ("no-such-engine-at-all", "'no-such-engine-at-all' is not a program"),
         ("/no/such/file", "'/no/such/file' is not a program"),
     ],

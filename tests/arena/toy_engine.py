@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from variant_ai.core.arena.games.both_sides import UciSelfPlayer
-from variant_ai.core.arena.games.generation import (
-    Dropped,
-    GameGenerator,
-    GenerateSettings,
-)
-from variant_ai.core.arena.programs.uci_client import Answer, UciClient
+from variant_ai.core.arena.games.generated_games import Dropped
+from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
+from variant_ai.core.arena.games.openings import Opening
+from variant_ai.core.arena.players.player import Player
+from variant_ai.core.arena.programs.engine_process import Answer, EngineDiedError
+from variant_ai.core.arena.programs.program_player import Coordinates, UciPlayer
+from variant_ai.core.arena.programs.uci_client import UciClient
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.spec import EngineError
 
-SHORT = GenerateSettings(games=3, nodes=1, max_plies=16, move_timeout=20)
+SHORT = GenerationSettings(games=3, nodes=1, max_plies=16, timeout=20)
+
+
+def changed(settings: GenerationSettings, **fields: Any) -> GenerationSettings:
+    return settings.model_copy(update=fields)
 
 
 class ToyEngine(UciClient):
@@ -60,36 +64,52 @@ class ToyEngine(UciClient):
         """Of the move played at this ply of the game."""
         return ply
 
-    def go(
-        self,
-        fen: str,
-        moves: Sequence[str] = (),
-        *,
-        limits: Mapping[str, int],
-        timeout: float,
-        grace: float = 0.0,
-    ) -> Answer:
-        assert self.up and limits["nodes"] > 0
-        self.asked(limits)
+    def ready(self) -> None:
+        pass
+
+    def send(self, line: str) -> None:
+        words = line.split()
+        assert words[0] == "position"
+        at = words.index("moves") if "moves" in words else len(words)
+        fen = None if words[1] == "startpos" else " ".join(words[2:at])
+        self.game = Game.from_uci(self.rules, fen, words[at + 1 :])
+
+    def search(self, command: str, timeout: float, grace: float = 0.0) -> Answer:
+        words = command.split()
+        nodes = int(words[words.index("nodes") + 1])
+        assert self.up and nodes > 0 and grace == 0
+        self.asked({"nodes": nodes})
         if self.wrong and (not self.at or self.games in self.at):
             if self.wrong == "fails":
-                raise EngineError("engine Toy died")
+                raise EngineDiedError("engine Toy died")
             return Answer({"illegal": "a1a1", "garbage": "?!", "no move": None}[self.wrong])
-        game = Game.from_uci(self.rules, fen, moves)
-        move = int(min(game.legal_moves()))
+        move = int(min(self.game.legal_moves()))
         return Answer(
-            uci(self.rules.types, self.rules.spec.board.files, move), self.score(len(moves))
+            uci(self.rules.types, self.rules.spec.board.files, move), self.score(self.game.ply)
         )
 
 
+def toy_player(client: ToyEngine) -> Player:
+    fairy = client.rules.spec.fairy
+    assert fairy is not None
+    return UciPlayer(client, Coordinates(client.rules), fairy)
+
+
+def clients(made: GameGenerator) -> list[ToyEngine]:
+    """Engines of a generator's players."""
+    found = [player.player.client for player in made._pool.alive]  # type: ignore[attr-defined]
+    assert all(isinstance(client, ToyEngine) for client in found)
+    return found
+
+
 def generator(
-    rules: Rules, settings: GenerateSettings, wrong: str = "", at: tuple[int, ...] = ()
+    rules: Rules,
+    settings: GenerationSettings,
+    wrong: str = "",
+    at: tuple[int, ...] = (),
+    openings: tuple[Opening, ...] = (Opening(),),
 ) -> GameGenerator:
-    return GameGenerator(
-        rules,
-        lambda: UciSelfPlayer(ToyEngine(rules, wrong, at), rules.spec.fairy),
-        settings,
-    )
+    return GameGenerator(settings, rules, lambda: toy_player(ToyEngine(rules, wrong, at)), openings)
 
 
 def played(made: GameGenerator) -> tuple[list[GameRecord], list[Dropped]]:

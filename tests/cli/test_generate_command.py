@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.arena.games.generation import Dropped, Ended, GameGenerator
-from variant_ai.core.arena.games.generation_journal import GeneratedGames
+from variant_ai.core.arena.games.generated_games import Dropped, Ended, GeneratedGames
+from variant_ai.core.arena.games.generation import GameGenerator
 from variant_ai.core.data.store.game_store import Store
 
 FAKE = Path(__file__).parent.parent / "arena" / "fake_engine.py"
@@ -97,7 +97,7 @@ def test_a_repaired_engine_goes_on(tmp_path: Path) -> None:
     command = engine("dies-from", "3", str(counter))
     assert generate(store, *words, command=command).exit_code == 1
     again = generate(store, *words, command=command)  # which dies still
-    assert again.exit_code == 1 and "going on after 2 games" in again.stderr
+    assert again.exit_code == 1 and "continuing after 2 games" in again.stderr
     counter.write_text("-1000")
     repaired = told(generate(store, *words, command=command))
     assert (repaired["games"], repaired["dropped"]) == (4, {})
@@ -116,7 +116,7 @@ def test_a_game_played_after_all_is_not_one_too_many(
     words, command = ("--games", "3", "--json"), engine("dies", "2", str(counter))
     with monkeypatch.context() as patch:
         patch.setattr(
-            "variant_ai.core.arena.games.generation_journal.GeneratedGames.remove",
+            "variant_ai.core.arena.games.generated_games.GeneratedGames.remove",
             lambda self: None,
         )
         assert len(told(generate(broken, *words, command=command))["dropped"]) == 1
@@ -137,7 +137,7 @@ def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "reason"),
     [
-        (["--random-plies", "5", "2"], 2, "least is more"),
+        (["--random-plies", "5", "2"], 2, "minimum is greater"),
         (["--option", "Hash"], 2, "not NAME=VALUE"),
         (["--games", "0"], 2, "--games"),
         (["--option", "Hush=1"], 1, "did you mean 'Hash'"),
@@ -196,7 +196,7 @@ def test_the_same_command_goes_on_after_a_kill(
     with monkeypatch.context() as patch:
         # as if the run had been killed before it could put its games into the store
         patch.setattr(
-            "variant_ai.core.arena.games.generation_journal.GeneratedGames.remove",
+            "variant_ai.core.arena.games.generated_games.GeneratedGames.remove",
             lambda self: None,
         )
         told(generate(broken, "--games", "2", "--json"))
@@ -232,7 +232,7 @@ def test_a_kill_loses_the_games_in_progress_alone(tmp_path: Path) -> None:
     ended = {line["number"] for line in lines[1:]}
     assert len(ended) >= 2 and not store.exists()
     again = CliRunner().invoke(cli, [*words, "--json"])
-    assert f"going on after {len(ended)} games" in again.stderr
+    assert f"continuing after {len(ended)} games" in again.stderr
     assert told(again)["games"] == len(Store(store)) == 4
     assert not journal.exists()
 
@@ -245,7 +245,7 @@ def test_games_appended_before_a_kill_are_not_appended_again(
     words = ("--games", "3", "--append", "--seed", "1", "--json")
     with monkeypatch.context() as patch:
         patch.setattr(
-            "variant_ai.core.arena.games.generation_journal.GeneratedGames.remove",
+            "variant_ai.core.arena.games.generated_games.GeneratedGames.remove",
             lambda self: None,
         )
         told(generate(store, *words))
@@ -301,7 +301,7 @@ def test_an_interrupted_run_that_appends_goes_on_and_repeats_nothing(
         patch.setattr("variant_ai.cli.games.generate._play", _interrupted_at_once)
         assert generate(store, "--games", "4", *words).exit_code == 130
     again = generate(store, "--games", "4", *words)
-    assert "going on after 2 games" in again.stderr
+    assert "continuing after 2 games" in again.stderr
     assert told(again)["games"] == 2
     assert len(Store(store)) == 5
     assert not (tmp_path / "games.store.journal").exists()

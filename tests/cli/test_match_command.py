@@ -17,8 +17,7 @@ from click.testing import CliRunner, Result
 
 from variant_ai.cli.common.player_options import file_openings, net_digest
 from variant_ai.cli.main import cli
-from variant_ai.core.arena.match.time_control import Turn
-from variant_ai.core.arena.players.player import RandomPlayer, Reply
+from variant_ai.core.arena.players.player import RandomPlayer, Reply, Turn
 from variant_ai.core.arena.players.player_spec import parse_player
 from variant_ai.core.arena.programs.engine_process import GAMES_FOLDERS
 from variant_ai.core.rules.game import Game
@@ -80,7 +79,7 @@ def test_openings_that_end_the_game_are_left_out(tmp_path: Path) -> None:
     words += ["--max-plies", "8", "--openings", str(games), "--opening-plies", "4", "--games", "2"]
     done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "m")])
     assert done.exit_code == 0, done.stderr
-    assert "openings left out, the game is over there: 1 (checkmate)" in done.stderr
+    assert "openings left out because the game is over at their end: 1 (checkmate)" in done.stderr
     games.write_text(f'[Variant "Crazyhouse"]\n\n{mate}\n')
     none = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "n")])
     assert none.exit_code == 1
@@ -252,4 +251,4 @@ def test_a_net_that_was_exported_anew_is_another_player(tmp_path: Path) -> None:
             model.metadata_props.remove(entry)
     onnx.save(model, str(net))
     refused = match(tmp_path / "m", *players)
-    assert refused.exit_code == 1 and "the net of mine was another" in refused.stderr
+    assert refused.exit_code == 1 and "the net of mine differs" in refused.stderr

@@ -58,7 +58,7 @@ def test_wrong_input_is_one_sentence(book: Path, tmp_path: Path) -> None:
     cases: tuple[tuple[list[object], int, str], ...] = (
         (["-V", "crazyhouse"], 2, "either --from-model or --from-book"),
         (["--from-book", book, "-V", "xiangqi"], 1, "its board is 9 x 10"),
-        (["--from-book", book, "-V", "crazyhouse", "--count", 3], 1, "3 are wanted"),
+        (["--from-book", book, "-V", "crazyhouse", "--count", 3], 1, "of 3 different lines"),
     )
     for words, status, reason in cases:
         done = run("openings", *words, "-o", out)

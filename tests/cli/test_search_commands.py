@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.play.analyse_games import Games
+from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.plugins import registry
@@ -75,7 +75,7 @@ def test_analyse_says_whose_view_its_scores_have(games: Path, tmp_path: Path) ->
     """Black mates in one: `#1` for the side to move, `#-1` for White in a PGN."""
     asked = ("startpos", "--moves", "f2f3 e7e5 g2g4", "-n", "200")
     text = analyse(*asked).stdout
-    assert re.search(r"^scores +as Black, to move, sees them$", text, re.MULTILINE)
+    assert re.search(r"^scores +for Black, to move$", text, re.MULTILINE)
     assert "#1" in text and "#-1" not in text
     said = json.loads(analyse(*asked, "--json").stdout)
     assert (said["side_to_move"], said["scores_seen_by"]) == ("Black", "the side to move")
@@ -84,9 +84,9 @@ def test_analyse_says_whose_view_its_scores_have(games: Path, tmp_path: Path) ->
     assert game["scores_seen_by"] == "the player who made the move"
     assert game["moves"][2]["player"] == "white" and game["moves"][2]["score"] < 0
     table = analyse(str(games), "-n", "200", "--game", "1").stdout
-    assert "scores as the player who made the move sees them" in table
+    assert "scores are for the player who made the move" in table
     output = tmp_path / "annotated.pgn"
-    assert "[%eval] as White sees it" in analyse(str(games), "-n", "200", "-o", str(output)).stderr
+    assert "[%eval] is for White" in analyse(str(games), "-n", "200", "-o", str(output)).stderr
     assert "[%eval #-1]" in output.read_text()
 
 
@@ -113,7 +113,7 @@ def test_games_are_not_lost_to_their_annotation(
 ) -> None:
     text = games.read_text()
     refused = analyse(str(games), "-o", str(games), "--replace", ok=False)
-    assert "is the file that is read" in refused.output
+    assert "is also the input" in refused.output
     output = tmp_path / "annotated.pgn"
     output.write_text("an older one")
     empty = tmp_path / "empty.pgn"
@@ -125,13 +125,13 @@ def test_games_are_not_lost_to_their_annotation(
         "annotated.pgn", "empty.pgn", "games.pgn",
     ]  # fmt: skip
 
-    add = Games.add
+    add = GamesAnalysis.add
 
-    def interrupted(self: Games, record: GameRecord) -> None:
+    def interrupted(self: GamesAnalysis, record: GameRecord) -> None:
         add(self, record)
         self.interrupt.asked = True
 
-    monkeypatch.setattr(Games, "add", interrupted)
+    monkeypatch.setattr(GamesAnalysis, "add", interrupted)
     stopped = analyse(str(games), "-n", "5", "-o", str(output), "--replace", ok=False)
     assert stopped.exit_code == 130
     assert output.read_text() == "an older one"
@@ -175,7 +175,7 @@ def test_a_picture_that_cannot_be_written_is_told_before_the_search(tmp_path: Pa
         (("8/8",), "FEN"),
         (("startpos", "--moves", "e2e5"), "illegal"),
         (("startpos", "--moves", "f2f3 e7e5 g2g4 d8h4"), "over: checkmate"),
-        (("startpos", "-o", "x.pgn"), "belong to a file"),
+        (("startpos", "-o", "x.pgn"), "need a file"),
         (("startpos", "--set", "cpuct=1"), "cpuct_init"),
         (("startpos", "--set", "cpuct_init"), "NAME=VALUE"),
         (("startpos", "--set", "cpuct_init=-1"), "from 0 to 100"),

@@ -70,8 +70,8 @@ def test_a_small_scale_changes_what_it_says() -> None:
     assert small_scale(odd, "m.yaml")["players"] == odd["players"]
     for wrong, words in (
         ({}, "has no settings of a small run"),
-        ({"divide_nodes": 0}, "accepted is 1 or more"),
-        ({"replace": "a"}, r"accepted is \[OLD, NEW\]"),
+        ({"divide_nodes": 0}, "must be 1 or more"),
+        ({"replace": "a"}, r"must be \[OLD, NEW\]"),
     ):
         with pytest.raises(SettingError, match=words):
             small_scale({**content, "small": wrong}, "m.yaml")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from arena_players import ToyPlayer
 
-from variant_ai.core.arena.match.time_control import Allowance
-from variant_ai.core.arena.players.player import Fault
+from variant_ai.core.arena.players.player import Allowance, Fault
 from variant_ai.core.data.game_record import MATE
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules

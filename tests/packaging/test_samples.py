@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.core.arena.programs.uci_client import UciClient, engine_command
+from variant_ai.core.arena.programs.engine_process import engine_command
+from variant_ai.core.arena.programs.uci_client import UciClient
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import EngineError

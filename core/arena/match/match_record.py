@@ -1,25 +1,64 @@
-"""Finished games as others read them: PGN with scores, depths and times, and the table's numbers."""
+"""Finished games of a match: journal entries, PGN with scores, depths and times, numbers of
+tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from variant_ai.core.arena.match.journal import GameEntry
 from variant_ai.core.arena.match.referee import PlayedGame
+from variant_ai.core.arena.players.player import ACCIDENTS
 from variant_ai.core.arena.tables.crosstable import Standings, standings
 from variant_ai.core.arena.tables.elo import Tally
-from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_record import GameRecord, Result
 from variant_ai.core.data.write.pgn_writer import pgn_text
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.search.report import moves_to_mate
 
-MATES = 1000
-"""Scores this close to MATE are mates."""
+
+@dataclass
+class GameEntry:
+    """A finished game of a match. Lists have an entry for each ply, None in the opening."""
+
+    number: int
+    """Number of its pairing."""
+    round: int
+    first: str
+    """Name of the player who moves first in the variant."""
+    second: str
+    opening: int
+    start_fen: str | None
+    moves: list[str]
+    """UCI."""
+    opening_plies: int
+    result: Result
+    reason: str
+    detail: str = ""
+    date: str = ""
+    """`2026.11.22`."""
+    scores: list[int | None] = field(default_factory=list)
+    depths: list[int | None] = field(default_factory=list)
+    nodes: list[int | None] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)
+    """Milliseconds."""
+
+    @property
+    def repetition_key(self) -> tuple[object, ...]:
+        """Key of players and moves, equal for games that repeat each other. A game that ended by an
+        accident repeats none."""
+        key = (self.first, self.second, self.start_fen, *self.moves)
+        return (*key, self.number) if self.reason in ACCIDENTS else key
+
+    @property
+    def points(self) -> float:
+        """Points of the first player."""
+        return {"1-0": 1.0, "0-1": 0.0}.get(self.result, 0.5)
 
 
 def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str) -> GameRecord:
-    """The game as every room knows it; remarks of moves are as match runners write them."""
+    """Convert a finished game; comments on moves are written as match programs do."""
     game = Game.from_uci(rules, entry.start_fen, entry.moves)
     record = GameRecord(
         variant=rules.spec.variant,
@@ -44,33 +83,30 @@ def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str
 def game_pgn(
     rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
 ) -> str:
-    """A game as PGN, with `{+0.49/28 118s}` behind each move: the mover's own score in pawns or
-    moves to mate (`+M4`), depth, time."""
+    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns
+    or moves to mate (`+M4`), depth, time."""
     record = game_record(rules, entry, event=event, time_control=time_control)
     return pgn_text(rules, notation, record)
 
 
 def move_remark(entry: GameEntry, ply: int) -> str:
-    """What is said behind a move; nothing in the opening."""
+    """Comment on a move: `book` in the opening, else score, depth and time."""
     milliseconds = entry.times[ply]
     if milliseconds is None:
         return "book" if ply < entry.opening_plies else ""
     time = f"{milliseconds / 1000:.2f}s" if milliseconds < 99_995 else f"{milliseconds // 1000}s"
     score = entry.scores[ply]
-    return time if score is None else f"{score_text(score)}/{entry.depths[ply] or 0} {time}"
-
-
-def score_text(score: int) -> str:
-    """`+0.49`, or `+M4` for mate in four of one's own moves."""
-    if abs(score) > MATE - MATES:
-        return f"{'+' if score > 0 else '-'}M{MATE - abs(score)}"
-    return f"{score / 100:+.2f}"
+    if score is None:
+        return time
+    mate = moves_to_mate(score)
+    text = f"{score / 100:+.2f}" if mate is None else f"{'+' if mate > 0 else '-'}M{abs(mate)}"
+    return f"{text}/{entry.depths[ply] or 0} {time}"
 
 
 def entry_of(
     number: int, round_: int, names: tuple[str, str], opening: int, played: PlayedGame, date: str
 ) -> GameEntry:
-    """A journal's entry of a game that was played."""
+    """Journal entry of a game that was played."""
     game = played.game
     start = game.rules.fen(game.positions[0])
     return GameEntry(
@@ -96,7 +132,7 @@ def entry_of(
 def match_standings(
     names: Sequence[str], entries: Iterable[GameEntry], title: str = ""
 ) -> Standings:
-    """The table of the games, with nodes a second and the mean plies of wins and losses."""
+    """Table of the games, with nodes per second and the mean length of wins and losses."""
     index = {name: i for i, name in enumerate(names)}
     results = [[Tally()] * len(names) for _ in names]
     numbers = {name: _Numbers() for name in names}
@@ -111,7 +147,7 @@ def match_standings(
 
 
 def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
-    """Results of a player's games, from its view."""
+    """Results of a player's games, from its point of view."""
     total = Tally()
     for entry in entries:
         if name in (entry.first, entry.second):
@@ -121,13 +157,13 @@ def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
 
 
 def first_ply(entry: GameEntry, side: int) -> int:
-    """Index of a side's first ply: the side to move of an opening decides whose ply is whose."""
+    """Index of a side's first ply, which depends on the side to move in the opening."""
     second_begins = entry.start_fen is not None and entry.start_fen.split()[1] != "w"
     return (side + second_begins) % 2
 
 
 class _Numbers:
-    """What is summed up of one player's games."""
+    """Sums over one player's games."""
 
     def __init__(self) -> None:
         self.nodes = self.milliseconds = 0

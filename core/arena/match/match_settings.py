@@ -1,18 +1,24 @@
-"""What a match is made of: the keys of a YAML file of `experiments/`, and of `variant-ai match`.
+"""Settings of a match, and the schedule of its games.
 
-Settings that decide which games are played are kept in the match's folder; a match goes on only
-under the same ones. What may change between two runs is in `FREE`.
+The settings are the keys of a YAML file of `experiments/` and the options of `variant-ai match`.
+Those that decide which games are played are stored in the match's folder, and a match is only
+resumed with the same ones; settings in `FREE` may change.
+
+The schedule is a sequence of numbered pairings that depends on the settings alone, so a match can
+be resumed where it stopped. In each round every pair of players plays one opening with both
+colours, so the table is fair at any time, and a match with more games has the same first games.
 """
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from variant_ai.core.arena.match.pairings import Kind, meetings
 from variant_ai.core.arena.match.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.players.player_spec import Limits, PlayerSpec, checked, player_of
 from variant_ai.core.arena.tables.sprt import Sprt
@@ -22,25 +28,26 @@ FREE = frozenset(
     {"games", "concurrency", "title", "notes", "sprt", "needs", "small", "stop_at_no_shows"}
 )
 LIMITS = ("clock", "movetime", "nodes", "depth")
+Kind = Literal["round-robin", "gauntlet", "pairs"]
 
 
 class OpeningSettings(BaseModel):
-    """Where games begin. Without any source: at the variant's start."""
+    """Openings of games; without a source, the variant's start position."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str | None = Field(
-        default=None, description="EPD, FEN, Polyglot book, PGN, lines of moves"
+        default=None, description="file of openings: EPD, FEN, Polyglot book, PGN, lines of moves"
     )
     lines: tuple[str, ...] = Field(default=(), description="lines of moves, in any notation")
-    store: str | None = Field(default=None, description="game store to draw positions from")
+    store: str | None = Field(default=None, description="game store to sample positions from")
     plies: int = Field(
         default=16,
         ge=1,
-        description="plies taken of each game of a file, most plies of a line of a book",
+        description="plies taken from each game of a file, maximum for a line of a book",
     )
-    least: int = Field(default=4, ge=0, description="least plies of a position of a store")
-    most: int = Field(default=100, ge=0, description="most plies of it (thesis 5.2: 100)")
+    least: int = Field(default=4, ge=0, description="minimum plies before a position of a store")
+    most: int = Field(default=100, ge=0, description="maximum plies before it")
     count: int | None = Field(
         default=None, ge=1, description="number of openings; of a store 100 by default"
     )
@@ -50,26 +57,28 @@ class OpeningSettings(BaseModel):
 
 
 class MatchSettings(Limits):
-    """A match. Limits hold for players that have none of their own."""
+    """A match. Limits apply to players that have none of their own."""
 
     variant: str = Field(description="name of a variant, or path of a spec")
     title: str = Field(default="", description="title of the table")
     notes: tuple[str, ...] = Field(default=(), description="paragraphs for the table's page")
     needs: str = Field(
         default="",
-        description="where nets, openings and programs come from, said if one is missing",
+        description="source of nets, openings and programs, printed if one is missing",
     )
     small: dict[str, Any] = Field(
-        default_factory=dict, description="settings of a small run, in the place of those above"
+        default_factory=dict, description="settings of a small run, which override the others"
     )
     players: tuple[PlayerSpec, ...] = Field(
         min_length=2, description="players: texts as on the command line, or mappings"
     )
     kind: Kind = Field(
         default="round-robin",
-        description="everybody meets everybody, or the first players all others, or `pairs`",
+        description="all players meet each other, or the first players all others, or `pairs`",
     )
-    seeds: int = Field(default=1, ge=1, description="first players that meet all others (gauntlet)")
+    seeds: int = Field(
+        default=1, ge=1, description="number of first players, who meet all others (gauntlet)"
+    )
     pairs: tuple[tuple[str, str], ...] = Field(
         default=(), description="names of the players that meet (pairs)"
     )
@@ -78,13 +87,15 @@ class MatchSettings(Limits):
         default=OpeningSettings(), description="first moves; each opening with both colours"
     )
     ponder: bool = Field(
-        default=False, description="programs think while the other side does; nets do not"
+        default=False, description="programs think during the other side's turn; nets do not"
     )
     margin: float = Field(
-        default=0.05, ge=0, allow_inf_nan=False, description="seconds a move may be over its time"
+        default=0.05, ge=0, allow_inf_nan=False, description="tolerated overtime in seconds"
     )
     think: float = Field(default=60.0, gt=0, description="seconds for a move without a time limit")
-    max_plies: int = Field(default=600, ge=1, description="a game of more plies is a draw")
+    max_plies: int = Field(
+        default=600, ge=1, description="a game of this length in plies is a draw"
+    )
     resign: str | None = Field(
         default=None,
         description="MOVES:CENTIPAWNS such as 3:600: a player loses after so many moves in a row "
@@ -96,19 +107,20 @@ class MatchSettings(Limits):
         "after so many moves of both with scores that close to 0",
     )
     check_mates: bool = Field(
-        default=True, description="who announces a mate in one that is none loses the game"
+        default=True, description="a player that announces a false mate in one loses the game"
     )
     stop_at_no_shows: bool = Field(
-        default=True, description="a player that lost two games without a move stops the match"
+        default=True,
+        description="stop the match if a player has lost two games without making a move",
     )
     sprt: tuple[float, float] | tuple[float, float, float, float] | None = Field(
         default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
     )
-    concurrency: int = Field(default=1, ge=1, description="games at a time")
+    concurrency: int = Field(default=1, ge=1, description="games at the same time")
     seed: int = Field(default=0, ge=0, description="seed of everything random")
 
     def meetings(self) -> list[tuple[int, int]]:
-        """Who meets whom, by index. Raises SettingError where that makes no match."""
+        """Pairs of players that meet, by index. Raises SettingError."""
         if (self.kind == "pairs") != bool(self.pairs):
             raise SettingError("`kind: pairs` and `pairs` go together")
         labels = [player.label for player in self.players]
@@ -119,7 +131,7 @@ class MatchSettings(Limits):
         return meetings(len(self.players), self.kind, self.seeds, named)
 
     def conduct(self) -> Conduct:
-        """Raises SettingError where a rule cannot be read."""
+        """Rules of play. Raises SettingError if a rule cannot be parsed."""
         return Conduct(
             margin=round(1000 * self.margin),
             think=self.think,
@@ -130,7 +142,7 @@ class MatchSettings(Limits):
         )
 
     def test(self) -> Sprt | None:
-        """The sequential test, None where the match has a fixed length. Raises SettingError."""
+        """Sequential test; None if the match has a fixed length. Raises SettingError."""
         if self.sprt is None:
             return None
         if len(self.players) != 2:
@@ -138,36 +150,36 @@ class MatchSettings(Limits):
         return Sprt(*self.sprt)
 
     def decisive(self) -> dict[str, Any]:
-        """What decides which games are played."""
-        said = self.model_dump(mode="json", exclude_defaults=True, exclude=set(FREE))
-        return {name: said[name] for name in sorted(said)}
+        """Settings that decide which games are played."""
+        given = self.model_dump(mode="json", exclude_defaults=True, exclude=set(FREE))
+        return {name: given[name] for name in sorted(given)}
 
 
-def small_scale(said: dict[str, Any], where: str) -> dict[str, Any]:
-    """The match with its own settings of a small run in the place of others.
+def small_scale(given: dict[str, Any], where: str) -> dict[str, Any]:
+    """Override settings of a match by its own settings of a small run.
 
-    `divide_nodes: N` there divides the nodes of all players, `replace: [A, B]` writes B for A in
-    the paths of nets and stores, and a limit takes the place of all limits of the match. Raises
-    SettingError if the match has none.
+    There, `divide_nodes: N` divides the nodes of all players, `replace: [A, B]` replaces A by B in
+    the paths of nets and stores, and a limit replaces all limits of the match. Raises SettingError
+    if the match has no such settings.
     """
-    small = said.get("small")
+    small = given.get("small")
     if not isinstance(small, dict) or not small:
         raise SettingError(f"{where}: the match has no settings of a small run (`small`)")
-    merged = {name: value for name, value in said.items() if name != "small"}
+    merged = {name: value for name, value in given.items() if name != "small"}
     if any(name in small for name in LIMITS):
         merged = {name: value for name, value in merged.items() if name not in LIMITS}
     merged |= {k: v for k, v in small.items() if k not in ("divide_nodes", "replace")}
     divisor, replace = small.get("divide_nodes", 1), small.get("replace", ["", ""])
     if not isinstance(divisor, int) or divisor < 1:
-        raise SettingError(f"{where}: small.divide_nodes is {divisor!r}; accepted is 1 or more")
+        raise SettingError(f"{where}: small.divide_nodes is {divisor!r}; it must be 1 or more")
     if not isinstance(replace, list) or len(replace) != 2:
-        raise SettingError(f"{where}: small.replace is {replace!r}; accepted is [OLD, NEW]")
+        raise SettingError(f"{where}: small.replace is {replace!r}; it must be [OLD, NEW]")
     old, new = map(str, replace)
     players = []
     for player in merged.get("players") or ():
         if isinstance(player, dict):
             player = dict(player)
-            if isinstance(player.get("nodes"), int):  # what is none is refused with its place
+            if isinstance(player.get("nodes"), int):  # other types are reported later
                 player["nodes"] = max(1, player["nodes"] // divisor)
             if old and "net" in player:
                 player["net"] = str(player["net"]).replace(old, new)
@@ -176,22 +188,22 @@ def small_scale(said: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def settings_of(
-    said: object, where: str, require: Callable[[PlayerSpec], None] = lambda player: None
+    given: object, where: str, require: Callable[[PlayerSpec], None] = lambda player: None
 ) -> MatchSettings:
-    """Settings of a match from a YAML file or a command line.
+    """Check the settings of a match from a YAML file or a command line.
 
-    require: raises if a player cannot be had; called before anything is said of limits. Raises
-    SettingError.
+    where: their origin, for error messages. require: raises if a player is not available; called
+    before limits are checked. Raises SettingError.
     """
-    if isinstance(said, dict) and isinstance(said.get("players"), (list, tuple)):
+    if isinstance(given, dict) and isinstance(given.get("players"), (list, tuple)):
         players = [
             player
             if isinstance(player, PlayerSpec)
             else player_of(player, f"{where}, player {number}")
-            for number, player in enumerate(said["players"], start=1)
+            for number, player in enumerate(given["players"], start=1)
         ]
-        said = {**said, "players": players}
-    settings = checked(MatchSettings, said, where)
+        given = {**given, "players": players}
+    settings = checked(MatchSettings, given, where)
     settings.meetings()
     settings.conduct()
     settings.test()
@@ -201,23 +213,87 @@ def settings_of(
     for player in settings.players:
         if not (player.allowance().given or shared.given or player.random):
             raise SettingError(
-                f"{where}: nothing limits the moves of {player.label}; give clock, movetime, "
-                "nodes or depth"
+                f"{where}: player {player.label} has no limit; give clock, movetime, nodes or depth"
             )
     return settings
 
 
 def resign_rule(text: str) -> ResignRule:
-    """`3:600`, or `3:600:both`. Raises SettingError."""
+    """Parse `3:600` or `3:600:both`. Raises SettingError."""
     match = re.fullmatch(r"(\d+):(\d+)(:both)?", text)
     if match is None or int(match[1]) < 1:
-        raise SettingError(f"resign {text!r}: it is MOVES:CENTIPAWNS, such as 3:600 or 3:600:both")
+        raise SettingError(
+            f"resign {text!r}: expected MOVES:CENTIPAWNS, such as 3:600 or 3:600:both"
+        )
     return ResignRule(int(match[1]), int(match[2]), bool(match[3]))
 
 
 def draw_rule(text: str) -> DrawRule:
-    """`40:8:10`. Raises SettingError."""
+    """Parse `40:8:10`. Raises SettingError."""
     match = re.fullmatch(r"(\d+):(\d+):(\d+)", text)
     if match is None or int(match[2]) < 1:
-        raise SettingError(f"draw {text!r}: it is FIRST_MOVE:MOVES:CENTIPAWNS, such as 40:8:10")
+        raise SettingError(f"draw {text!r}: expected FIRST_MOVE:MOVES:CENTIPAWNS, such as 40:8:10")
     return DrawRule(int(match[2]), int(match[3]), int(match[1]))
+
+
+# --- pairings ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One game to be played; players and openings by index."""
+
+    number: int
+    """Counted from 0, in the order of play."""
+    round: int
+    """Counted from 0; the two games with one opening are in the same round."""
+    first: int
+    """Player who moves first in the variant."""
+    second: int
+    opening: int
+
+
+def meetings(
+    players: int, kind: Kind, seeds: int = 1, pairs: Sequence[tuple[int, int]] = ()
+) -> list[tuple[int, int]]:
+    """Pairs of players that meet: all, in a gauntlet each of the first `seeds` players with each of
+    the others, or the given `pairs`. Raises SettingError if a player would have no games."""
+    if players < 2:
+        raise SettingError(f"a match needs two players, not {players}")
+    if kind == "gauntlet" and not 0 < seeds < players:
+        raise SettingError(f"a gauntlet of {players} players has 1 to {players - 1} seeds")
+    if kind == "pairs":
+        if len({frozenset(pair) for pair in pairs}) < len(pairs):
+            raise SettingError("pairs: two players meet once; give them more games")
+        if missing := set(range(players)) - {player for pair in pairs for player in pair}:
+            raise SettingError(f"pairs: player {min(missing) + 1} is in no pair")
+        return list(pairs)
+    return [
+        (a, b)
+        for a in range(players)
+        for b in range(a + 1, players)
+        if kind == "round-robin" or a < seeds <= b
+    ]
+
+
+def pairings(
+    pairs: Sequence[tuple[int, int]], games: int, openings: Sequence[int]
+) -> Iterator[Pairing]:
+    """Games of a match: `games` for each pair, the k-th round with `openings[k]`, which start again
+    after the last."""
+    number = 0
+    for k in range((games + 1) // 2):
+        opening = openings[k % len(openings)]
+        for a, b in pairs:
+            for game, (first, second) in enumerate(((a, b), (b, a))):
+                if 2 * k + game < games:
+                    yield Pairing(number, k, first, second, opening)
+                number += 1
+
+
+def opening_order(count: int, order: Literal["sequential", "random"], seed: int) -> list[int]:
+    """Indices of the openings in the order of rounds."""
+    indices = list(range(count))
+    if order == "random":
+        random.Random(f"openings {seed}").shuffle(indices)
+    return indices

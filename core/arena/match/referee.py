@@ -1,7 +1,7 @@
-"""One game between two players, judged by our rules from its opening to its end.
+"""One game between two players, judged by the rules of the variant.
 
-The spec's rules end a game (`Game.outcome`); whoever crashes, hangs, plays an illegal move, claims
-what is not so or oversteps its time has lost it, with the reason kept.
+The rules end a game (`Game.outcome`). A player that crashes, hangs, plays an illegal move, makes a
+false claim or exceeds its time loses it, and the reason is recorded.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
-from variant_ai.core.arena.players.player import Fault, Player, Reply
-from variant_ai.core.data.game_record import MATE, Result
+from variant_ai.core.arena.players.player import Allowance, Fault, Player, PlayerClock, Reply, Turn
+from variant_ai.core.data.game_record import PlyVisits, Result
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
+from variant_ai.core.search.report import MATE
 
 MOVE_LIMIT = "adjudicated: move limit"
 RESIGN_RULE = "adjudicated: resign rule"
@@ -22,19 +22,19 @@ DRAW_RULE = "adjudicated: draw rule"
 
 @dataclass(frozen=True)
 class ResignRule:
-    """A player whose last `moves` own scores were all at or below −`score` has lost."""
+    """A player loses if its last `moves` own scores were all at or below −`score`."""
 
     moves: int
     score: int
     """Centipawns."""
     both: bool = False
-    """Only where the other player's scores say the same."""
+    """Require the other player's scores to agree."""
 
 
 @dataclass(frozen=True)
 class DrawRule:
-    """From full move `first_move` on, a game in which the last `moves` scores of both were within
-    ±`score` is drawn."""
+    """A game is drawn from full move `first_move` on if the last `moves` scores of both players
+    were within ±`score`."""
 
     moves: int
     score: int
@@ -44,26 +44,26 @@ class DrawRule:
 
 @dataclass(frozen=True)
 class Conduct:
-    """How games are played, whoever plays."""
+    """Rules of play beside those of the variant."""
 
     margin: int = 50
-    """Milliseconds by which a move may be over its time."""
+    """Tolerated overtime of a move in milliseconds."""
     think: float = 60.0
-    """Seconds for a move without a time limit, after which a player counts as hung."""
+    """Seconds for a move without a time limit, after which the player is told to stop."""
     grace: float = 3.0
-    """Seconds for the answer to the word stop."""
+    """Seconds to answer `stop`, after which a player counts as hung."""
     max_plies: int = 600
-    """A game as long as this is a draw."""
+    """A game of this length is a draw."""
     resign: ResignRule | None = None
     draw: DrawRule | None = None
     check_mates: bool = True
-    """Whether a player loses that announces a mate in one and plays a move that does not win the
-    game at once. Longer mates are not judged: a shallow search may find another way."""
+    """A player loses if it announces a mate in one and its move does not win at once. Longer mates
+    are not checked."""
 
 
 @dataclass
 class PlayedGame:
-    """A game and how it ended. Lists have an entry for each ply, None in the opening."""
+    """A game and its end. Lists have an entry for each ply, None or empty in the opening."""
 
     game: Game
     opening_plies: int
@@ -71,15 +71,27 @@ class PlayedGame:
     reason: str = ""
     """A reason of `Outcome`, a `player.Reason`, one of the rules above, or `stopped`."""
     detail: str = ""
-    """The same in words: which rule of the spec, what the engine did."""
+    """Explanation: the rule of the spec, or the player's mistake."""
     scores: list[int | None] = field(default_factory=list)
     """Centipawns from the mover's view, as `GameRecord.scores`."""
     depths: list[int | None] = field(default_factory=list)
     nodes: list[int | None] = field(default_factory=list)
     times: list[int | None] = field(default_factory=list)
-    """Milliseconds that the move took."""
+    """Milliseconds of each move."""
+    visits: list[PlyVisits] = field(default_factory=list)
+    comments: dict[int, str] = field(default_factory=dict)
+    """By ply."""
+
+    def __post_init__(self) -> None:
+        for values in (self.scores, self.depths, self.nodes, self.times):
+            values.extend([None] * self.opening_plies)
+        self.visits.extend([()] * self.opening_plies)
 
     def add(self, reply: Reply) -> None:
+        """Record a move; it has been played in `game`."""
+        if reply.comment:
+            self.comments[self.game.ply - 1] = reply.comment
+        self.visits.append(reply.visits)
         self.scores.append(reply.score)
         self.depths.append(reply.depth)
         self.nodes.append(reply.nodes)
@@ -87,10 +99,10 @@ class PlayedGame:
 
 
 class Referee:
-    """Has games played. Knows nothing of a game that has ended, so one serves any number."""
+    """Judges games. It keeps no state of a game, so one referee serves any number of them."""
 
     def __init__(self, conduct: Conduct, stopped: Callable[[], bool] = lambda: False) -> None:
-        """stopped: asked before every move; a game under way then ends without a result."""
+        """stopped: called before every move; if True, the game ends without a result."""
         self.conduct = conduct
         self._stopped = stopped
 
@@ -101,13 +113,13 @@ class Referee:
         allowances: tuple[Allowance, Allowance],
         number: int = 0,
     ) -> PlayedGame:
-        """Play on from `game` (an opening; it is changed). `players[0]` moves first in the variant
-        whoever moves first in the opening. Faults of players are results, not exceptions. `number`:
-        see `Player.new_game`."""
-        empty: list[int | None] = [None] * game.ply
-        played = PlayedGame(
-            game, game.ply, "*", "", "", list(empty), list(empty), list(empty), list(empty)
-        )
+        """Play from the end of an opening, `game`, which is changed.
+
+        `players[0]` has the first player's pieces, even if the opening lets the second move first.
+        Both may be the same player. number: see `Player.new_game`. Faults of players are results,
+        not exceptions; other EngineErrors are raised.
+        """
+        played = PlayedGame(game, game.ply)
         clocks = (PlayerClock(allowances[0]), PlayerClock(allowances[1]))
         try:
             self._play(played, players, clocks, number)
@@ -116,7 +128,7 @@ class Referee:
             played.result = _lost_by(side)
             played.reason, played.detail = fault.reason, str(fault)
         except EngineError as error:
-            # Not a fault in the game: a player that cannot be started or cannot play this at all.
+            # Not a fault in the game: the player cannot be started, or cannot play this game at all.
             if self._stopped():
                 played.reason = "stopped"
             else:
@@ -137,7 +149,7 @@ class Referee:
         number: int,
     ) -> None:
         game = played.game
-        for side in (0, 1):
+        for side in (0, 1) if players[0] is not players[1] else (0,):
             try:
                 players[side].new_game(game, number)
             except Fault as fault:
@@ -171,7 +183,7 @@ class Referee:
         clocks: tuple[PlayerClock, PlayerClock],
         side: int,
     ) -> None:
-        """Let the player who has moved think on, if it does."""
+        """Let the player who has moved ponder."""
         try:
             players[side].ponder(game, self._turn(clocks, side))
         except Fault as fault:
@@ -190,7 +202,7 @@ class Referee:
         return Turn(clocks, side, min(waits), self.conduct.grace)
 
     def _over(self, played: PlayedGame) -> bool:
-        """Whether the game has ended; then its result is filled in."""
+        """Return True if the game has ended, with its result filled in."""
         outcome = played.game.outcome()
         if outcome is not None:
             played.result = _result(outcome.winner)
@@ -211,7 +223,7 @@ def _check_mate(game: Game, side: int, name: str) -> None:
     if outcome is None or outcome.winner != side:
         fault = Fault(
             "false claim",
-            f"{name} announces a mate in one and plays {game.uci_moves()[-1]}, which is none "
+            f"{name} announced a mate in one, but {game.uci_moves()[-1]} does not win the game "
             f"(FEN {game.fen()})",
         )
         fault.side = side
@@ -219,8 +231,8 @@ def _check_mate(game: Game, side: int, name: str) -> None:
 
 
 def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:
-    """Whether who made the last move has lost by the rule. `scores`: per ply, centipawns of the
-    mover, None where it told none."""
+    """Return True if the player who made the last move has lost by the rule. scores: per ply, in
+    centipawns of the mover; None: not reported."""
     own, other = scores[::-2][: rule.moves], scores[-2::-2][: rule.moves]
     if len(own) < rule.moves or not all(s is not None and s <= -rule.score for s in own):
         return False
@@ -230,7 +242,7 @@ def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:
 
 
 def drawn(played: PlayedGame, rule: DrawRule) -> bool:
-    """Whether the game is drawn by the rule."""
+    """Return True if the game is drawn by the rule."""
     plies = int(played.game.position["ply"][0])
     if plies // 2 + 1 < rule.first_move:
         return False

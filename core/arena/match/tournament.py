@@ -1,12 +1,11 @@
-"""A match being played: workers, a journal of finished games, and when to stop.
+"""A match in a folder, which can be interrupted and resumed.
 
-    folder/match.json     the settings that decide the games, and the players' names
-           games.jsonl    finished games; the truth (`journal.py`)
+    folder/match.json     settings that decide the games, and the players' names
+           games.jsonl    finished games (`journal.py`); the other files are made from it
            games.pgn      the same as PGN
-           table.*        text, CSV and HTML, when the match stops
+           table.*        text, CSV and HTML, written when the match stops
 
-Every worker is a thread with players of its own, so games at the same time share nothing. Games
-are numbered before they are played: a match that was broken off plays what is missing.
+Games are numbered before they are played, so a match that was interrupted plays the missing ones.
 """
 
 from __future__ import annotations
@@ -16,26 +15,32 @@ import datetime
 import gc
 import json
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from variant_ai.core.arena.games.openings import Opening, played_out
-from variant_ai.core.arena.match.journal import GameEntry, Journal
-from variant_ai.core.arena.match.match_record import entry_of, first_ply, game_pgn, match_standings
-from variant_ai.core.arena.match.match_settings import MatchSettings
-from variant_ai.core.arena.match.pairings import Pairing, opening_order, pairings
+from variant_ai.core.arena.games.openings import Opening, openings_digest, played_out
+from variant_ai.core.arena.match.journal import Journal
+from variant_ai.core.arena.match.match_record import (
+    GameEntry,
+    entry_of,
+    first_ply,
+    game_pgn,
+    match_standings,
+)
+from variant_ai.core.arena.match.match_settings import (
+    MatchSettings,
+    Pairing,
+    opening_order,
+    pairings,
+)
+from variant_ai.core.arena.match.player_pool import PlayerPool
 from variant_ai.core.arena.match.referee import Referee
-from variant_ai.core.arena.match.time_control import Allowance
-from variant_ai.core.arena.players.player import ACCIDENTS, Player, Reason
+from variant_ai.core.arena.players.player import ACCIDENTS, FAULTS, Player
 from variant_ai.core.arena.programs.engine_process import EngineDiedError, EngineHungError
-from variant_ai.core.arena.tables.crosstable import Standings, csv_text, text
-from variant_ai.core.arena.tables.crosstable_html import html
+from variant_ai.core.arena.tables.crosstable import Standings, csv_text, html, text
 from variant_ai.core.arena.tables.sprt import SprtStatus, pair_counts
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.rules.game import load_judge
@@ -45,45 +50,50 @@ from variant_ai.core.system.files import naming, write_whole
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
 MOST_NO_SHOWS = 2
-"""Games lost without a move, in one run of a match, after which it stops."""
-_FAULTS = set(get_args(Reason)) - {"resignation"}
+"""Games that one player loses without a move, in one run of a match, after which the match
+stops."""
 
 MakePlayer = Callable[[int], Player]
-"""Makes a player, not yet started, by its index in the settings."""
+"""Makes a player by its index in the settings, not yet started."""
 
 
 @dataclass
 class MatchState:
-    """How a match stands."""
+    """Progress of a match."""
 
     names: tuple[str, ...]
     entries: list[GameEntry] = field(default_factory=list)
     """In the order in which games ended."""
-    wanted: int = 0
+    scheduled: int = 0
     """Games of the whole match."""
     sprt: SprtStatus | None = None
     stopped: bool = False
-    """Whether games are missing: told to stop, not by the test."""
+    """True if games are missing and the test did not end the match."""
+
+    @property
+    def is_decided(self) -> bool:
+        """True if the sequential test has a result."""
+        return self.sprt is not None and self.sprt.verdict is not None
 
     @property
     def endings(self) -> str:
-        """How games ended and how many, most first: `checkmate 12, repetition 3`."""
+        """Ends of games with their counts, most frequent first: `checkmate 12, repetition 3`."""
         counted = Counter(entry.reason for entry in self.entries).most_common()
         return ", ".join(f"{reason} {count}" for reason, count in counted)
 
     @property
     def repeated(self) -> int:
-        """Games that are another one move for move: no evidence of anything."""
-        return len(self.entries) - len({entry.course for entry in self.entries})
+        """Number of games that repeat another one move for move, and so are no evidence."""
+        return len(self.entries) - len({entry.repetition_key for entry in self.entries})
 
     @property
     def warning(self) -> str:
-        """What is to be said of repeated games; empty where there is none."""
+        """Warning about repeated games; empty if there are none."""
         if not self.repeated:
             return ""
         return (
-            f"{self.repeated} of {len(self.entries)} games repeat another move for move, and the "
-            "error margins take them for evidence. Give more openings (`--openings`), or let the "
+            f"{self.repeated} of {len(self.entries)} games repeat another move for move, but the "
+            "error margins count them as evidence. Give more openings (`--openings`), or let the "
             "players sample some moves at random (`search.temperature`)."
         )
 
@@ -114,32 +124,26 @@ class Tournament:
             own if (own := player.allowance()).given else shared for player in settings.players
         )
         self._names: tuple[str, ...] = ()
-        self._stopped = threading.Event()
-        self._local = threading.local()
-        self._alive: list[Player] = []
+        self._pool = PlayerPool(settings.concurrency, make_player)
+        self._referee = Referee(settings.conduct(), self._pool.stopped)
         self._last_lines: dict[int, tuple[str, ...]] = {}
         """Last lines of players in the game that they lost, by its number."""
-        self._lock = threading.RLock()  # a signal may stop the match while the lock is held
 
     def stop(self) -> None:
-        """End soon: games under way are lost."""
-        self._stopped.set()
-        with self._lock:
-            players = list(self._alive)
-        for player in players:
-            player.kill()
+        """End soon: running games are lost."""
+        self._pool.stop()
 
     def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
-        """Play what is missing. `on_game` is called in this thread after every game.
+        """Play the missing games. `on_game` is called in this thread after each.
 
-        Raises EngineError where a player cannot play these games, or lost two without a move (one
-        that cannot be started loses its games), SettingError or DataError where the folder holds
-        another match.
+        Raises EngineError if a player cannot play these games or lost two without a move (one that
+        cannot be started loses its games), SettingError or DataError if the folder holds another
+        match.
         """
         names, nets = self._check_players()
         self._names = names
-        load_judge(self.rules)  # on nobody's clock
-        with settled_collector():
+        load_judge(self.rules)  # before any clock runs
+        with frozen_collector():
             return self._run(names, nets, on_game)
 
     def _run(
@@ -153,7 +157,7 @@ class Tournament:
             self._check_folder(names, nets, journal)
             state = MatchState(names, self._entries(journal))
             schedule = self._schedule()
-            state.wanted = len(schedule)
+            state.scheduled = len(schedule)
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
             labels = [player.command or player.label for player in self.settings.players]
@@ -175,8 +179,7 @@ class Tournament:
                     except EngineError:
                         self.write_tables(state)
                         raise
-            decided = state.sprt is not None and state.sprt.verdict is not None
-            state.stopped = len(state.entries) < state.wanted and not decided
+            state.stopped = len(state.entries) < state.scheduled and not state.is_decided
             self.write_tables(state)
         return state
 
@@ -200,27 +203,28 @@ class Tournament:
                 path.write_text(content, "utf-8")
 
     def _entries(self, journal: Journal) -> list[GameEntry]:
-        """Raises DataError naming a line that is no game."""
+        """Games of the journal. Raises DataError for a line that is no game."""
         entries = []
         for number, line in enumerate(journal.lines, start=1):
             try:
                 entries.append(GameEntry(**line))
             except TypeError as error:
-                raise DataError(f"{self.folder / JOURNAL}:{number}: no game: {error}") from error
+                raise DataError(f"{self.folder / JOURNAL}:{number}: not a game: {error}") from error
         return entries
 
     # --- before the first game -----------------------------------------------------------------
 
     def _check_players(self) -> tuple[tuple[str, ...], list[str]]:
-        """Start every player once; their names, each once, and the digests of their files. A
-        program that dies or hangs at this has the name that it was given, and loses its games."""
+        """Start every player once. Return their names, made distinct, and the digests of their
+        files. A program that dies or hangs here keeps the name of its settings, and loses its
+        games."""
         names: list[str] = []
         digests: list[str] = []
         for index, spec in enumerate(self.settings.players):
             player = self._make_player(index)
-            refused = player.refuse(self.allowances[index])
-            if refused:
-                raise SettingError(f"player {spec.label!r}: {refused}")
+            reason = player.rejection(self.allowances[index])
+            if reason:
+                raise SettingError(f"player {spec.label!r}: {reason}")
             try:
                 with contextlib.suppress(EngineDiedError, EngineHungError):
                     player.start()
@@ -232,35 +236,35 @@ class Tournament:
         return _distinct(names), digests
 
     def _time_control(self, entry: GameEntry) -> str:
-        """Of both players, `?` where they have clocks of their own."""
+        """Time control of both players; `?` if they differ."""
         first, second = (
             self.allowances[self._names.index(name)].pgn for name in (entry.first, entry.second)
         )
         return first if first == second else "?"
 
     def _check_folder(self, names: tuple[str, ...], nets: Sequence[str], journal: Journal) -> None:
-        """Take up the match that is in the folder, or begin one."""
-        said: dict[str, Any] = {
+        """Check that the folder holds this match, or write the settings of a new one."""
+        now: dict[str, Any] = {
             "settings": self.settings.decisive(),
             "names": list(names),
             "nets": list(nets),
             "openings": len(self.openings),
-            "openings_digest": blake2b(repr(self.openings).encode(), digest_size=8).hexdigest(),
+            "openings_digest": openings_digest(self.openings),
         }
         path = self.folder / SETTINGS
         if not path.exists():
             if journal.lines:
-                raise DataError(f"{self.folder}: there are games, but no {SETTINGS}")
-            write_whole(path, json.dumps(said, indent=2, ensure_ascii=False))
+                raise DataError(f"{self.folder}: there are games, but {SETTINGS} is missing")
+            write_whole(path, json.dumps(now, indent=2, ensure_ascii=False))
             return
         try:
             before = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
-        before.setdefault("nets", said["nets"])  # not told by the first version
-        if before != said:
+        before.setdefault("nets", now["nets"])  # missing in folders of the first version
+        if before != now:
             raise SettingError(
-                f"{self.folder} holds another match ({_difference(before, said)}); give another "
+                f"{self.folder} holds another match ({_difference(before, now)}); give another "
                 "folder, or the settings it was begun with"
             )
 
@@ -270,7 +274,7 @@ class Tournament:
         return list(pairings(settings.meetings(), settings.games, order))
 
     def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
-        """PGN anew out of the journal: a kill may have come between the two."""
+        """Write all games of the journal as PGN; a kill may have left the file incomplete."""
         path = self.folder / PGN
         partial = path.with_suffix(".partial")
         with naming(path), partial.open("wb") as file:
@@ -293,55 +297,33 @@ class Tournament:
         """Games as they end, until the schedule is done, the test is decided, or `stop`."""
         done = {entry.number for entry in state.entries}
         missing = (pairing for pairing in schedule if pairing.number not in done)
-        under_way: set[Future[GameEntry | None]] = set()
-        pool = ThreadPoolExecutor(self.settings.concurrency, thread_name_prefix="game")
-        try:
-            while not self._stopped.is_set():
-                decided = state.sprt is not None and state.sprt.verdict is not None
-                if decided:
-                    break
-                while len(under_way) < self.settings.concurrency:
-                    pairing = next(missing, None)
-                    if pairing is None:
-                        break
-                    under_way.add(pool.submit(self._play, pairing, state.names))
-                if not under_way:
-                    break
-                # With a timeout the main thread still hears Ctrl-C on every system.
-                ended, under_way = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
-                # What failed comes last: games that ended beside it are not to be lost.
-                for future in sorted(ended, key=lambda one: one.exception() is not None):
-                    entry = future.result()
-                    if entry is not None:
-                        yield entry
-        finally:
-            self.stop()
-            pool.shutdown(cancel_futures=True)
-            for player in self._alive:
-                player.close()
-            self._alive.clear()
+        games = self._pool.results(
+            lambda: None if state.is_decided else next(missing, None),
+            lambda pairing: self._play(pairing, state.names),
+        )
+        for entry in games:
+            if entry is not None:
+                yield entry
+                if state.is_decided:
+                    self.stop()
 
     def _play(self, pairing: Pairing, names: tuple[str, ...]) -> GameEntry | None:
-        """One game; None where the match was stopped before its end."""
-        if self._stopped.is_set():
+        """Play one game; return None if the match was stopped before its end."""
+        if self._pool.stopped():
             return None
-        players = self._players(pairing.first, pairing.second)
+        first, second = self._pool.players((pairing.first, pairing.second))
         game = played_out(self.rules, self.openings[pairing.opening])
-        referee = Referee(self.settings.conduct(), self._stopped.is_set)
-        allowances: tuple[Allowance, Allowance] = (
-            self.allowances[pairing.first],
-            self.allowances[pairing.second],
-        )
+        allowances = (self.allowances[pairing.first], self.allowances[pairing.second])
         try:
-            played = referee.play(game, players, allowances, pairing.number)
+            played = self._referee.play(game, (first, second), allowances, pairing.number)
         except EngineError:
-            if self._stopped.is_set():
+            if self._pool.stopped():
                 return None
             raise
-        stopped = self._stopped.is_set()  # whoever stopped the match may have ended the engine too
-        if played.reason == "stopped" or (stopped and played.reason in ACCIDENTS):
+        # What stopped the match may have ended the engine, too.
+        if played.reason == "stopped" or (self._pool.stopped() and played.reason in ACCIDENTS):
             return None
-        loser = {"1-0": players[1], "0-1": players[0]}.get(played.result)
+        loser = {"1-0": second, "0-1": first}.get(played.result)
         if loser is not None and loser.last_lines:
             self._last_lines[pairing.number] = loser.last_lines
         return entry_of(
@@ -353,29 +335,12 @@ class Tournament:
             datetime.date.today().strftime("%Y.%m.%d"),
         )
 
-    def _players(self, first: int, second: int) -> tuple[Player, Player]:
-        """This thread's players, started when first needed; those not of this game are closed."""
-        own: dict[int, Player] | None = getattr(self._local, "players", None)
-        if own is None:
-            own = self._local.players = {}
-        for index in [index for index in own if index not in (first, second)]:
-            player = own.pop(index)
-            with self._lock, contextlib.suppress(ValueError):
-                self._alive.remove(player)
-            player.close()
-        for index in (first, second):
-            if index not in own:
-                player = self._make_player(index)
-                with self._lock:
-                    self._alive.append(player)
-                own[index] = player
-        return own[first], own[second]
-
     # --- the test ------------------------------------------------------------------------------
 
     def _sprt(self, state: MatchState, schedule: Sequence[Pairing]) -> SprtStatus | None:
-        """The test over the pairs played without a gap, in the order of the schedule: games that
-        end early are over represented among the rest. A pair that repeats another counts once."""
+        """Apply the test to the pairs of games up to the first missing one in the schedule, because
+        short games are overrepresented among later ones. A pair that repeats another counts
+        once."""
         test = self.settings.test()
         if test is None:
             return None
@@ -390,17 +355,17 @@ class Tournament:
             one, other = pairing.number, pairing.number + 1
             if one not in points or other not in points:
                 break
-            courses = (entries[one].course, entries[other].course)
-            if courses not in seen:
+            keys = (entries[one].repetition_key, entries[other].repetition_key)
+            if keys not in seen:
                 pairs.append(points[one] + points[other])
-            seen.add(courses)
+            seen.add(keys)
         return test.status(pair_counts(pairs))
 
 
 @contextlib.contextmanager
-def settled_collector() -> Iterator[None]:
-    """What exists by now stays, and the garbage collector need not look at it again: with the
-    libraries of a net in this process that takes a tenth of a second, in the middle of a move."""
+def frozen_collector() -> Iterator[None]:
+    """Exclude present objects from garbage collection: with the libraries of a net, a collection
+    takes a tenth of a second, in the middle of a move."""
     gc.collect()
     gc.freeze()
     try:
@@ -410,7 +375,7 @@ def settled_collector() -> Iterator[None]:
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Which settings differ, in words."""
+    """Describe which settings differ."""
     old, new = before.get("settings", {}), now["settings"]
     keys = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
     if keys:
@@ -419,44 +384,49 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
         return f"its players were {', '.join(before.get('names', []))}"
     nets = zip(now["names"], before["nets"], now["nets"], strict=True)
     changed = [name for name, then, here in nets if then != here]
-    return f"the net of {', '.join(changed)} was another" if changed else "its openings were others"
+    return f"the net of {', '.join(changed)} differs" if changed else "its openings differ"
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that occur once as they are, the others with numbers that no other name has."""
-    told: list[str] = []
+    """Add numbers to names that occur more than once, so that all names differ."""
+    found: list[str] = []
     for name in names:
         number = 1
         own = name if names.count(name) == 1 else f"{name} (1)"
-        while own in told or (own != name and own in names):
+        while own in found or (own != name and own in names):
             number += 1
             own = f"{name} ({number})"
-        told.append(own)
-    return tuple(told)
+        found.append(own)
+    return tuple(found)
 
 
 class NoShows:
-    """Players that lose game after game without a single move: a program that was set up wrong.
+    """Finds players that lose game after game without a move, such as a program with a wrong
+    command.
 
-    One that dies, hangs or answers nonsense before its first move loses that game as everybody would.
-    After the second game the match stops, before it fills a table with losses that say nothing.
+    A player that dies, hangs or answers nonsense before its first move loses that game. After the
+    second such game the match stops, before its table fills with meaningless losses.
     """
 
     def __init__(self, labels: dict[str, str]) -> None:
-        """labels: by the name of a player, how it was given (its command)."""
+        """labels: the player's command, by name."""
         self._labels = labels
         self._lost: dict[str, list[GameEntry]] = {name: [] for name in labels}
 
     def add(self, entry: GameEntry, last_lines: Sequence[str] = ()) -> None:
-        """Take a game that has ended. `last_lines`: the last lines that the loser wrote.
+        """Count a game that has ended. last_lines: the last lines that the loser wrote.
 
-        Raises EngineError if its loser has lost `MOST_NO_SHOWS` games without having made a move in any.
+        Raises EngineError if its loser has lost MOST_NO_SHOWS games without making a move in any.
         """
         for side, name in enumerate((entry.first, entry.second)):
             own = entry.times[first_ply(entry, side) :: 2]
             if any(time is not None for time in own):
-                self._lost.pop(name, None)  # it has shown that it can play
-            elif entry.reason in _FAULTS and entry.points == side and name in self._lost:
+                self._lost.pop(name, None)  # it can play
+            elif (
+                entry.reason in FAULTS - {"resignation"}
+                and entry.points == side
+                and name in self._lost
+            ):
                 self._lost[name].append(entry)
                 if len(self._lost[name]) == MOST_NO_SHOWS:
                     raise EngineError(self._complaint(name, last_lines))
@@ -466,7 +436,7 @@ class NoShows:
         wrote = "".join(f"\n    {line}" for line in last_lines)
         return (
             f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
-            "The match is stopped: it may speak another protocol (uci:, ucci:, xboard:) or need an "
-            f"argument to speak it, such as -uci. Its command: {self._labels[name]}\n"
-            + (f"The last lines that it wrote:{wrote}" if wrote else "It wrote nothing.")
+            "The match was stopped: the program may speak another protocol (uci:, ucci:, xboard:), or "
+            f"need an argument such as -uci. Its command: {self._labels[name]}\n"
+            + (f"Its last lines:{wrote}" if wrote else "It wrote nothing.")
         )

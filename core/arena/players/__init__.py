@@ -1,1 +1,8 @@
-"""Players of matches: the interface, descriptions of players, nets as players."""
+"""Players of matches.
+
+| module | content |
+| --- | --- |
+| `player` | limits and clocks, the interface of players, the random player |
+| `player_spec` | descriptions of players, as text or YAML |
+| `net_player` | a net with search settings as a player |
+"""

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from variant_ai.core.arena.match.time_control import Turn
-from variant_ai.core.arena.players.player import Fault, Player, Reply
-from variant_ai.core.data.game_record import MATE
+from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.search.move.limits import Limits
@@ -18,7 +16,7 @@ from variant_ai.core.search.settings import SearchParams
 
 
 class Searcher(Protocol):
-    """What a player needs of a search (`core/search/search.py`)."""
+    """Part of a search that a player uses (`core/search/search.py`)."""
 
     params: SearchParams
 
@@ -39,22 +37,79 @@ class Searcher(Protocol):
     def close(self) -> None: ...
 
 
-class SearchHolder:
-    """Who plays by a search that is made when it is first needed."""
+class NetPlayer(Player):
+    """Searches with a network. On a clock it plays like the engine (`TimeManager`).
 
-    def __init__(self, make_search: Callable[[], Searcher]) -> None:
-        """make_search: loads the network and makes the search."""
+    If the settings keep the tree from move to move, the visits it reports are those of the tree,
+    not of the last search alone.
+    """
+
+    def __init__(
+        self,
+        make_search: Callable[[], Searcher],
+        name: str,
+        digest: str = "",
+        *,
+        kept_visits: int = 0,
+    ) -> None:
+        """make_search: loads the network and makes the search, when the player starts. digest: of
+        the network's file. kept_visits: moves of each search reported with their visits."""
+        self.name = name
+        self.digest = digest
+        self.kept_visits = kept_visits
         self._make_search = make_search
         self._search: Searcher | None = None
+        self._times = TimeManager()
 
     def start(self) -> None:
-        """Make the search, and have it warm before a clock runs. Does nothing where there is one."""
+        """Make the search if there is none, and warm it up before a clock runs."""
         if self._search is None:
             self._search = self._make_search()
             self._search.warm_up()
 
+    def new_game(self, game: Game, number: int = 0) -> None:
+        self.start()
+        assert self._search is not None
+        self._search.clear(self._search.params.seed + number)
+        self._times.forget()
+
+    def play(self, game: Game, turn: Turn) -> Reply:
+        search = self._search
+        assert search is not None
+        started = time.monotonic()
+        search.set_game(game)
+        allowance = turn.allowance
+        limits = Limits(
+            simulations=allowance.nodes,
+            movetime=None if allowance.movetime is None else allowance.movetime / 1000,
+            depth=allowance.depth,
+        )
+        if allowance.base is None:
+            report = search.run(limits)
+        else:
+            report = run_on_clock(
+                search,
+                self._times,
+                Clock(turn.clock.left / 1000, allowance.increment / 1000, turn.clock.moves_to_go),
+                limits,
+                # The clock does not count moves of the opening or before the start position.
+                ply=int(game.position["ply"][0]),
+                legal_moves=len(game.legal_moves()),
+            )
+        if report.best is None:
+            raise Fault("no move", f"{self.name} has no move (FEN {game.fen()})")
+        kept = self.kept_visits
+        return Reply(
+            report.best,
+            score=score_of(report),
+            depth=report.depth,
+            nodes=report.visits,
+            seconds=time.monotonic() - started,
+            visits=tuple(search.root_visits()[:kept]) if kept else (),
+        )
+
     def kill(self) -> None:
-        """Stop at once, from any thread; a search under way ends with what it has."""
+        """Stop the search, which returns what it has; from any thread."""
         search = self._search
         if search is not None:
             search.stop()
@@ -66,62 +121,6 @@ class SearchHolder:
             search.close()
 
 
-class NetPlayer(SearchHolder, Player):
-    """Searches with a network. On a clock it plays as an engine does (`TimeManager`)."""
-
-    def __init__(self, make_search: Callable[[], Searcher], name: str, digest: str = "") -> None:
-        """make_search: loads the network and makes the search, when the player starts. `digest`: of
-        the network's file."""
-        super().__init__(make_search)
-        self.name = name
-        self.digest = digest
-        self._times = TimeManager()
-
-    def new_game(self, game: Game, number: int = 0) -> None:
-        self.start()
-        assert self._search is not None
-        self._search.clear(self._search.params.seed + number)
-        self._times.forget()
-
-    def play(self, game: Game, turn: Turn) -> Reply:
-        assert self._search is not None
-        started = time.monotonic()
-        self._search.set_game(game)
-        allowance = turn.allowance
-        limits = Limits(
-            simulations=allowance.nodes,
-            movetime=None if allowance.movetime is None else allowance.movetime / 1000,
-            depth=allowance.depth,
-        )
-        if allowance.base is None:
-            report = self._search.run(limits)
-        else:
-            report = run_on_clock(
-                self._search,
-                self._times,
-                Clock(turn.clock.left / 1000, allowance.increment / 1000, turn.clock.moves_to_go),
-                limits,
-                # The clock counts no moves of the opening, nor those before a start position.
-                ply=int(game.position["ply"][0]),
-                legal_moves=len(game.legal_moves()),
-            )
-        if report.best is None:
-            raise Fault("no move", f"{self.name} has no move (FEN {game.fen()})")
-        return Reply(
-            report.best,
-            score=score_of(report),
-            depth=report.depth,
-            nodes=report.visits,
-            seconds=time.monotonic() - started,
-        )
-
-
 def score_of(report: Report) -> int | None:
-    """Centipawns of the best move for the mover, mates as `GameRecord.scores` has them."""
-    line = next((line for line in report.lines if line.move == report.best), None)
-    if line is None:
-        return None
-    mate = line.mate_in
-    if mate is None:
-        return line.cp
-    return MATE - mate if mate > 0 else -MATE - mate
+    """Score of the best move for the mover in centipawns, mates as in `GameRecord.scores`."""
+    return next((line.score for line in report.lines if line.move == report.best), None)

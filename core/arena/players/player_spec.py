@@ -8,7 +8,7 @@
     net:-;evaluator=uniform;nodes=800                  a search without a network
     random                                             any legal move
 
-The same words are the keys of a YAML file (`option.Hash=64` is `options: {Hash: 64}` there).
+A YAML file has the same keys (`option.Hash=64` is `options: {Hash: 64}` there).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from variant_ai.core.arena.match.time_control import Allowance
+from variant_ai.core.arena.players.player import Allowance
 from variant_ai.core.errors import SettingError, SpecError, UnknownNameError, unknown
 from variant_ai.core.spec.search_settings import setting
 
@@ -31,7 +31,7 @@ _GROUPS = {"option": "options", "search": "search"}
 
 
 class Limits(BaseModel):
-    """Limits of each move; several may be given, the first one met ends the search."""
+    """Limits of each move; the first one reached ends the search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,7 +47,7 @@ class Limits(BaseModel):
     depth: int | None = Field(default=None, ge=1, description="plies of each search")
 
     def allowance(self) -> Allowance:
-        """Raises SettingError where the clock cannot be read."""
+        """Convert the limits. Raises SettingError if the clock cannot be parsed."""
         clock = Allowance.parse(self.clock) if self.clock else Allowance()
         return Allowance(
             base=clock.base,
@@ -60,9 +60,9 @@ class Limits(BaseModel):
 
 
 class PlayerSpec(Limits):
-    """A player. Exactly one of `command`, `net` and `random` says who moves."""
+    """A player. Exactly one of `command`, `net` and `random` is given."""
 
-    name: str = Field(default="", description="in tables; a program's own name where empty")
+    name: str = Field(default="", description="name in tables; if empty, a program's own name")
     command: str = Field(default="", description="program with its arguments")
     protocol: Literal["uci", "ucci", "cyclone", "xboard"] = Field(
         default="uci", description="protocol of the program"
@@ -73,17 +73,18 @@ class PlayerSpec(Limits):
     lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
     variant: str | None = Field(default=None, description="the program's name of the variant")
     ranks: Literal[0, 1] | None = Field(
-        default=None, description="number of the first rank; left out, the protocol's way"
+        default=None, description="number of the first rank; by default that of the protocol"
     )
     letters: Literal["own", "also"] = Field(
-        default="own", description="letters of FENs: the spec's, or those it reads besides"
+        default="own", description="letters in FENs: the spec's own, or its alternatives (`also`)"
     )
-    restart: bool = Field(default=False, description="a fresh process for each game")
+    restart: bool = Field(default=False, description="start a new process for each game")
     optional: bool = Field(
-        default=False, description="left out of the match if its program is not installed"
+        default=False, description="leave the player out if its program is not installed"
     )
     ponder: bool = Field(
-        default=False, description="a program thinks while the other side does; nets do not"
+        default=False,
+        description="a program thinks during the other side's turn; nets do not",
     )
     timeout: float = Field(default=20.0, gt=0, description="seconds to start and to be ready")
 
@@ -101,13 +102,13 @@ class PlayerSpec(Limits):
 
     @property
     def label(self) -> str:
-        """What to call the player before it has said its name."""
+        """Name of the player until it reports its own."""
         net = self.evaluator if self.net == "-" else net_name(self.net)
         return self.name or net or self.command or RANDOM
 
     @property
     def option_texts(self) -> dict[str, str]:
-        """Options as the protocol writes them."""
+        """Options as text."""
         return {
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in self.options.items()
@@ -115,7 +116,7 @@ class PlayerSpec(Limits):
 
 
 def net_name(net: str) -> str:
-    """Name of a net in tables: that of its file, or of its run, whose files all have one name."""
+    """Name of a net in tables: that of its file, or of its run if the file has a standard name."""
     path = Path(net)
     if path.suffix != ".onnx" or path.stem not in ("model", "model-int8"):
         name = path.stem if path.suffix == ".onnx" else path.name
@@ -124,43 +125,44 @@ def net_name(net: str) -> str:
 
 
 def parse_player(text: str) -> PlayerSpec:
-    """A player from its text, or the YAML file that the text names. Raises SettingError."""
+    """Parse a player's text, or the YAML file that it names. Raises SettingError."""
     if text.endswith((".yaml", ".yml")) and ";" not in text:
         return player_of(read_yaml(Path(text)), text)
     head, *rest = (part.strip() for part in text.split(";"))
-    said: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     match = _HEAD.fullmatch(head)
     if match and match["kind"] == "net":
-        said["net"] = match["rest"].strip()
+        given["net"] = match["rest"].strip()
     elif match:
-        said.update(protocol=match["kind"], command=match["rest"].strip())
+        given.update(protocol=match["kind"], command=match["rest"].strip())
     elif head == RANDOM:
-        said["random"] = True
+        given["random"] = True
     else:
-        said["command"] = head
+        given["command"] = head
     for part in filter(None, rest):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            # the declaration of a setting of the search says how to read it, see `player_of`
+            # a setting of the search is parsed as it is declared, see `player_of`
             plain = value if group == "search" else _plain(value)
-            said.setdefault(_GROUPS[group], {})[inner] = plain
+            given.setdefault(_GROUPS[group], {})[inner] = plain
         elif key == "lines":
-            said.setdefault("lines", []).append(value)
+            given.setdefault("lines", []).append(value)
         else:
-            said[key] = _plain(value) if key not in ("name", "variant", "clock") else value
-    return player_of(said, text)
+            given[key] = _plain(value) if key not in ("name", "variant", "clock") else value
+    return player_of(given, text)
 
 
-def player_of(said: object, where: str) -> PlayerSpec:
-    """A player from a mapping, or from a text inside a YAML file. Raises SettingError."""
-    if isinstance(said, str):
-        return parse_player(said)
-    spec = checked(PlayerSpec, said, f"player {where!r}")
+def player_of(given: object, where: str) -> PlayerSpec:
+    """Check a player given as a mapping or as text. where: its origin, for error messages. Raises
+    SettingError."""
+    if isinstance(given, str):
+        return parse_player(given)
+    spec = checked(PlayerSpec, given, f"player {where!r}")
     if bool(spec.command) + bool(spec.net) + spec.random != 1:
-        raise SettingError(f"player {where!r}: it needs one of command, net and random")
+        raise SettingError(f"player {where!r}: give exactly one of command, net and random")
     spec.allowance()
     return spec.model_copy(update={"search": _search_settings(spec, f"player {where!r}")})
 
@@ -178,24 +180,24 @@ def _search_settings(player: PlayerSpec, where: str) -> dict[str, Any]:
     return found
 
 
-def checked(model: type[M], said: object, where: str) -> M:
-    """A pydantic model of what was said. Raises SettingError naming the key and what is wrong."""
-    if not isinstance(said, dict):
-        raise SettingError(f"{where}: a mapping is expected, not {type(said).__name__}")
+def checked(model: type[M], given: object, where: str) -> M:
+    """Make a pydantic model. Raises SettingError with the key and its error."""
+    if not isinstance(given, dict):
+        raise SettingError(f"{where}: expected a mapping, not {type(given).__name__}")
     try:
-        return model.model_validate(said)
+        return model.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
             at = model.model_fields if len(first["loc"]) == 1 else ()
             raise SettingError(f"{where}: {unknown('key', key, sorted(at))}") from error
-        message = "a list is expected" if first["type"] == "tuple_type" else first["msg"]
+        message = "expected a list" if first["type"] == "tuple_type" else first["msg"]
         raise SettingError(f"{where}: {key}: {message}, given {first['input']!r:.60}") from error
 
 
 def read_yaml(path: Path) -> object:
-    """Raises SettingError where the file cannot be read."""
+    """Read a YAML file. Raises SettingError."""
     from variant_ai.core.spec.yaml_reader import load_yaml, read_text
 
     what = "a file of players or of a match"
@@ -206,7 +208,7 @@ def read_yaml(path: Path) -> object:
 
 
 def _plain(value: str) -> str | int | float | bool:
-    """A number or truth value where the text is one."""
+    """Convert a text to a number or truth value, if it is one."""
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
     for kind in (int, float):

@@ -1,9 +1,10 @@
-"""An engine as a subprocess that speaks lines: started, read, and never waited for too long.
+"""An engine as a subprocess that reads and writes lines, with a time limit on every wait.
 
-An engine ends with our process, in whatever way that ends (`core/system/child_processes.py`). One thread reads
-the engine's lines into a queue, another keeps the tail of its stderr, so no call can block on a
-pipe. Whatever an engine does wrong is an EngineError (EngineDiedError, EngineHungError); after one
-the process is dead, and `start` of the protocol's client runs a fresh one.
+The engine ends when our process ends, even if that is killed (`core/system/child_processes.py`).
+One thread reads the engine's lines into a queue, another keeps the last lines of its stderr, so no
+call can block on a pipe. Every failure of an engine is an EngineError (EngineDiedError,
+EngineHungError); after one the process is dead, and `start` of the protocol's client runs a new
+one.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ from variant_ai.core.errors import EngineError
 from variant_ai.core.system.child_processes import end_with_us, ended
 
 GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
-"""Where Debian puts games; not in everybody's PATH."""
+"""Debian installs games here, which PATH does not always include."""
 
 STDERR_LINES = 20
 STDOUT_LINES = 5
-"""Last lines kept of each stream, to show when the engine fails."""
+"""Last lines kept of each stream, shown when the engine fails."""
 _INTERPRETER = re.compile(
     r"(?:python|pypy|java|node|wine|perl|ruby|mono|sh|bash|nice|env)[\d.]*(?:\.exe)?"
 )
 STDOUT_WIDTH = 200
-"""Characters shown of such a line."""
+"""Characters kept of such a line."""
 LINE_BYTES = 1 << 20
-"""Longer lines come in pieces, so that an engine without line ends does not fill the memory."""
+"""Longer lines are read in pieces, so that an engine that writes no line ends cannot fill
+memory."""
 
 
 class EngineDiedError(EngineError):
@@ -50,18 +52,18 @@ class EngineDiedError(EngineError):
 
 
 class EngineHungError(EngineError):
-    """No answer in the time agreed; the process was ended."""
+    """The engine did not answer in time; the process was ended."""
 
 
 def engine_command(text: str) -> list[str]:
-    """The words of an engine command, its program as a path that exists.
+    """Split an engine command into words, with the path of its program first.
 
-    A bare name is looked for in PATH and in the games folders. Raises EngineError.
+    A bare name is looked up in PATH and in GAMES_FOLDERS. Raises EngineError.
     """
     try:
         words = shlex.split(text, posix=os.name != "nt")
     except ValueError as error:
-        raise EngineError(f"engine command {text!r} cannot be read: {error}") from error
+        raise EngineError(f"cannot parse the engine command {text!r}: {error}") from error
     if not words:
         raise EngineError("the engine command is empty")
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *GAMES_FOLDERS])
@@ -76,49 +78,46 @@ def engine_command(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one `go`."""
+    """Result of one search of an engine."""
 
     move: str | None
-    """As the engine wrote it; None where it says that there is no move."""
+    """Text of the engine; None if it reports that there is no move."""
     score: int | None = None
-    """Centipawns from the point of view of the side to move; None without a score or at a mate."""
+    """Centipawns from the point of view of the side to move; None if it gave no score or a mate."""
     mate: int | None = None
-    """Full moves to mate, negative when being mated; None without one."""
+    """Full moves to mate, negative if the side to move is mated; None if there is no mate."""
     depth: int = 0
     nodes: int = 0
     pv: tuple[str, ...] = ()
     seconds: float = 0.0
-    """From the word to search to the answer, as read."""
+    """Time between the command to search and the answer."""
     late: bool = False
-    """The answer came only when the engine was told to stop at its deadline."""
+    """True if the engine answered only after `stop` was sent at its deadline."""
     claim: str = ""
-    """What the engine said instead of, or beside, a move: `resign`, `draw`, or the line in which it
-    claimed that the game had ended."""
+    """`resign`, `draw`, or the line in which the engine claimed that the game has ended; else
+    empty."""
     expected: str = ""
-    """The other side's move that the engine would ponder on; empty: it named none."""
+    """The reply that the engine would ponder on; empty if it named none."""
     info: tuple[str, ...] = field(default=(), repr=False)
-    """The last `info` line of every multipv rank."""
+    """Last `info` line of each multipv rank."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of an engine, and when it was read (`time.monotonic`)."""
+    """A line that an engine wrote, and the time it was read (`time.monotonic`)."""
 
     text: str
     at: float
 
 
 class EngineProcess(ABC):
-    """One engine process. Not for two threads at once, `kill` apart, which any thread may call;
-    a context manager that ends the process."""
+    """One engine process, used by one thread; only `kill` may be called by others. A context
+    manager that ends the process."""
 
-    def __init__(
-        self, command: Sequence[str], *, timeout: float = 20.0, cwd: Path | None = None
-    ) -> None:
-        """`timeout` (seconds) is the longest wait for an answer that needs no search."""
+    def __init__(self, command: Sequence[str], *, timeout: float = 20.0) -> None:
+        """timeout: seconds to wait for an answer that needs no search."""
         self.command = tuple(command)
         self.timeout = timeout
-        self.cwd = cwd
         self.name = command_name(command)
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[Line | None] = queue.Queue()
@@ -128,7 +127,7 @@ class EngineProcess(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start the process (again) and go through the handshake; options are set anew."""
+        """Start the process (again), do the protocol's handshake and set the options."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -148,7 +147,7 @@ class EngineProcess(ABC):
 
     @property
     def last_lines(self) -> tuple[str, ...]:
-        """Its last lines: up to 5 lines of its output, then up to 20 of its errors."""
+        """Last lines that the engine wrote: up to 5 of its output, then up to 20 of its stderr."""
         return (*self._stdout, *self._stderr)
 
     @property
@@ -156,7 +155,7 @@ class EngineProcess(ABC):
         return self._process.pid if self._process else None
 
     def _launch(self) -> None:
-        """Start the process, without a word to it."""
+        """Start the process without sending anything."""
         self.kill()
         self._lines = queue.Queue()
         self._stderr = deque(maxlen=STDERR_LINES)
@@ -167,14 +166,13 @@ class EngineProcess(ABC):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                cwd=self.cwd,
-                # A Ctrl-C at the terminal is ours to answer: the engine's game is finished first.
+                # Ctrl-C in the terminal must reach this program only, which ends the engine itself.
                 start_new_session=True,
             )
         except OSError as error:
             raise EngineDiedError(f"engine {self.name} cannot be started: {error}") from error
         end_with_us(process.pid)
-        self._readers = []  # another thread may kill from here on, and waits for those begun only
+        self._readers = []  # from here on another thread may call `kill`, which joins these
         self._process = process
         readers = [
             threading.Thread(
@@ -187,27 +185,27 @@ class EngineProcess(ABC):
         self._readers = readers
 
     def close(self) -> None:
-        """End the engine: `quit`, and by force if it is still there after a second."""
+        """End the engine with `quit`; kill it if it still runs after a second."""
         process = self._process
         if process is not None and process.poll() is None:
             with contextlib.suppress(EngineError):
-                self._send("quit")
+                self.send("quit")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
         self.kill()
 
     def kill(self) -> None:
-        """End the process and all that it started, at once."""
+        """Kill the process and all processes it started."""
         process, self._process = self._process, None
         if process is None:
             return
         if sys.platform == "win32":
             process.kill()
         else:
-            # The group outlives its leader when a wrapper script died before its engine.
+            # If a wrapper script died before its engine, the process group still exists.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        ended(process.pid)  # before the system gives its number to another process
+        ended(process.pid)  # before the system reuses the number
         process.wait()
         with contextlib.suppress(OSError):
             assert process.stdin is not None
@@ -215,13 +213,10 @@ class EngineProcess(ABC):
         for reader in self._readers:
             reader.join(1.0)
 
-    # --- talking -------------------------------------------------------------------------------
+    # --- lines ---------------------------------------------------------------------------------
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send a line. Raises EngineDiedError."""
-        self._send(line)
-
-    def _send(self, line: str) -> None:
         process = self._process
         if process is None or process.stdin is None:
             raise EngineDiedError(f"engine {self.name} is not running")
@@ -232,17 +227,14 @@ class EngineProcess(ABC):
             raise self._died() from error
 
     def _line(self, waiting_for: str, deadline: float) -> str:
-        """The next line; kills the engine and raises when it dies or the deadline passes."""
+        """Read the next line. Raises EngineDiedError, or EngineHungError after the deadline."""
         line = self._next(deadline)
         if line is None:
-            self.kill()
-            raise EngineHungError(
-                f"engine {self.name} hangs: no {waiting_for!r} in the time agreed"
-            )
+            raise self._hung(waiting_for)
         return line.text
 
     def _next(self, deadline: float) -> Line | None:
-        """The next line, None when the deadline passes first. Raises EngineDiedError."""
+        """Read the next line; None if the deadline passes first. Raises EngineDiedError."""
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
@@ -250,6 +242,10 @@ class EngineProcess(ABC):
         if line is None:
             raise self._died()
         return line
+
+    def _hung(self, waiting_for: str) -> EngineHungError:
+        self.kill()
+        return EngineHungError(f"engine {self.name} hangs: no {waiting_for!r} in time")
 
     def _died(self) -> EngineDiedError:
         process = self._process
@@ -261,12 +257,12 @@ class EngineProcess(ABC):
             if code is not None:
                 status = f" (exit status {code})" if code >= 0 else f" (signal {-code})"
         self.kill()
-        said = f"; it said: {self._stderr[-1]}" if self._stderr else ""
-        return EngineDiedError(f"engine {self.name} died{status}{said}")
+        last = f"; its last line on stderr: {self._stderr[-1]}" if self._stderr else ""
+        return EngineDiedError(f"engine {self.name} died{status}{last}")
 
 
 def command_name(command: Sequence[str]) -> str:
-    """Name of a program before it has said its name: its file, or that of the script which an
+    """Name of a program until it reports its own: its file name, or that of the script that an
     interpreter runs."""
     names = [Path(word).name for word in command if not word.startswith("-")]
     scripts = (name for name in names if not _INTERPRETER.fullmatch(name))

@@ -1,41 +1,103 @@
-"""Programs as players: what a protocol's client does, made into moves and faults."""
+"""Programs as players: answers of engines become moves and faults.
+
+Engines differ in the number of the first rank in moves, and in the letters of pieces:
+
+    UCI                  ranks count from 1
+    UCCI, UCI-cyclone    ranks count from 0
+    XBoard               ranks count from 1, on boards of ten or more ranks from 0
+"""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Generic, TypeVar
 
-from variant_ai.core.arena.match.time_control import Allowance, Turn
-from variant_ai.core.arena.players.player import Fault, Player, Reply
-from variant_ai.core.arena.programs.coordinates import XBOARD_TEN, Coordinates
+from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
+from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import (
     Answer,
     EngineDiedError,
     EngineHungError,
     EngineProcess,
+    engine_command,
 )
-from variant_ai.core.arena.programs.ucci_client import CycloneClient, UcciClient
-from variant_ai.core.arena.programs.uci_client import UciClient
+from variant_ai.core.arena.programs.uci_client import CycloneClient, UcciClient, UciClient
 from variant_ai.core.arena.programs.xboard_client import XboardClient, level_lines
-from variant_ai.core.data.game_record import MATE
 from variant_ai.core.errors import EngineError, MoveError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.text.notation import SanNotation
+from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
+from variant_ai.core.search.report import MATE, MATE_RANGE
 
-HIGHEST = MATE - 1000
-"""Centipawns above this are kept as this: what is above are mates."""
+HIGHEST = MATE - MATE_RANGE
+"""Centipawns are limited to this, since higher scores stand for mates."""
 GAME_RESULTS = ("1-0", "0-1", "1/2-1/2")
+XBOARD_TEN = 10
+"""Number of ranks from which on XBoard counts from 0."""
 
-_SAN = SanNotation()
+_PAIR = re.compile(r"([a-l])([0-9]{1,2})([a-l])([0-9]{1,2})(.*)")
+_DROP = re.compile(r"(\+?[A-Za-z])[@*]([a-l])([0-9]{1,2})")
+_SAN, _UCI = SanNotation(), UciNotation()
+
+
+class Coordinates:
+    """Translates between moves and an engine's texts."""
+
+    def __init__(self, rules: Rules, *, first_rank: int = 1, other_letters: bool = False) -> None:
+        """first_rank: number of the first rank, 0 or 1. other_letters: write FENs with the spec's
+        alternative letters (`also`)."""
+        self.rules = rules
+        self.first_rank = first_rank
+        self._letters: dict[int, str] = {}
+        if other_letters:
+            for letter, piece in rules.spec.pieces.items():
+                if piece.also:
+                    self._letters[ord(letter)] = piece.also
+                    self._letters[ord(letter.lower())] = piece.also.lower()
+
+    def write(self, move: int) -> str:
+        text = uci(self.rules.types, self.rules.spec.board.files, move)
+        return text if self.first_rank == 1 else self._shifted(text, self.first_rank - 1)
+
+    def write_all(self, moves: Sequence[int]) -> list[str]:
+        return [self.write(move) for move in moves]
+
+    def read(self, game: Game, text: str) -> int:
+        """Read a legal move of the game's position. Raises MoveError."""
+        if self.first_rank == 1:
+            return _UCI.read(self.rules, game.position, text)
+        try:
+            return _UCI.read(self.rules, game.position, self._shifted(text, 1 - self.first_rank))
+        except MoveError as error:
+            raise MoveError(
+                f"{error}; the engine wrote {text!r}, with ranks from {self.first_rank}"
+            ) from error
+
+    def fen(self, fen: str) -> str:
+        """Write a FEN with the engine's letters."""
+        board, _, rest = fen.partition(" ")
+        return f"{board.translate(self._letters)} {rest}".strip() if self._letters else fen
+
+    @staticmethod
+    def _shifted(text: str, by: int) -> str:
+        """Shift the ranks of a move; other text is returned unchanged."""
+        if pair := _PAIR.fullmatch(text.strip()):
+            a, i, b, j, rest = pair.groups()
+            return f"{a}{int(i) + by}{b}{int(j) + by}{rest}"
+        if drop := _DROP.fullmatch(text.strip()):
+            piece, file, rank = drop.groups()
+            return f"{piece}@{file}{int(rank) + by}"
+        return text
+
 
 Client = TypeVar("Client", bound=EngineProcess)
 
 
-class ExternalPlayer(Player, Generic[Client]):
-    """A program that plays. Started when first needed, and again after it died or hung."""
+class ProgramPlayer(Player, Generic[Client]):
+    """A program that plays; started when first needed, and again after it died or hung."""
 
     def __init__(
         self,
@@ -46,15 +108,15 @@ class ExternalPlayer(Player, Generic[Client]):
         name: str = "",
         restart: bool = False,
     ) -> None:
-        """variant: the engine's name of it. name: instead of the one it gives itself. restart: a
-        fresh process for every game."""
+        """variant: the engine's name of the variant. name: replaces the engine's own name. restart:
+        start a new process for every game."""
         self.client = client
         self.coordinates = coordinates
         self.variant = variant
         self.restart = restart
         self._given_name = name
         self.name = name or client.name
-        client.name = self.name  # in its errors, until it has said its own
+        client.name = self.name  # for error messages, until the engine reports its own
 
     @property
     def last_lines(self) -> tuple[str, ...]:
@@ -80,7 +142,7 @@ class ExternalPlayer(Player, Generic[Client]):
         if answer.late and turn.allowance.timed:
             raise Fault(
                 "time forfeit",
-                f"{self.name} had not moved after {turn.wait:.1f} s, when it was told to stop",
+                f"{self.name} had not moved after {turn.wait:.1f} s, when `stop` was sent",
             )
         if answer.move is None:
             raise self._without_move(game, answer.claim)
@@ -103,7 +165,7 @@ class ExternalPlayer(Player, Generic[Client]):
     def kill(self) -> None:
         self.client.kill()
 
-    # --- what a protocol does ------------------------------------------------------------------
+    # --- steps of a protocol -------------------------------------------------------------------
 
     def _begin(self) -> None:
         self.client.start()
@@ -115,11 +177,11 @@ class ExternalPlayer(Player, Generic[Client]):
     def _ask(self, game: Game, turn: Turn) -> Answer: ...
 
     def _read(self, game: Game, text: str) -> int:
-        """The move of an answer. Raises MoveError."""
+        """Read the move of an answer. Raises MoveError."""
         return self.coordinates.read(game, text)
 
     def _start(self, game: Game) -> str | None:
-        """FEN of the game's first position with the engine's letters, None for the start."""
+        """FEN of the game's first position with the engine's letters; None: the variant's start."""
         rules = game.rules
         fen = rules.fen(game.positions[0])
         return None if fen == rules.fen(rules.position()) else self.coordinates.fen(fen)
@@ -128,10 +190,10 @@ class ExternalPlayer(Player, Generic[Client]):
         if claim:
             return Fault(
                 "false claim",
-                f"{self.name} says {claim!r}, but the game goes on (FEN {game.fen()})",
+                f"{self.name} claims {claim!r}, but the game is not over (FEN {game.fen()})",
             )
         return Fault(
-            "no move", f"{self.name} sees no move where the game goes on (FEN {game.fen()})"
+            "no move", f"{self.name} reports no move, but the game is not over (FEN {game.fen()})"
         )
 
     @contextmanager
@@ -144,18 +206,23 @@ class ExternalPlayer(Player, Generic[Client]):
             raise Fault("crash", str(error)) from error
 
 
-class UciPlayer(ExternalPlayer[UciClient]):
+class UciPlayer(ProgramPlayer[UciClient]):
     """A program that speaks UCI, UCI-cyclone or (`UcciPlayer`) UCCI.
 
-    With `ponders` it thinks on the move that it expects (`go ponder`): where that is played the
-    search goes on as one of its own (`ponderhit`), else it is stopped and another one begun.
+    With `ponders` it searches the expected reply during the other side's turn (`go ponder`). If
+    that reply is played, the search continues (`ponderhit`), else it is stopped and a new one
+    begins.
     """
 
     ponders = False
+    resets_threads = False
+    """Set `Threads` again before each game: Stockfish and its relatives keep tables of pawns and
+    material over `ucinewgame`, and clear them only when their threads are made anew."""
     _expected = ""
-    """What the engine thinks will be answered to its last move."""
+    """Reply that the engine expects to its last move."""
     _pondered: list[int] | None = None
-    """Moves of the game that the engine ponders on, the expected one last; None: it does not."""
+    """Moves of the game that the engine ponders on, the expected one last; None: it does not
+    ponder."""
 
     def play(self, game: Game, turn: Turn) -> Reply:
         self._expected = ""
@@ -179,10 +246,9 @@ class UciPlayer(ExternalPlayer[UciClient]):
 
     def game_over(self, result: str, reason: str) -> None:
         with suppress(EngineError):
-            self._rest()
+            self._stop_pondering()
 
-    def _rest(self) -> None:
-        """Ponder no more."""
+    def _stop_pondering(self) -> None:
         pondered, self._pondered = self._pondered, None
         if pondered is not None and self.client.running:
             self.client.miss()
@@ -195,8 +261,11 @@ class UciPlayer(ExternalPlayer[UciClient]):
             self.client.set_option("Ponder", "true")
 
     def _new_game(self, game: Game) -> None:
-        self._rest()
+        self._stop_pondering()
         self._expected = ""
+        threads = self.client.value_of("Threads") if self.resets_threads else None
+        if threads is not None:
+            self.client.set_option("Threads", threads)
         self.client.new_game()
 
     def _ask(self, game: Game, turn: Turn) -> Answer:
@@ -205,16 +274,16 @@ class UciPlayer(ExternalPlayer[UciClient]):
             self._pondered = None
             answer = client.hit(turn.wait, turn.grace)
         else:
-            self._rest()
+            self._stop_pondering()
             self._set(game)
             answer = client.search(client.go_line(self._limits(turn)), turn.wait, turn.grace)
         self._expected = answer.expected
         return answer
 
     def _set(self, game: Game) -> None:
-        """Set the game's position; returns when the engine has it."""
+        """Set the game's position, and wait until the engine has processed it."""
         moves = self.coordinates.write_all(game.moves)
-        self.client.say(self.client.position_line(self._start(game), moves))
+        self.client.send(self.client.position_line(self._start(game), moves))
         self.client.ready()
 
     def _limits(self, turn: Turn) -> dict[str, int]:
@@ -222,21 +291,21 @@ class UciPlayer(ExternalPlayer[UciClient]):
 
 
 class UcciPlayer(UciPlayer):
-    """A program that speaks UCCI: positions begin at the last capture."""
+    """A program that speaks UCCI: moves are sent from the last capture on."""
 
     client: UcciClient
 
-    def refuse(self, allowance: Allowance) -> str:
+    def rejection(self, allowance: Allowance) -> str:
         limits = (allowance.depth, allowance.nodes, allowance.movetime or allowance.base)
         if sum(limit is not None for limit in limits) > 1:
-            return "UCCI takes one limit a move: a clock, nodes or a depth"
+            return "UCCI accepts one limit a move: a clock, nodes or a depth"
         return ""
 
     def _set(self, game: Game) -> None:
         at = last_capture(game)
         fen = self.coordinates.fen(game.rules.fen(game.positions[at])) if at else self._start(game)
         moves = self.coordinates.write_all(game.moves[at:])
-        self.client.say(self.client.position_line(fen, moves))
+        self.client.send(self.client.position_line(fen, moves))
 
     def _limits(self, turn: Turn) -> dict[str, int]:
         allowance, clock = turn.allowance, turn.clock
@@ -256,16 +325,16 @@ class UcciPlayer(UciPlayer):
         return limits
 
 
-class XboardPlayer(ExternalPlayer[XboardClient]):
+class XboardPlayer(ProgramPlayer[XboardClient]):
     """A program that speaks XBoard's protocol."""
 
     _game_began = False
 
-    def refuse(self, allowance: Allowance) -> str:
+    def rejection(self, allowance: Allowance) -> str:
         if allowance.nodes is not None:
             return "XBoard's protocol has no node limit: give this engine a clock or a depth"
         if allowance.movetime is not None and allowance.movetime % 1000:
-            return "XBoard's protocol counts the time of a move in whole seconds"
+            return "XBoard's protocol has the time of a move in whole seconds"
         return ""
 
     def _new_game(self, game: Game) -> None:
@@ -280,11 +349,12 @@ class XboardPlayer(ExternalPlayer[XboardClient]):
     def _without_move(self, game: Game, claim: str) -> Fault:
         result = next((text for text in GAME_RESULTS if claim.startswith(text)), "")
         if result == GAME_RESULTS[1 - game.side]:
-            return Fault("resignation", f"{self.name} gives up: {claim}")
+            return Fault("resignation", f"{self.name} resigns: {claim}")
         return super()._without_move(game, claim)
 
     def _read(self, game: Game, text: str) -> int:
-        """Some write castling as O-O, and those with `san=1` may write every move so."""
+        """Read a move; some engines write castling as O-O, and those with `san=1` all moves in
+        SAN."""
         if self.client.features.get("san") == "1" or text[:3].upper() in ("O-O", "0-0"):
             with suppress(MoveError):
                 return _SAN.read(game.rules, game.position, text)
@@ -297,7 +367,7 @@ class XboardPlayer(ExternalPlayer[XboardClient]):
 
 
 def uci_limits(turn: Turn) -> dict[str, int]:
-    """The words of UCI's `go`."""
+    """Limits as arguments of UCI's `go`."""
     allowance = turn.allowance
     limits: dict[str, int] = {}
     if allowance.base is not None:
@@ -314,60 +384,54 @@ def uci_limits(turn: Turn) -> dict[str, int]:
 
 
 def score_of(answer: Answer) -> int | None:
-    """Centipawns of the mover, mates as `GameRecord.scores` has them."""
+    """Score in centipawns of the mover, mates as in `GameRecord.scores`."""
     if answer.mate is None:
         return None if answer.score is None else max(-HIGHEST, min(HIGHEST, answer.score))
-    # `mate 0` is said of a side that has been mated, which has no move to give a score to.
+    # `mate 0` cannot occur here: it means that the side to move has been mated.
     return MATE - answer.mate if answer.mate > 0 else -MATE - answer.mate
 
 
 def last_capture(game: Game) -> int:
-    """Index of the position after the last move that took a piece; 0 without one."""
-    files = [int((position["board"] != 0).sum()) for position in game.positions]
-    return max((i for i in range(1, len(files)) if files[i] < files[i - 1]), default=0)
+    """Index of the position after the last capture; 0 if there was none."""
+    pieces = [int((position["board"] != 0).sum()) for position in game.positions]
+    return max((i for i in range(1, len(pieces)) if pieces[i] < pieces[i - 1]), default=0)
 
 
-def external_player(
-    rules: Rules,
-    protocol: str,
-    command: list[str],
-    *,
-    name: str = "",
-    variant: str | None = None,
-    options: dict[str, str] | None = None,
-    lines: tuple[str, ...] = (),
-    first_rank: int | None = None,
-    other_letters: bool = False,
-    restart: bool = False,
-    ponder: bool = False,
-    timeout: float = 20.0,
+def program_player(
+    spec: PlayerSpec, rules: Rules, *, soft_options: Mapping[str, str] | None = None
 ) -> Player:
-    """A player of a program. protocol: `uci`, `ucci`, `cyclone` or `xboard`; first_rank: None for
-    the protocol's own way to count ranks; ponder: it thinks while the other side does."""
+    """Make a player of a program; it is not started. soft_options: UCI options that are set only if
+    the program has them. Raises EngineError if the program does not exist."""
+    command, options = engine_command(spec.command), spec.option_texts
+    first_rank = spec.ranks
     if first_rank is None:
-        zero = protocol in ("ucci", "cyclone") or (
-            protocol == "xboard" and rules.spec.board.ranks >= XBOARD_TEN
+        counts_from_zero = spec.protocol in ("ucci", "cyclone") or (
+            spec.protocol == "xboard" and rules.spec.board.ranks >= XBOARD_TEN
         )
-        first_rank = 0 if zero else 1
-    coordinates = Coordinates(rules, first_rank=first_rank, other_letters=other_letters)
-    theirs = variant or rules.spec.fairy or rules.spec.variant
-    if protocol == "xboard":
-        xboard = XboardClient(command, options=options, lines=lines, ponder=ponder, timeout=timeout)
-        return XboardPlayer(xboard, coordinates, theirs, name=name, restart=restart)
+        first_rank = 0 if counts_from_zero else 1
+    coordinates = Coordinates(rules, first_rank=first_rank, other_letters=spec.letters == "also")
+    variant = spec.variant or rules.spec.fairy or rules.spec.variant
+    if spec.protocol == "xboard":
+        xboard = XboardClient(
+            command,
+            options=options,
+            lines=spec.lines,
+            ponder=spec.ponder,
+            timeout=spec.timeout,
+        )
+        return XboardPlayer(xboard, coordinates, variant, name=spec.name, restart=spec.restart)
     kinds: dict[str, tuple[type[UciPlayer], type[UciClient]]] = {
         "uci": (UciPlayer, UciClient),
         "cyclone": (UciPlayer, CycloneClient),
         "ucci": (UcciPlayer, UcciClient),
     }
-    if protocol not in kinds:
-        raise EngineError(f"unknown protocol {protocol!r}; accepted: uci, ucci, cyclone, xboard")
-    player, client = kinds[protocol]
+    player, client = kinds[spec.protocol]
     made = player(
-        client(command, options=options, timeout=timeout),
+        client(command, options=options, soft_options=soft_options, timeout=spec.timeout),
         coordinates,
-        theirs,
-        name=name,
-        restart=restart,
+        variant,
+        name=spec.name,
+        restart=spec.restart,
     )
-    made.ponders = ponder
+    made.ponders = spec.ponder
     return made

@@ -1,27 +1,23 @@
-"""A UCI engine: started, asked, and never waited for longer than agreed."""
+"""Clients of engines that speak UCI, UCCI 3.0 (Chinese xiangqi programs), or UCI as xiangqi clients
+do.
+
+UCCI differs from UCI: `ucci`/`ucciok`, options without the words `name` and `value`, scores without
+`cp`, the clock of the side to move only.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from variant_ai.core.arena.programs.engine_process import (
-    GAMES_FOLDERS,
-    Answer,
-    EngineHungError,
-    EngineProcess,
-    engine_command,
-)
+from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
 from variant_ai.core.errors import EngineError, unknown
-
-__all__ = ["GAMES_FOLDERS", "Answer", "UciClient", "UciOption", "engine_command", "parse_option"]
 
 
 @dataclass(frozen=True)
 class UciOption:
-    """An option as the engine declared it."""
+    """An option that the engine declares."""
 
     name: str
     kind: str
@@ -31,15 +27,16 @@ class UciOption:
     """The `var` values of a combo."""
 
 
+UCCI_OPTION_KINDS = {"check", "spin", "combo", "button", "string", "label"}
 NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
-"""What engines write for the move where they see none."""
+"""Texts that engines write instead of a move if they find none."""
 
 
 class UciClient(EngineProcess):
     """One engine process that speaks UCI."""
 
     hello = "uci"
-    """The client's first word; the engine answers it with the same and `ok`."""
+    """First line of the client; the engine answers with this word and `ok`."""
 
     def __init__(
         self,
@@ -48,12 +45,11 @@ class UciClient(EngineProcess):
         options: Mapping[str, str] | None = None,
         soft_options: Mapping[str, str] | None = None,
         timeout: float = 20.0,
-        cwd: Path | None = None,
     ) -> None:
-        """`options` are set at every start, names in any case; `soft_options` too, but only where
-        the engine has them. `timeout` (seconds) is the longest wait for `uciok` and `readyok`."""
-        super().__init__(command, timeout=timeout, cwd=cwd)
-        self.options_wanted = dict(options or {})
+        """options: set at every start, names in any case. soft_options: set only if the engine has
+        them. timeout: seconds to wait for `uciok` and `readyok`."""
+        super().__init__(command, timeout=timeout)
+        self.given_options = dict(options or {})
         self.soft_options = dict(soft_options or {})
         self.author = ""
         self.options: dict[str, UciOption] = {}
@@ -62,7 +58,7 @@ class UciClient(EngineProcess):
     def start(self) -> None:
         self._launch()
         self.options = {}
-        self._send(self.hello)
+        self.send(self.hello)
         deadline = time.monotonic() + self.timeout
         while (line := self._line(f"{self.hello}ok", deadline)) != f"{self.hello}ok":
             if line.startswith("id name "):
@@ -77,26 +73,26 @@ class UciClient(EngineProcess):
         for name, value in self.soft_options.items():
             if name.lower() in self.options:
                 self.set_option(name, value)
-        for name, value in self.options_wanted.items():
+        for name, value in self.given_options.items():
             self.set_option(name, value)
         self.ready()
 
     def read_option(self, line: str) -> UciOption | None:
-        """An option as the protocol declares it; None where the line makes no sense."""
+        """Parse the declaration of an option; None if the line is not one."""
         return parse_option(line)
 
     def greeted(self) -> None:
-        """What is to be said before the options that the user wants."""
+        """Called after the handshake, before options are set."""
 
     def ready(self) -> None:
-        """Wait until the engine has done all that it was told."""
-        self._send("isready")
+        """Wait until the engine has processed all commands."""
+        self.send("isready")
         deadline = time.monotonic() + self.timeout
         while self._line("readyok", deadline) != "readyok":
             pass
 
     def set_option(self, name: str, value: str) -> None:
-        """Raises EngineError where the engine has no such option or does not offer the value."""
+        """Raises EngineError if the engine has no such option or does not accept the value."""
         option = self.options.get(name.lower())
         if option is None:
             known = sorted(o.name for o in self.options.values())
@@ -106,27 +102,27 @@ class UciClient(EngineProcess):
             raise EngineError(
                 f"engine {self.name}: {unknown(f'value of {option.name}', value, listed)}"
             )
-        self._send(
+        self.send(
             f"setoption name {option.name}" + ("" if option.kind == "button" else f" value {value}")
         )
 
     def value_of(self, name: str) -> str | None:
-        """The value that an option has since the start; None where the engine does not have it."""
+        """Value that an option has had since the start; None if the engine does not have it."""
         option = self.options.get(name.lower())
         if option is None:
             return None
-        wanted = {**self.soft_options, **self.options_wanted}
-        given = [value for key, value in wanted.items() if key.lower() == name.lower()]
+        values = {**self.soft_options, **self.given_options}
+        given = [value for key, value in values.items() if key.lower() == name.lower()]
         return given[-1] if given else option.default
 
     def set_variant(self, name: str) -> None:
-        """Set UCI_Variant. An engine without that option plays one variant and is believed."""
+        """Set UCI_Variant. An engine without that option is assumed to play the right variant."""
         if "uci_variant" in self.options:
             self.set_option("UCI_Variant", name)
             self.ready()
 
     def new_game(self) -> None:
-        self._send("ucinewgame")
+        self.send("ucinewgame")
         self.ready()
 
     def go(
@@ -138,16 +134,19 @@ class UciClient(EngineProcess):
         timeout: float,
         grace: float = 0.0,
     ) -> Answer:
-        """Search the position after `moves` from `fen`; `limits` as UCI has them (`nodes`,
-        `depth`, `movetime`, `wtime`). `timeout` is in seconds; then the engine is told to stop,
-        and counts as hung where it does not answer within `grace` seconds more."""
+        """Search the position after `moves` from `fen`.
+
+        limits: named as in UCI (`nodes`, `depth`, `movetime`, `wtime`). timeout: seconds after
+        which `stop` is sent; if the engine has not answered `grace` seconds later, it counts as
+        hung.
+        """
         if not limits:
             raise ValueError("a search without a limit never ends")
-        self._send(self.position_line(fen, moves))
+        self.send(self.position_line(fen, moves))
         return self.search(self.go_line(limits), timeout, grace)
 
     def position_line(self, fen: str | None, moves: Sequence[str]) -> str:
-        """The line that sets a position; `fen` None: the variant's start."""
+        """Line that sets a position; fen None: the variant's start position."""
         played = f" moves {' '.join(moves)}" if moves else ""
         return f"position {'startpos' if fen is None else f'fen {fen}'}{played}"
 
@@ -156,24 +155,24 @@ class UciClient(EngineProcess):
 
     def search(self, command: str, timeout: float, grace: float = 0.0) -> Answer:
         """Send the `go` line and wait for the move; see `go`."""
-        self._send(command)
+        self.send(command)
         return self.answer(timeout, grace)
 
     # --- pondering -----------------------------------------------------------------------------
 
     def ponder(self, limits: Mapping[str, int]) -> None:
-        """Search the position that was set, in which the expected move has been played, until
-        `hit` or `miss`."""
-        self._send(self.go_line(limits).replace("go", "go ponder", 1))
+        """Search the position that was set, which includes the expected move, until `hit` or
+        `miss`."""
+        self.send(self.go_line(limits).replace("go", "go ponder", 1))
 
     def hit(self, timeout: float, grace: float = 0.0) -> Answer:
-        """The expected move was played: wait for the answer to it, as `search` does."""
-        self._send("ponderhit")
+        """Report that the expected move was played, and wait for the engine's move; see `go`."""
+        self.send("ponderhit")
         return self.answer(timeout, grace)
 
     def miss(self) -> None:
-        """Another move was played: end the search. Raises EngineHungError."""
-        self._send("stop")
+        """End the search because another move was played. Raises EngineHungError."""
+        self.send("stop")
         deadline = time.monotonic() + self.timeout
         while not self._line("bestmove", deadline).startswith(("bestmove", "nobestmove")):
             pass
@@ -187,12 +186,9 @@ class UciClient(EngineProcess):
             line = self._next(deadline)
             if line is None:
                 if late or grace <= 0:
-                    self.kill()
-                    raise EngineHungError(
-                        f"engine {self.name} hangs: no 'bestmove' in the time agreed"
-                    )
+                    raise self._hung("bestmove")
                 late, deadline = True, deadline + grace
-                self._send("stop")
+                self.send("stop")
                 continue
             text = line.text
             if text.startswith(("bestmove", "nobestmove")):
@@ -210,13 +206,65 @@ class UciClient(EngineProcess):
                 )
             if text.startswith("info ") and (" pv " in text or " score " in text):
                 rank = _number(text.split(), "multipv", 1)
-                # A bound is a score only where the search was cut off before any exact one.
+                # Use a bound only if the search was cut off before any exact score.
                 if rank not in ranks or not _is_bound(text) or _is_bound(ranks[rank]):
                     ranks[rank] = _completed(text, ranks.get(rank, ""))
 
 
+class UcciClient(UciClient):
+    """One engine process that speaks UCCI."""
+
+    hello = "ucci"
+    millisec = False
+    """True if the engine takes times in milliseconds instead of seconds."""
+
+    def read_option(self, line: str) -> UciOption | None:
+        return parse_ucci_option(line)
+
+    def greeted(self) -> None:
+        self.millisec = "usemillisec" in self.options
+        if self.millisec:
+            self.send("setoption usemillisec true")
+
+    def set_option(self, name: str, value: str) -> None:
+        """Set an option; UCCI engines may accept options that they do not list. Raises
+        EngineError."""
+        option = self.options.get(name.lower())
+        if option is not None and option.choices and value not in option.choices:
+            raise EngineError(
+                f"engine {self.name}: option {name} accepts {', '.join(option.choices)}, not {value!r}"
+            )
+        self.send(f"setoption {name} {value}".rstrip())
+
+    def set_variant(self, name: str) -> None:
+        """Do nothing: UCCI engines play one variant."""
+
+    def new_game(self) -> None:
+        if "newgame" in self.options:
+            self.send("setoption newgame")
+        self.ready()
+
+    def times(self, milliseconds: int) -> int:
+        """Convert a time to the engine's unit, at least 1."""
+        return max(1, milliseconds if self.millisec else milliseconds // 1000)
+
+
+class CycloneClient(UciClient):
+    """UCI as xiangqi clients speak it: ranks count from 0, the word `position` is left out, and `r`
+    stands for the first player."""
+
+    def position_line(self, fen: str | None, moves: Sequence[str]) -> str:
+        played = f" moves {' '.join(moves)}" if moves else ""
+        if fen is None:
+            return f"startpos{played}"
+        board, _, rest = fen.partition(" ")
+        if rest[:1] == "w":
+            rest = "r" + rest[1:]
+        return f"fen {board} {rest}{played}"
+
+
 def _completed(text: str, before: str) -> str:
-    """An `info` line with the score or the line of play of the one before, where it has none."""
+    """Add the score or the line of play of the `info` line before, if this line has none."""
     if " pv " not in text and " pv " in before:
         return f"{text} pv {before.split(' pv ', 1)[1]}"
     if " score " not in text and " score " in before:
@@ -225,7 +273,7 @@ def _completed(text: str, before: str) -> str:
 
 
 def parse_option(line: str) -> UciOption | None:
-    """`option name N type T [default D] [var V]…`, names and values with blanks in them."""
+    """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
     fields: dict[str, list[str]] = {"name": [], "type": [], "default": [], "var": []}
     word = ""
     for token in line.split()[1:]:
@@ -249,6 +297,20 @@ def parse_option(line: str) -> UciOption | None:
     )
 
 
+def parse_ucci_option(line: str) -> UciOption | None:
+    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
+    words."""
+    words = line.split()
+    if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
+        return None
+    choices = tuple(words[i + 1] for i in range(4, len(words) - 1) if words[i] == "var")
+    default = ""
+    if "default" in words[4:]:
+        at = words.index("default", 4)
+        default = words[at + 1] if at + 1 < len(words) else ""
+    return UciOption(words[1], words[3], default, choices)
+
+
 def _number(words: Sequence[str], after: str, default: int) -> int:
     try:
         return int(words[words.index(after) + 1])
@@ -257,7 +319,7 @@ def _number(words: Sequence[str], after: str, default: int) -> int:
 
 
 def _score(words: Sequence[str]) -> int | None:
-    """Centipawns of an `info` line: after `cp`, or in UCCI right after `score`."""
+    """Centipawns of an `info` line: after `cp`, in UCCI directly after `score`."""
     after = "cp" if "cp" in words else "score"
     try:
         return int(words[words.index(after) + 1])
@@ -270,7 +332,7 @@ def _is_bound(line: str) -> bool:
 
 
 def _answer(move: str | None, ranks: Mapping[int, str]) -> Answer:
-    """The best line's facts; an `info` line that makes no sense counts as none."""
+    """Build the answer from the best line; numbers that cannot be parsed are left out."""
     words = ranks[min(ranks)].split() if ranks else []
     score = _score(words)
     mate = _number(words, "mate", 0) if "mate" in words else None

@@ -1,8 +1,8 @@
-"""An engine that speaks XBoard's protocol (CECP), version 2, or version 1 without a word of it.
+"""Client of engines that speak XBoard's protocol (CECP), version 2 or 1.
 
-The engine keeps the game itself: moves are played on its board in `force` mode, then `go` asks for
-one. What differs between engines is what their `feature` line says: `usermove`, `setboard`, `ping`;
-one that says nothing within `SILENCE` is taken to be of version 1.
+The engine keeps the game itself: moves are played on its board in `force` mode, then `go` starts a
+search. Engines declare in a `feature` line what they support: `usermove`, `setboard`, `ping`. One
+that sends no features within `SILENCE` seconds is assumed to speak version 1.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from variant_ai.core.arena.match.time_control import Turn
-from variant_ai.core.arena.programs.engine_process import Answer, EngineHungError, EngineProcess
+from variant_ai.core.arena.players.player import Turn
+from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
 from variant_ai.core.errors import EngineError
 
 SILENCE = 3.0
-"""Seconds an engine has for its features; the protocol's own number is 2, on idle machines."""
+"""Seconds to wait for features; the protocol suggests 2, which is too short on a busy machine."""
 MATE_SCORE = 100_000
-"""Mate in n is `MATE_SCORE + n`."""
+"""Mate in n has the score `MATE_SCORE + n`."""
 
 _FEATURE = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 _THINKING = re.compile(r"(\d+)[^\s\d]?\s+([+-]?\d+)\s+(\d+)\s+(\d+)(?:\s+(.*))?")
@@ -39,65 +38,59 @@ class XboardClient(EngineProcess):
         lines: Sequence[str] = (),
         ponder: bool = False,
         timeout: float = 20.0,
-        cwd: Path | None = None,
     ) -> None:
-        """`options` are sent as `option NAME=VALUE`, `memory` and `cores` as commands of their
-        own; `lines` as they are, at every start. ponder: the engine thinks while the other side
-        does (`hard`); else it is told not to (`easy`)."""
-        super().__init__(command, timeout=timeout, cwd=cwd)
-        self.options_wanted = dict(options or {})
+        """options: sent as `option NAME=VALUE`, except that `memory` and `cores` are commands.
+        lines: sent unchanged at every start. ponder: send `hard`, so that the engine thinks during
+        the other side's turn; else `easy`."""
+        super().__init__(command, timeout=timeout)
+        self.given_options = dict(options or {})
         self.lines = tuple(lines)
         self.ponders = ponder
         self.features: dict[str, str] = {}
         self._pings = 0
         self._fed = 0
-        """Moves that the engine knows of the game."""
+        """Moves of the game that the engine has."""
 
     # --- handshake -----------------------------------------------------------------------------
 
     def start(self) -> None:
         self._launch()
         self.features = {}
-        self._send("xboard")
-        self._send("protover 2")
+        self.send("xboard")
+        self.send("protover 2")
         deadline = time.monotonic() + min(SILENCE, self.timeout)
         while (line := self._next(deadline)) is not None:
             if "feature " not in line.text:
                 continue
-            said = dict(_features(line.text))
-            self.features.update(said)
-            for name in said:
-                self._send(f"{'rejected' if name == 'san' else 'accepted'} {name}")
-            if said.get("done") == "0":
+            features = dict(_features(line.text))
+            self.features.update(features)
+            for name in features:
+                self.send(f"{'rejected' if name == 'san' else 'accepted'} {name}")
+            if features.get("done") == "0":
                 deadline = time.monotonic() + self.timeout
-            elif said.get("done") == "1":
+            elif features.get("done") == "1":
                 break
         self.name = self.features.get("myname") or self.name
-        for name, value in self.options_wanted.items():
-            word = name.lower()
-            known = word in ("memory", "cores")
-            self._send(f"{word} {value}" if known else f"option {name}={value}")
+        for name, value in self.given_options.items():
+            is_command = name.lower() in ("memory", "cores")
+            self.send(f"{name.lower()} {value}" if is_command else f"option {name}={value}")
         for text in ("post", "hard" if self.ponders else "easy", *self.lines):
-            self._send(text)
+            self.send(text)
         self._sync()
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """Variants the engine lists; empty where it lists none."""
+        """Variants that the engine lists; empty if it lists none."""
         listed = self.features.get("variants", "")
         return tuple(word.strip() for word in listed.split(",") if word.strip())
 
-    @property
-    def takes_positions(self) -> bool:
-        return self.features.get("setboard") == "1"
-
     def _sync(self) -> str:
-        """Wait until the engine has done what it was told, where it answers pings; what it claimed
-        of the game meanwhile, nothing where it did not."""
+        """Wait until the engine has processed all commands, if it supports `ping`. Return what it
+        claimed about the game meanwhile, else an empty text."""
         if self.features.get("ping") != "1":
             return ""
         self._pings += 1
-        self._send(f"ping {self._pings}")
+        self.send(f"ping {self._pings}")
         deadline = time.monotonic() + self.timeout
         claim = ""
         while (line := self._line("pong", deadline)) != f"pong {self._pings}":
@@ -107,52 +100,53 @@ class XboardClient(EngineProcess):
     # --- a game --------------------------------------------------------------------------------
 
     def new_game(self, variant: str, fen: str | None, level: Sequence[str]) -> None:
-        """A new game in `force` mode; `fen` None: the variant's start. `level`: commands that set
-        the clock (`level_lines`). Raises EngineError where the engine cannot play it."""
+        """Begin a game in `force` mode. fen: None for the variant's start position. level: commands
+        that set the clock (`level_lines`). Raises EngineError if the engine cannot play it."""
         if self.variants and variant not in self.variants:
             raise EngineError(
                 f"engine {self.name} has no variant {variant!r}; it has {', '.join(self.variants)}"
             )
-        if fen is not None and not self.takes_positions:
+        if fen is not None and self.features.get("setboard") != "1":
             raise EngineError(
                 f"engine {self.name} cannot start from a position (no setboard); give openings as "
                 "lines of moves"
             )
         for text in ("force", "new", f"variant {variant}", *level, "force"):
-            self._send(text)
+            self.send(text)
         if fen is not None:
-            self._send(f"setboard {fen}")
+            self.send(f"setboard {fen}")
         self._fed = 0
         self._sync()
 
     def search(self, moves: Sequence[str], turn: Turn) -> Answer:
-        """Play the moves of the game that the engine does not know yet, then ask for one.
+        """Send the moves of the game that the engine does not have yet, then search.
 
-        An engine that ponders is told the one move, and answers it of itself: `force` would end
-        its thinking. What an engine claims of the game while it is told moves is its answer.
+        An engine that ponders gets only the one new move, and answers by itself: `force` would end
+        its search. If the engine claims the end of the game while it receives moves, that is its
+        answer.
         """
         new = moves[self._fed :]
         usermove = "usermove " if self.features.get("usermove") == "1" else ""
         pondering = self.ponders and self._fed > 0 and len(new) == 1
         if not pondering:
-            self._send("force")
+            self.send("force")
             for text in new:
-                self._send(usermove + text)
+                self.send(usermove + text)
         if turn.allowance.base is not None and self.features.get("time") != "0":
-            self._send(f"time {max(0, turn.clock.left) // 10}")
-            self._send(f"otim {max(0, turn.clocks[1 - turn.side].left) // 10}")
+            self.send(f"time {max(0, turn.clock.left) // 10}")
+            self.send(f"otim {max(0, turn.clocks[1 - turn.side].left) // 10}")
         self._fed = len(moves) + 1
         if pondering:
-            self._send(usermove + new[0])
+            self.send(usermove + new[0])
         elif claim := self._sync():
             return Answer(None, claim=claim)
         else:
-            self._send("go")
+            self.send("go")
         return self._answer(turn)
 
     def game_over(self, result: str, reason: str) -> None:
-        self._send("force")
-        self._send(f"result {result} {{{reason}}}")
+        self.send("force")
+        self.send(f"result {result} {{{reason}}}")
 
     def _answer(self, turn: Turn) -> Answer:
         started = time.monotonic()
@@ -162,13 +156,12 @@ class XboardClient(EngineProcess):
             line = self._next(deadline)
             if line is None:
                 if late or turn.grace <= 0:
-                    self.kill()
-                    raise EngineHungError(f"engine {self.name} hangs: no 'move' in the time agreed")
+                    raise self._hung("move")
                 late, deadline = True, deadline + turn.grace
-                self._send("?")
+                self.send("?")
                 continue
             text = line.text
-            if text.startswith("feature "):  # told late
+            if text.startswith("feature "):
                 self.features.update(_features(text))
             move, claim = _move(text), _claim(text)
             if move or claim:
@@ -178,7 +171,7 @@ class XboardClient(EngineProcess):
 
 
 def level_lines(turn: Turn) -> list[str]:
-    """Commands for the limits of a game. Raises EngineError where the protocol has no words."""
+    """Commands that set the limits of a game."""
     allowance = turn.allowance
     lines = []
     if allowance.base is not None:
@@ -199,7 +192,7 @@ def _features(text: str) -> list[tuple[str, str]]:
 
 
 def _move(text: str) -> str:
-    """The move of a line that plays one, else nothing."""
+    """Move of a line that plays one, else an empty text."""
     if text.startswith("move "):
         return text[5:].strip()
     old = _OLD_MOVE.fullmatch(text)
@@ -207,7 +200,7 @@ def _move(text: str) -> str:
 
 
 def _claim(text: str) -> str:
-    """What a line claims of the game, else nothing."""
+    """Claim about the game in a line (`resign`, or the line itself), else an empty text."""
     if text == "resign" or text.startswith("tellics resign"):
         return "resign"
     if _RESULT.match(text) or text.startswith("Illegal move"):
@@ -216,7 +209,7 @@ def _claim(text: str) -> str:
 
 
 def _with_thought(answer: Answer, thinking: re.Match[str]) -> Answer:
-    """The answer with the facts of the last thinking line."""
+    """Add depth, score and nodes of the engine's last thinking line."""
     depth, score, _, nodes = (int(thinking[i]) for i in range(1, 5))
     if abs(score) >= MATE_SCORE:
         mate = score - MATE_SCORE if score > 0 else score + MATE_SCORE

@@ -1,7 +1,6 @@
-"""The table of a tournament: who stands where, and how each did against each.
+"""Table of a tournament: ranking and cross table as text, CSV, JSON, and one HTML file with a plot.
 
-`Standings` are made of results and nothing else, so a table can be made again at any time from the
-games. Text and CSV are written here, HTML with a plot in `crosstable_html.py`.
+`Standings` depend only on results, so a table can be made from the games at any time.
 """
 
 from __future__ import annotations
@@ -9,36 +8,59 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 
-from variant_ai.core.arena.tables.elo import Tally, estimate
-from variant_ai.core.arena.tables.ratings import Ratings, fit
+from variant_ai.core.arena.tables.elo import Ratings, Tally, estimate, fit
 from variant_ai.core.system.text_tables import fitted
 
 NAME = 32
-"""Characters of a player's name that a table always shows."""
+"""Characters of a player's name that are always shown."""
+WIDTH, ROW, MARGIN = 780, 28, 44
+"""Pixels of the plot: its width, the height of a player, the axis below."""
+LETTER, LONGEST = 7.5, 44
+"""Pixels of a letter, at most; letters shown of a name."""
+_DECIMALS = 2
+"""Decimals of coordinates."""
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 66rem; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; }
+td { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+svg { max-width: 100%; height: auto; }
+th { border-bottom: 2px solid #888; }
+td.name, th.name { text-align: left; }
+td.self { background: #eee; }
+svg text { font: 13px system-ui, sans-serif; fill: #222; }
+@media (prefers-color-scheme: dark) {
+  body { background: #1b1b1b; color: #ddd; } svg text { fill: #ddd; } td.self { background: #333; }
+  th, td { border-color: #444; }
+}
+"""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One player's line."""
+    """Line of one player."""
 
     name: str
     rank: int
-    """From 1."""
+    """Counted from 1."""
     elo: float
-    """Above the mean of all players; of two players, half their difference."""
+    """Above the mean of all players; for two players, half their difference."""
     error: float
     """Half the width of its 95 % interval."""
     tally: Tally
-    """All games, from the player's view."""
+    """All games, from the player's point of view."""
     first: Tally
     """Games in which the player moved first."""
     against: Mapping[str, Tally] = field(default_factory=dict)
     """By opponent."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """Further columns, such as nodes a second."""
+    """Other columns, such as nodes per second."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +82,7 @@ class Standings:
 
     @property
     def first_score(self) -> float:
-        """Share of the points that the players who moved first took."""
+        """Share of the points won by the players who moved first."""
         return sum((line.first for line in self.lines), Tally()).score
 
 
@@ -71,8 +93,8 @@ def standings(
     title: str = "",
     extra: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Standings:
-    """Standings of players by name; `results[i][j]` are the games of i, moving first, against j,
-    as i sees them. `extra` has further columns by player."""
+    """Compute standings. results: `results[i][j]` are the games of i, moving first, against j, from
+    i's point of view. extra: other columns by player."""
     played = any(tally.games for row in results for tally in row)
     ratings = fit(results) if played else None
     size = range(len(names))
@@ -99,13 +121,13 @@ def standings(
 
 
 def columns(table: Standings) -> list[str]:
-    """Heads of the columns of `rows`."""
+    """Headings of the columns of `rows`."""
     extra = dict.fromkeys(name for line in table.lines for name in line.extra)
     return ["rank", "player", "Elo", "±", "games", "score %", "W-L-D", "draws %", *extra]
 
 
 def rows(table: Standings) -> list[list[str]]:
-    """A line of text cells for each player; ± is the 95 % interval."""
+    """Cells of each player's line; ± is half the 95 % interval."""
     extra = columns(table)[8:]
     return [
         [
@@ -124,16 +146,15 @@ def rows(table: Standings) -> list[list[str]]:
 
 
 def text(table: Standings) -> str:
-    """The table and who did what against whom, for terminals; ends with a line end."""
+    """Ranking and cross table for terminals."""
     parts = [f"{table.title}\n\n"] if table.title else []
     parts.append(aligned([columns(table), *rows(table)], left={1}, repeated=2))
     if len(table.lines) == 2 and table.games:
         first, second = table.lines
-        said = estimate(first.tally)
         parts.append(
-            f"\n{first.name} against {second.name}: {first.tally.text}, Elo "
-            f"{number(said.elo, '+.1f')} ± {number(said.error, '.1f')}, "
-            f"LOS {100 * said.los:.1f} %, draws {100 * first.tally.draw_ratio:.1f} %\n"
+            f"\n{_encounter(first.name, second.name, first.tally)}, "
+            f"LOS {100 * estimate(first.tally).los:.1f} %, "
+            f"draws {100 * first.tally.draw_ratio:.1f} %\n"
         )
     elif table.games:
         parts.extend(_encounters(table))
@@ -141,21 +162,34 @@ def text(table: Standings) -> str:
         body = [[f"{line.rank} {line.name}", *_against(table, line)] for line in table.lines]
         parts.append("\n" + aligned([heads, *body], left={0}))
     if table.games:
-        parts.append(
-            f"\n{table.games} games, {100 * table.draw_ratio:.1f} % drawn; the first player took "
-            f"{100 * table.first_score:.1f} % of the points\n"
-        )
+        parts.append(f"\n{_summary(table)}\n")
     if table.ratings is not None and table.ratings.prior:
-        parts.append(
-            "Some players won or lost everything against the rest: the ratings lean on one drawn "
-            "game between all pairs.\n"
-        )
+        parts.append(PRIOR_NOTE + "\n")
     return "".join(parts)
 
 
+PRIOR_NOTE = (
+    "Some players won or lost all games against the others: the ratings include one drawn game between "
+    "all pairs."
+)
+
+
+def _summary(table: Standings) -> str:
+    return (
+        f"{table.games} games, {100 * table.draw_ratio:.1f} % drawn; the first player won "
+        f"{100 * table.first_score:.1f} % of the points"
+    )
+
+
+def _encounter(first: str, second: str, tally: Tally) -> str:
+    found = estimate(tally)
+    elo, error = number(found.elo, "+.1f"), number(found.error, ".1f")
+    return f"{first} against {second}: {tally.text}, Elo {elo} ± {error}"
+
+
 def _encounters(table: Standings) -> Iterator[str]:
-    """A line for each pair that met, where these are no more than there are players (gauntlets,
-    single matches): seen from the better one."""
+    """A line for each pair that met, if there are no more pairs than players (gauntlets); from the
+    better player's point of view."""
     met = [
         (line.name, other.name, line.against[other.name])
         for i, line in enumerate(table.lines)
@@ -165,13 +199,11 @@ def _encounters(table: Standings) -> Iterator[str]:
     if len(met) <= len(table.lines):
         yield "\n"
         for first, second, tally in met:
-            said = estimate(tally)
-            elo, error = number(said.elo, "+.1f"), number(said.error, ".1f")
-            yield f"{first} against {second}: {tally.text}, Elo {elo} ± {error}\n"
+            yield _encounter(first, second, tally) + "\n"
 
 
 def csv_text(table: Standings) -> str:
-    """A line for each player, then a column for each opponent with wins-losses-draws."""
+    """CSV with a line for each player, and a column for each opponent with wins-losses-draws."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [line.name for line in table.lines]
@@ -183,7 +215,7 @@ def csv_text(table: Standings) -> str:
 
 
 def as_json(table: Standings) -> dict[str, object]:
-    """The same for `--json`; what is infinite is null."""
+    """The table for `--json`; infinite numbers are null."""
     return {
         "title": table.title,
         "games": table.games,
@@ -209,10 +241,10 @@ def as_json(table: Standings) -> dict[str, object]:
 
 
 def aligned(cells: Sequence[Sequence[str]], *, left: set[int], repeated: int = 1) -> str:
-    """Lines of cells in columns, right-aligned but for the columns in `left`.
+    """Align cells in columns: to the left for the columns in `left`, else to the right.
 
-    Lines have 100 characters at most: names in `left` are cut to fit, and columns beyond that
-    follow below, under the first `repeated` ones again.
+    Lines have at most 100 characters: names in `left` are shortened to fit, and the other columns
+    follow below, after the first `repeated` ones again.
     """
     natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
     least = [min(width, NAME) if i in left else width for i, width in enumerate(natural)]
@@ -230,7 +262,7 @@ def aligned(cells: Sequence[Sequence[str]], *, left: set[int], repeated: int = 1
 
 
 def _cut(text: str, width: int) -> str:
-    """The text in `width` characters: long names often differ at their ends alone."""
+    """Shorten a text in the middle: long names often differ only at their ends."""
     if len(text) <= width:
         return text
     head = width // 3
@@ -238,7 +270,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def number(value: float, form: str) -> str:
-    """A number, or `∞` with its sign where it is infinite."""
+    """Format a number; infinite ones are `∞` with their sign."""
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return format(value, form)
@@ -254,3 +286,130 @@ def _against(table: Standings, line: Standing) -> list[str]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+# --- HTML --------------------------------------------------------------------------------------
+
+
+def html(table: Standings, notes: Iterable[str] = ()) -> str:
+    """A page without scripts or other files: ranking, plot of the ratings with their 95 %
+    intervals, cross table. notes: paragraphs at the top."""
+    title = escape(table.title or "Match")
+    body = [
+        f"<h1>{title}</h1>",
+        *(f"<p>{escape(note)}</p>" for note in notes),
+        _ranking(table),
+        plot(table),
+        _cross(table),
+        f"<p>{_summary(table)}. ± is half the 95 % interval.</p>",
+    ]
+    if table.ratings is not None and table.ratings.prior:
+        body.append(f"<p>{PRIOR_NOTE}</p>")
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f"<style>{_STYLE}</style>\n" + "\n".join(body) + "\n</html>\n"
+    )
+
+
+def plot(table: Standings) -> str:
+    """Plot ratings as points with bars for their intervals: an `<svg>` element."""
+    lines = table.lines
+    reaches = [line.error if math.isfinite(line.error) else 0.0 for line in lines]
+    low = min((line.elo - r for line, r in zip(lines, reaches, strict=True)), default=0.0)
+    high = max((line.elo + r for line, r in zip(lines, reaches, strict=True)), default=0.0)
+    step = _tick(high - low)
+    low, high = step * math.floor(low / step - 0.1), step * math.ceil(high / step + 0.1)
+    height = ROW * len(lines)
+    label = LETTER * max((len(_shown(line.name)) for line in lines), default=0) + 16
+
+    def x(elo: float) -> float:
+        return round(label + (WIDTH - label - 24) * (elo - low) / (high - low), _DECIMALS)
+
+    parts = []
+    for tick in range(round(low / step), round(high / step) + 1):
+        at = x(tick * step)
+        ink = "#8889" if tick == 0 else "#8884"
+        parts.append(f'<line x1="{at}" y1="0" x2="{at}" y2="{height}" stroke="{ink}"/>')
+        parts.append(
+            f'<text x="{at}" y="{height + 17}" text-anchor="middle">'
+            f"{_signed(f'{tick * step:g}')}</text>"
+        )
+    for row, (line, reach) in enumerate(zip(lines, reaches, strict=True)):
+        y = ROW * row + ROW // 2
+        parts.append(
+            f'<text x="{label - 12}" y="{y + 4}" text-anchor="end">'
+            f"{escape(_shown(line.name))}</text>"
+        )
+        left, right = x(line.elo - reach), x(line.elo + reach)
+        parts.append(
+            f'<line x1="{left}" y1="{y}" x2="{right}" y2="{y}" stroke="#37c" stroke-width="2"/>'
+        )
+        parts.append(f'<circle cx="{x(line.elo)}" cy="{y}" r="4" fill="#37c"/>')
+    parts.append(
+        f'<text x="{(label + WIDTH - 24) / 2}" y="{height + 36}" text-anchor="middle">'
+        "Elo with 95 % intervals</text>"
+    )
+    return (
+        f'<svg width="{WIDTH}" height="{height + MARGIN}" viewBox="0 0 {WIDTH} {height + MARGIN}" '
+        f'role="img" aria-label="Elo with 95 % intervals">{"".join(parts)}</svg>'
+    )
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def _signed(number: str) -> str:
+    """Replace a hyphen by a minus sign, which is as wide as a plus sign."""
+    return "−" + number[1:] if number.startswith("-") else number
+
+
+def _tick(span: float) -> float:
+    """A round step that gives four to ten ticks."""
+    if span <= 0:
+        return 10.0
+    power = 10.0 ** math.floor(math.log10(span / 4))
+    return next(power * n for n in (1, 2, 5, 10) if span / (power * n) <= 8)
+
+
+def _ranking(table: Standings) -> str:
+    heads = columns(table)
+    out = [
+        '<div class="wide"><table>',
+        "<tr>",
+        *(_cell("th", head.replace("-", "\u2011"), head == "player") for head in heads),
+        "</tr>",
+    ]
+    for cells in rows(table):
+        shown = (c if i == 1 else _signed(c) for i, c in enumerate(cells))
+        out += ["<tr>", *(_cell("td", c, i == 1) for i, c in enumerate(shown)), "</tr>"]
+    return "".join([*out, "</table></div>"])
+
+
+def _cross(table: Standings) -> str:
+    heads = ["", *(str(line.rank) for line in table.lines)]
+    out = ['<div class="wide"><table>', "<tr>", *(_cell("th", head) for head in heads), "</tr>"]
+    for line in table.lines:
+        out += ["<tr>", _cell("td", f"{line.rank} {line.name}", True)]
+        out += [_meeting(line, other) for other in table.lines]
+        out.append("</tr>")
+    return "".join([*out, "</table></div>"])
+
+
+def _meeting(line: Standing, other: Standing) -> str:
+    if other is line:
+        return '<td class="self"></td>'
+    tally = line.against.get(other.name)
+    if tally is None:
+        return "<td></td>"
+    hue = round(120 * tally.score)
+    share = number(100 * tally.score, ".1f")
+    return (
+        f'<td style="background: hsl({hue} 60% 50% / .35)" '
+        f'title="wins-losses-draws, {share} %">{tally.text}</td>'
+    )
+
+
+def _cell(tag: str, words: str, name: bool = False) -> str:
+    kind = ' class="name"' if name else ""
+    return f"<{tag}{kind}>{escape(words)}</{tag}>"

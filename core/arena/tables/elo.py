@@ -1,9 +1,16 @@
-"""Elo from wins, draws and losses: how much better one player is, and how sure that is.
+"""Elo from wins, draws and losses: differences of two players, ratings of many, with their errors.
 
-Conventions of the whole room: counts are seen from the first-named player and come as wins, draws,
-losses; Elo is logistic, a difference of D Elo means an expected score of 1 / (1 + 10^(-D/400)).
-The papers print their results as wins-losses-draws (thesis chapter 5: `76-3-21`; paper 000:
-`80-20-0`); `Tally.parse` reads that.
+Conventions in this folder: counts are seen from the first-named player, in the order wins, draws,
+losses. Elo is logistic: a difference of D Elo means an expected score of 1 / (1 + 10^(-D/400)).
+Texts are wins-losses-draws, as in [Xiangqi-thesis] chapter 5 (`76-3-21`) and [CrazyAra-preprint]
+(`80-20-0`).
+
+Ratings of many players follow Bradley and Terry: i beats j with probability 1 / (1 + e^-(g_i − g_j
++ a)), where g = Elo · ln 10 / 400 and `a` is the advantage of the first player; a draw counts as
+half a win and half a loss. The ratings maximise the likelihood, which is concave (Newton's method).
+A draw is less uncertain than this likelihood assumes, so the covariance is not the inverse
+information H⁻¹ but the sandwich H⁻¹ B H⁻¹, with B the observed spread of the results (White 1982).
+For two players this gives the Elo of `estimate`, and its error if the score is not extreme.
 """
 
 from __future__ import annotations
@@ -14,7 +21,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from variant_ai.core.errors import DataError
+
+Floats = NDArray[np.float64]
 
 SCALE = 400.0
 """Elo for odds of ten to one."""
@@ -39,7 +51,7 @@ def elo_of(score: float) -> float:
 
 @dataclass(frozen=True)
 class Tally:
-    """Results of games, from one player's view."""
+    """Results of games, from one player's point of view."""
 
     wins: int = 0
     draws: int = 0
@@ -51,7 +63,7 @@ class Tally:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`76-3-21` as the papers print it: wins, losses, draws. Raises DataError."""
+        """Parse wins-losses-draws, such as `76-3-21`. Raises DataError."""
         words = text.split("-")
         if len(words) != 3 or not all(word.strip().isdigit() for word in words):
             raise DataError(f"{text!r} is not WINS-LOSSES-DRAWS, such as 76-3-21")
@@ -60,7 +72,7 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """As the papers print it: `wins-losses-draws`."""
+        """`wins-losses-draws`."""
         return f"{self.wins}-{self.losses}-{self.draws}"
 
     @property
@@ -95,13 +107,13 @@ class Estimate:
     """An Elo difference with its interval."""
 
     elo: float
-    """Infinite where every game was won or lost."""
+    """Infinite if every game was won or lost."""
     error: float
-    """Half the width of the interval; infinite where an end of it is."""
+    """Half the width of the interval; infinite if one of its ends is."""
     low: float
     high: float
     los: float
-    """Likelihood of superiority, in [0, 1]: that the player is the better one at all."""
+    """Likelihood of superiority in [0, 1]: probability that the player is the better one."""
 
     @property
     def text(self) -> str:
@@ -109,62 +121,154 @@ class Estimate:
 
 
 def estimate(tally: Tally, confidence: float = CONFIDENCE) -> Estimate:
-    """Elo of single games taken as independent.
+    """Estimate Elo from single games, assumed to be independent.
 
-    The interval is that of the mean score under the normal distribution, each end turned into Elo;
-    the error is half its width, as the papers' tables have it.
+    The interval is that of the mean score under the normal distribution, with each end converted to
+    Elo; the error is half its width, as in the tables of [CrazyAra-preprint] and [Xiangqi-thesis].
     """
-    counts = (tally.losses, tally.draws, tally.wins)
-    low, middle, high = _interval(counts, (0.0, 0.5, 1.0), confidence)
-    return _estimate(low, middle, high, superiority(tally))
-
-
-def estimate_pairs(pairs: Sequence[int], confidence: float = CONFIDENCE) -> Estimate:
-    """Elo of pairs of games that share an opening with colours exchanged.
-
-    pairs: how many pairs brought 0, 1/2, 1, 3/2, 2 points (pentanomial). An opening that favours a
-    colour adds no spread within its pair, so the interval is narrower than that of single games.
-    """
-    low, middle, high = _interval(pairs, PAIR_POINTS, confidence)
-    games = sum(pairs)
-    spread = (high - low) / 2 / _normal_quantile(confidence) if games else 0.0
-    if spread > 0:
-        los = NormalDist().cdf((middle - 0.5) / spread)
-    else:
-        los = 0.5 if middle == 0.5 else float(middle > 0.5)
-    return _estimate(low, middle, high, los)
+    mean, low, high = tally.score, 0.0, 1.0
+    if tally.games:
+        counts = (tally.losses, tally.draws, tally.wins)
+        spread = sum(n * (x - mean) ** 2 for n, x in zip(counts, (0.0, 0.5, 1.0), strict=True))
+        reach = _normal_quantile(confidence) * math.sqrt(spread) / tally.games
+        low, high = mean - reach, mean + reach
+    ends = elo_of(low), elo_of(high)
+    error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
+    return Estimate(elo_of(mean), error, *ends, superiority(tally))
 
 
 def superiority(tally: Tally) -> float:
-    """Likelihood of superiority: Φ((W − L) / √(W + L)), 1/2 without decisive games.
-
-    Draws say nothing about who is better.
-    """
+    """Likelihood of superiority: Φ((W − L) / √(W + L)), 1/2 without decisive games. Draws do not
+    count."""
     decisive = tally.wins + tally.losses
     if not decisive:
         return 0.5
     return NormalDist().cdf((tally.wins - tally.losses) / math.sqrt(decisive))
 
 
-def _estimate(low: float, middle: float, high: float, los: float) -> Estimate:
-    ends = elo_of(low), elo_of(high)
-    error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
-    return Estimate(elo_of(middle), error, *ends, los)
-
-
-def _interval(
-    counts: Sequence[int], points: Sequence[float], confidence: float
-) -> tuple[float, float, float]:
-    """Low end, mean and high end of the score of `counts[i]` results worth `points[i]`."""
-    total = sum(counts)
-    if not total:
-        return 0.0, 0.5, 1.0
-    mean = sum(n * x for n, x in zip(counts, points, strict=True)) / total
-    variance = sum(n * (x - mean) ** 2 for n, x in zip(counts, points, strict=True)) / total
-    reach = _normal_quantile(confidence) * math.sqrt(variance / total)
-    return mean - reach, mean, mean + reach
-
-
 def _normal_quantile(confidence: float) -> float:
     """Standard deviations to either side that hold the share `confidence`."""
     return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+# --- many players ------------------------------------------------------------------------------
+
+ELO = SCALE / math.log(10)
+"""Elo of one unit of the logistic scale."""
+STEPS = 100
+PRIOR_DRAWS = 1.0
+"""Draws added between all pairs if the likelihood has no finite maximum."""
+LONGEST_STEP = 2.0
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Ratings of P players with mean 0, and their covariance."""
+
+    elo: Floats
+    """[P]."""
+    covariance: Floats
+    """[P, P], Elo²; singular, because only differences are known."""
+    advantage: float
+    """Elo of moving first; 0 if it was not fitted."""
+    advantage_error: float
+    """Its standard deviation."""
+    prior: bool
+    """True if draws were added because some players won or lost all games against the others."""
+
+    def error(self, player: int, confidence: float = 0.95) -> float:
+        """Half the width of the interval of a player's rating above the mean of all."""
+        return _normal_quantile(confidence) * math.sqrt(
+            max(0.0, float(self.covariance[player, player]))
+        )
+
+    def difference(self, a: int, b: int, confidence: float = 0.95) -> tuple[float, float]:
+        """Elo by which a is better than b, and half the width of its interval."""
+        return float(self.elo[a] - self.elo[b]), _normal_quantile(confidence) * self._deviation(
+            a, b
+        )
+
+    def _deviation(self, a: int, b: int) -> float:
+        c = self.covariance
+        return math.sqrt(max(0.0, float(c[a, a] + c[b, b] - 2 * c[a, b])))
+
+
+def fit(results: Sequence[Sequence[Tally]], *, advantage: bool = False) -> Ratings:
+    """Fit ratings of P players. results: `results[i][j]` are the games of i, moving first, against
+    j, from i's point of view. advantage: fit the advantage of moving first, too.
+
+    Raises DataError if there are fewer than two players, or no games.
+    """
+    counts = np.array([[(t.wins, t.draws, t.losses) for t in row] for row in results], np.float64)
+    players = len(counts)
+    if players < 2:
+        raise DataError(f"ratings need at least two players, not {players}")
+    if not counts.sum():
+        raise DataError("ratings need games, and there are none")
+    counts[np.arange(players), np.arange(players)] = 0
+    prior = not _has_maximum(counts)
+    fitted = counts.copy()
+    if prior:
+        fitted[..., 1] += PRIOR_DRAWS / 2 * (1 - np.eye(players))
+    design = _design(players, advantage)
+    games, points = fitted.sum(axis=-1).ravel(), (fitted[..., 0] + fitted[..., 1] / 2).ravel()
+    parameters = _maximum(design, games, points)
+    expected = 1.0 / (1.0 + np.exp(-design @ parameters))
+    information = np.linalg.pinv(
+        design.T @ (design * (games * expected * (1 - expected))[:, None]), hermitian=True
+    )
+    spread = sum(
+        fitted[..., outcome].ravel() * (worth - expected) ** 2
+        for outcome, worth in enumerate((1.0, 0.5, 0.0))
+    )
+    covariance = information @ (design.T @ (design * np.asarray(spread)[:, None])) @ information
+    covariance *= ELO**2
+    elo = parameters[:players] * ELO
+    return Ratings(
+        elo=elo - elo.mean(),
+        covariance=_centred(covariance[:players, :players]),
+        advantage=float(parameters[players] * ELO) if advantage else 0.0,
+        advantage_error=math.sqrt(max(0.0, covariance[-1, -1])) if advantage else 0.0,
+        prior=prior,
+    )
+
+
+def _design(players: int, advantage: bool) -> Floats:
+    """Rows for all ordered pairs: +1 for the first player, −1 for the second, 1 for moving first;
+    shape [P², P] or [P², P + 1]."""
+    unit = np.eye(players)
+    rows = (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
+    return np.hstack([rows, np.ones((len(rows), 1))]) if advantage else rows
+
+
+def _maximum(design: Floats, games: Floats, points: Floats) -> Floats:
+    parameters = np.zeros(design.shape[1])
+    for _ in range(STEPS):
+        expected = 1.0 / (1.0 + np.exp(-design @ parameters))
+        gradient = design.T @ (points - games * expected)
+        hessian = design.T @ (design * (games * expected * (1 - expected))[:, None])
+        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        size = float(np.abs(step).max())
+        parameters += step * min(1.0, LONGEST_STEP / size) if size else step
+        if size < 1e-10:
+            break
+    return parameters
+
+
+def _has_maximum(counts: Floats) -> bool:
+    """Return True if every player has scored against every other, directly or by way of others
+    (Ford 1957)."""
+    points = counts[..., 0] + counts[..., 1] / 2
+    scored = (points > 0) | ((counts[..., 2] + counts[..., 1] / 2).T > 0)
+    reached = np.eye(len(counts), dtype=bool) | scored
+    for _ in range(len(counts).bit_length()):
+        reached = reached @ reached
+    return bool(reached.all())
+
+
+def _centred(covariance: Floats) -> Floats:
+    """Covariance of the ratings minus their mean."""
+    players = len(covariance)
+    centre = np.eye(players) - 1.0 / players
+    result: Floats = centre @ covariance @ centre
+    return result

@@ -1,18 +1,19 @@
-"""When a match has shown enough: the sequential probability ratio test.
+"""Sequential probability ratio test, which ends a match when one hypothesis is accepted.
 
 H0: the first player is `elo0` better; H1: `elo1` better. After every pair of games the
-log-likelihood ratio of H1 to H0 is taken; the match ends when it leaves (lower, upper), with
+log-likelihood ratio of H1 to H0 is computed; the match ends when it leaves (lower, upper), with
 
-    lower = ln(β / (1 − α))      H0 accepted; wrong with probability β where H1 is true
-    upper = ln((1 − β) / α)      H1 accepted; wrong with probability α where H0 is true
+    lower = ln(β / (1 − α))      H0 accepted; wrong with probability β if H1 is true
+    upper = ln((1 − β) / α)      H1 accepted; wrong with probability α if H0 is true
 
-The outcome distribution is not known, only its mean under each hypothesis, so the generalised
-ratio is taken: each hypothesis gets the distribution that explains the results best among those
-with its mean score s. That is p_i = p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ
-such that Σ p_i (x_i − s) = 0 (empirical likelihood; Owen 2001, section 2.9).
+The hypotheses give only the mean of the outcome distribution, so the ratio is the generalised one:
+for each hypothesis, the distribution with its mean score s that fits the results best. That is p_i
+= p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ such that Σ p_i (x_i − s) = 0
+(empirical likelihood; Owen 2001, section 2.9).
 
-Outcomes are those of pairs (five: pentanomial) where colours are exchanged, else of single games
-(three: trinomial). All functions take a leading axis of matches, so simulations are one call.
+Outcomes are those of pairs of games with colours exchanged (five: pentanomial), else of single
+games (three: trinomial). All functions accept a leading axis of matches, so many can be simulated
+in one call.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Floats = NDArray[np.float64]
 POINTS = {3: np.array((0.0, 0.5, 1.0)), 5: np.array(PAIR_POINTS)}
 """Mean score a game by number of outcomes: losses, draws, wins; or the pairs."""
 UNSEEN = 1e-3
-"""Count that an outcome never seen is given, so that no hypothesis is impossible."""
+"""Count of an outcome that has not occurred, so that no hypothesis is impossible."""
 STEPS = 100
 PRECISION = 1e-10
 
@@ -42,23 +43,23 @@ Verdict = Literal["H0", "H1"]
 
 @dataclass(frozen=True)
 class SprtStatus:
-    """Where a test stands."""
+    """State of a test."""
 
     llr: float
     lower: float
     upper: float
     verdict: Verdict | None
-    """Which hypothesis is accepted; None: go on."""
+    """Accepted hypothesis; None if there is none yet."""
 
     @property
     def text(self) -> str:
-        said = f", {self.verdict} accepted" if self.verdict else ""
-        return f"LLR {self.llr:+.2f} ({self.lower:.2f}, {self.upper:.2f}){said}"
+        verdict = f", {self.verdict} accepted" if self.verdict else ""
+        return f"LLR {self.llr:+.2f} ({self.lower:.2f}, {self.upper:.2f}){verdict}"
 
 
 @dataclass(frozen=True)
 class Sprt:
-    """A test. Raises SettingError where it could not end or its errors make no sense."""
+    """A test. Raises SettingError if it could not end, or if its error rates are impossible."""
 
     elo0: float
     elo1: float
@@ -100,7 +101,7 @@ class Sprt:
         return np.where(seen.sum(axis=-1) > 0, ratio, 0.0)
 
     def status(self, results: Tally | Sequence[int]) -> SprtStatus:
-        """Of single games, or of the pairs' counts."""
+        """State of the test. results: single games, or counts of pairs."""
         if isinstance(results, Tally):
             results = (results.losses, results.draws, results.wins)
         llr = float(self.llr(results))
@@ -113,8 +114,8 @@ class Sprt:
 
 
 def _tilt(share: Floats, distance: Floats) -> Floats:
-    """θ [..., 1] with Σ p̂_i d_i / (1 + θ d_i) = 0. The sum falls in θ between the poles −1/max d
-    and −1/min d, where some p_i would be infinite; Newton's steps, halving where one leaves."""
+    """Find θ [..., 1] with Σ p̂_i d_i / (1 + θ d_i) = 0. The sum decreases in θ between the poles
+    −1/max d and −1/min d; Newton's method, with bisection for steps beyond the poles."""
     shape = (*share.shape[:-1], 1)
     low = np.full(shape, -1.0 / distance.max())
     high = np.full(shape, -1.0 / distance.min())
@@ -135,8 +136,8 @@ def _tilt(share: Floats, distance: Floats) -> Floats:
 
 
 def pair_counts(points: Sequence[float]) -> tuple[int, ...]:
-    """Counts of pairs that brought 0, 1/2, 1, 3/2, 2 points, out of the points of each pair."""
+    """Numbers of pairs with 0, 1/2, 1, 3/2, 2 points. points: of each pair."""
     counts = [0] * 5
-    for brought in points:
-        counts[round(2 * brought)] += 1
+    for pair in points:
+        counts[round(2 * pair)] += 1
     return tuple(counts)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +33,7 @@ from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import DataError, SettingError, VariantAIError
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.search_settings import Setting, setting
+from variant_ai.core.system.files import write_whole
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -322,7 +322,7 @@ class Tuner:
         best = max(outcome.trials, key=lambda one: one.tally.score)
         self._print(
             f"trial {len(outcome.trials)}/{self.plan.trials}: {trial.tally.text} "
-            f"({100 * trial.tally.score:.1f} %) with {words(trial.settings)}; "
+            f"({100 * trial.tally.score:.1f} %) with {spec_text(trial.settings)}; "
             f"best so far {100 * best.tally.score:.1f} %"
         )
 
@@ -346,7 +346,7 @@ class Tuner:
             score = result.tally.score
             self._print(
                 f"final {len(outcome.finals)}: {result.tally.text} ({100 * score:.1f} %) with "
-                f"{words(settings)}"
+                f"{spec_text(settings)}"
             )
             if best is None or score > best[0]:
                 best = score, trial
@@ -386,9 +386,7 @@ class Tuner:
         }
         path = self.folder / SETTINGS
         if not path.exists():
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(decisive, indent=2) + "\n", "utf-8")
-            os.replace(partial, path)
+            write_whole(path, json.dumps(decisive, indent=2))
             return
         try:
             before = json.loads(path.read_text("utf-8"))
@@ -433,7 +431,7 @@ class Tuner:
         return study
 
 
-def words(settings: Mapping[str, Value]) -> str:
+def spec_text(settings: Mapping[str, Value]) -> str:
     """Return `{q_weight: 0.7, virtual_style: visit}`: text for a spec's `search:`."""
     return "{" + ", ".join(f"{name}: {_word(value)}" for name, value in settings.items()) + "}"
 

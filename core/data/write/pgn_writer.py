@@ -10,14 +10,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from variant_ai.core.data.game_record import GameRecord, mate_distance
+from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.resolve import opening_group
 from variant_ai.core.data.write.text_output import move_texts
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.search.report import moves_to_mate
 
 WIDTH = 80
+
 _NAME = re.compile(r"\w[\w+#=:.-]*")
 _LIKE_HEADER = re.compile(r"\[\w")
 
@@ -149,9 +151,8 @@ def _remarks(record: GameRecord, index: int, second: bool) -> str:
 
 
 def _eval(score: int) -> str:
-    if (distance := mate_distance(score)) is not None:
-        return f"#{'-' if score < 0 else ''}{distance}"
-    return f"{score / 100:.2f}"
+    mate = moves_to_mate(score)
+    return f"{score / 100:.2f}" if mate is None else f"#{mate}"
 
 
 def _clock(milliseconds: int) -> str:

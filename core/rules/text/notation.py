@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -58,6 +58,14 @@ class Notation(ABC):
         Raises MoveError if the text is not of this notation, or no legal move or several fit it;
         the message has the text and the FEN. `MoveText` helps with that.
         """
+
+    def write_line(self, rules: Rules, position: Position, moves: Iterable[int]) -> list[str]:
+        """Texts of moves that are played one after the other from the position."""
+        texts = []
+        for move in moves:
+            texts.append(self.write(rules, position, move))
+            position = rules.play(position, move)
+        return texts
 
 
 class UciNotation(Notation):

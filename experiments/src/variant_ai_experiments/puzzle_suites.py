@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from variant_ai.core.arena.match.time_control import Allowance, PlayerClock, Turn
-from variant_ai.core.arena.players.player import Fault, Player
+from variant_ai.core.arena.players.player import Allowance, Fault, Player, PlayerClock, Turn
 from variant_ai.core.data.game_record import MATE
 from variant_ai.core.errors import DataError, FenError, MoveError
 from variant_ai.core.rules.game import Game

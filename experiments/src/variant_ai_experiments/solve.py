@@ -69,7 +69,7 @@ def command(
     """
     from variant_ai.cli.common.notation_options import notations
     from variant_ai.cli.common.player_options import make_player
-    from variant_ai.core.arena.match.time_control import Allowance
+    from variant_ai.core.arena.players.player import Allowance
     from variant_ai.core.arena.players.player_spec import parse_player
     from variant_ai.core.errors import SettingError
     from variant_ai.plugins import registry
@@ -89,7 +89,7 @@ def command(
     for budget in budgets:
         if not budget.given:
             raise SettingError("the searches have no limit; give --nodes, --movetime or --depth")
-        reason = made.refuse(budget)
+        reason = made.rejection(budget)
         if reason:
             raise SettingError(f"player {described.label!r}: {reason}")
     runs: list[tuple[str, list[Attempt]]] = []

@@ -1,0 +1,237 @@
+"""Generated games on disk: a journal beside the store, and the store in the end.
+
+The first line of the journal holds the settings; it is only continued with the same ones. Every
+finished or filtered game is a line, written when it has ended, in any order of numbers, so a kill
+loses only the games in progress. Games that the player failed in are not written: the next run
+plays them again. When the run ends, the games are put into the store in the order of their numbers,
+without those that repeat earlier ones or that are in the store already, and the journal is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from variant_ai.core.arena.match.journal import Journal, read_journal
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.store_writer import Mode, StoreWriter
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec.schema import VariantSpec
+
+FIELDS = ("moves", "start_fen", "result", "white", "black", "event", "termination", "source")
+BLUNDER, DUPLICATE, STOPPED = "blunder", "duplicate", "stopped"
+"""Reasons to drop a game without a failure of the player."""
+CUT_TAG = "CutPlies"
+"""Header with the number of first plies that were cut off a game."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A game that was not finished or is not kept."""
+
+    number: int
+    """Counted from 0."""
+    reason: str
+
+
+Ended = GameRecord | Dropped
+
+
+def is_settled(game: Ended) -> bool:
+    """Return True if a game need not be played again. It must be after a failure of the player,
+    which may have been repaired, or after a search that was stopped."""
+    return not isinstance(game, Dropped) or game.reason in (BLUNDER, DUPLICATE)
+
+
+def game_number(game: Ended) -> int:
+    """Number of a game, from 0."""
+    return game.number if isinstance(game, Dropped) else game.number - 1
+
+
+class RepetitionFilter:
+    """Drops games that repeat an earlier one; called with games in the order of their numbers."""
+
+    def __init__(self) -> None:
+        self._played: set[bytes] = set()
+
+    def __call__(self, game: Ended) -> Ended:
+        if isinstance(game, Dropped):
+            return game
+        text = repr((game.start_fen, game.moves)).encode()
+        key = hashlib.blake2b(text, digest_size=12).digest()
+        if key in self._played:
+            return Dropped(game_number(game), DUPLICATE)
+        self._played.add(key)
+        return game
+
+
+@dataclass
+class GenerationReport:
+    """Counts of a run."""
+
+    games: int = 0
+    plies: int = 0
+    results: Counter[str] = field(default_factory=Counter)
+    endings: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    """By reason."""
+    cut: int = 0
+    """Games without the plies before a blunder."""
+    failure: str = ""
+    """Why generation ended before all games were finished."""
+    interrupted: bool = False
+
+    def count(self, game: Ended) -> None:
+        if isinstance(game, Dropped):
+            self.dropped[game.reason] += 1
+            return
+        self.games += 1
+        self.plies += game.plies
+        self.results[game.result] += 1
+        self.endings[game.termination] += 1
+        self.cut += CUT_TAG in game.tags
+
+
+def journal_path(store: Path) -> Path:
+    return store.with_name(store.name + ".journal")
+
+
+class GeneratedGames:
+    """Journal of one store; a context manager, used by one process at a time."""
+
+    def __init__(self, store: Path, variant: str, settings: dict[str, Any]) -> None:
+        """Begin, or resume an earlier run with the same settings. Raises DataError if the journal
+        has other settings, or is in use."""
+        self.path = journal_path(store)
+        self.variant = variant
+        self._journal = Journal(self.path, keep=False)
+        lines, self._journal.lines = self._journal.lines, []
+        if not lines:
+            try:
+                self._journal.append({"settings": settings})
+            except DataError:  # for example a full disk
+                self._journal.close()
+                self.path.unlink(missing_ok=True)
+                raise
+        elif lines[0].get("settings") != settings:
+            self._journal.close()
+            raise DataError(
+                f"{self.path} holds games that another command began for this store; run that one "
+                "again to continue, or remove the file to start anew"
+            )
+        settled = [line for line in lines[1:] if _is_settled(line)]
+        self.done = {int(line["number"]) for line in settled}
+        """Numbers of the games that have ended, from 0."""
+        self.resumed = len(self.done)
+        self.has_games = any("dropped" not in line for line in settled)
+        """True if there is a game that was not dropped."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._journal.close()
+
+    def add(self, game: Ended) -> None:
+        """Write a game, unless it is to be played again; it is on disk when this returns. Raises
+        DataError, for example on a full disk."""
+        if not is_settled(game):
+            return
+        line: dict[str, Any] = {"number": game_number(game)}
+        if isinstance(game, Dropped):
+            line["dropped"] = game.reason
+        else:
+            line |= {name: getattr(game, name) for name in FIELDS}
+            line |= {"scores": game.scores, "tags": game.tags, "comments": game.comments}
+            if game.visits is not None:
+                line["visits"] = game.visits
+            self.has_games = True
+        self._journal.append(line)
+        self.done.add(line["number"])
+
+    def games(self) -> Iterator[Ended]:
+        """Games so far, in the order of numbers."""
+        lines = (line for line in read_journal(self.path) if _is_settled(line))
+        for line in sorted(lines, key=lambda line: int(line["number"])):
+            if "dropped" in line:
+                yield Dropped(line["number"], line["dropped"])
+                continue
+            record = GameRecord(self.variant, **{name: line[name] for name in FIELDS})
+            record.number = line["number"] + 1
+            record.scores, record.tags = line["scores"], line["tags"]
+            if "visits" in line:
+                record.visits = [tuple((m, n) for m, n in pairs) for pairs in line["visits"]]
+            record.comments = {int(ply): text for ply, text in line["comments"].items()}
+            yield record
+
+    def kept(self, most: int) -> Iterator[Ended]:
+        """The same, with repeated games as dropped ones, up to the `most`th game that is kept.
+
+        There may be more: a later run plays a game that the player failed in, after others were
+        played in its place.
+        """
+        for game in map(RepetitionFilter(), self.games()):
+            if most == 0:
+                return
+            yield game
+            most -= isinstance(game, GameRecord)
+
+    def write(
+        self,
+        store: Path,
+        spec: VariantSpec,
+        report: GenerationReport,
+        *,
+        games: int,
+        mode: Mode,
+        sources: list[str],
+    ) -> None:
+        """Put up to `games` games into the store and count them; without a finished game, no store
+        is written. When appending, games that the store has already are dropped."""
+        if not self.has_games:
+            for game in self.games():
+                report.count(game)
+            return
+        append = mode == "append"
+        with StoreWriter(store, spec, mode=mode, sources=sources, drop_duplicates=append) as writer:
+            for game in self.kept(games):
+                is_new = isinstance(game, Dropped) or writer.add(game)
+                report.count(game if is_new else Dropped(game_number(game), DUPLICATE))
+            writer.close(dropped=report.dropped)
+
+    def remove(self) -> None:
+        """Delete the journal, when its games are in the store."""
+        self._journal.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+
+def require_own_store(store: Path, spec: VariantSpec, sources: list[str]) -> None:
+    """Raises DataError if a store holds other games than those an interrupted run of the same
+    command put there, since it is going to be replaced."""
+    if store.exists():
+        runs = Store(store, spec).info.runs
+        if [list(run.sources) for run in runs] != [sources]:
+            raise DataError(
+                f"{store} holds games of other commands, too, which would be replaced; move it away and "
+                "run the same command again"
+            )
+
+
+def _is_settled(line: dict[str, Any]) -> bool:
+    """Return True if a line holds a game that need not be played again."""
+    if "number" not in line:
+        return False
+    return "dropped" not in line or is_settled(Dropped(line["number"], line["dropped"]))
