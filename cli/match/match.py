@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     "--gauntlet",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The first N players meet all others; without it everybody meets everybody.",
+    help="The first N players meet all others; by default all players meet each other.",
 )
 @click.option("--random-order", is_flag=True, help="Use the openings in random order.")
 @click.option(

@@ -220,7 +220,7 @@ def measure(
     load_judge(rules)  # engines and matches do so before any clock runs
     search = Search(rules.spec, evaluator, params, rules=rules)
     speed, phases = Speed(), Phases()
-    alone, alone_processor, asked = 0.0, 0.0, 0
+    alone, alone_processor, evaluated = 0.0, 0.0, 0
     processor = tree = 0.0
     if stops is not None:
         stops.append(search.stop)
@@ -233,11 +233,15 @@ def measure(
             if not evaluator.is_uniform:
                 search.settle()
                 wall, used, count = _alone(evaluator, params.batch_size, seconds / rounds / 3)
-                alone, alone_processor, asked = alone + wall, alone_processor + used, asked + count
+                alone, alone_processor, evaluated = (
+                    alone + wall,
+                    alone_processor + used,
+                    evaluated + count,
+                )
             limits = Limits(movetime=seconds / rounds)
-            if asked:
+            if evaluated:
                 # Limit the number, since a time limit would leave uncounted batches behind.
-                batches = round(asked / alone * seconds / rounds / params.batch_size)
+                batches = round(evaluated / alone * seconds / rounds / params.batch_size)
                 enough = (
                     max(batches, 1) * params.batch_size
                 )  # no smaller batch at the end of a turn
@@ -256,9 +260,9 @@ def measure(
                 break
         speed.bytes_per_node = bytes_per_node(search)
     _rates(speed, processor)
-    if asked:
-        speed.evaluator_rate = asked / alone
-        speed.evaluator_processor_rate = asked / max(alone_processor, 1e-9)
+    if evaluated:
+        speed.evaluator_rate = evaluated / alone
+        speed.evaluator_processor_rate = evaluated / max(alone_processor, 1e-9)
         speed.batch_fill = phases.rows / max(phases.batches * search.batch_rows, 1)
     if not stopped():
         if evaluator.is_uniform:

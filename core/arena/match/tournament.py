@@ -265,7 +265,7 @@ class Tournament:
         if before != now:
             raise SettingError(
                 f"{self.folder} holds another match ({_difference(before, now)}); give another "
-                "folder, or the settings it was begun with"
+                "folder, or the settings it began with"
             )
 
     def _schedule(self) -> list[Pairing]:

@@ -217,7 +217,7 @@ class UciPlayer(ProgramPlayer[UciClient]):
     ponders = False
     resets_threads = False
     """Set `Threads` again before each game: Stockfish and its relatives keep tables of pawns and
-    material over `ucinewgame`, and clear them only when their threads are made anew."""
+    material over `ucinewgame`, and clear them only when their threads are created again."""
     _expected = ""
     """Reply that the engine expects to its last move."""
     _pondered: list[int] | None = None

@@ -216,7 +216,7 @@ class UcciClient(UciClient):
 
     hello = "ucci"
     millisec = False
-    """True if the engine takes times in milliseconds instead of seconds."""
+    """True if the engine expects times in milliseconds instead of seconds."""
 
     def read_option(self, line: str) -> UciOption | None:
         return parse_ucci_option(line)
