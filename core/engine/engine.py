@@ -176,14 +176,14 @@ class Player:
     def _rank_moves(self) -> list[int]:
         """The legal moves of the position on the table, as the net's policy ranks them; as they come
         without a net."""
-        from variant_ai.core.search.tree_factory import remembered, sight_of
+        from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
 
         table, evaluator = self.table(), self._evaluator
         moves: list[int] = table.game.legal_moves().tolist()
         if evaluator is None or evaluator.is_uniform or not moves:
             return moves
-        encoder, rules = sight_of(evaluator, self.spec(), table.rules)
-        position = remembered(table.game, rules).position
+        encoder, rules = encoder_and_rules(evaluator, self.spec(), table.rules)
+        position = with_last_moves(table.game, rules).position
         logits = evaluator.evaluate(encoder.planes(position)).policy[0]
         likely = logits[encoder.action_indices(position, moves)]
         ranked = [moves[place] for place in (-likely).argsort(kind="stable")]
@@ -443,13 +443,13 @@ class Player:
     def static_info(self) -> Info:
         """The net's word on the position, without a search."""
         from variant_ai.core.search.report import centipawns
-        from variant_ai.core.search.tree_factory import remembered, sight_of
+        from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
 
         self._searching().settle()
         assert self._evaluator is not None
         table = self.table()
-        encoder, rules = sight_of(self._evaluator, self.spec(), table.rules)
-        position = remembered(table.game, rules).position
+        encoder, rules = encoder_and_rules(self._evaluator, self.spec(), table.rules)
+        position = with_last_moves(table.game, rules).position
         value = self._evaluator.evaluate(encoder.planes(position)).value[0]
         return Info(depth=0, cp=centipawns(float(value)))
 

@@ -230,7 +230,7 @@ class Workshop:
 
     def compile_search(self) -> None:
         """Compile what a search runs, if that has not been done on this machine."""
-        from variant_ai.core.jit.crew import compile_all
+        from variant_ai.core.jit.parallel_compilation import compile_all
 
         compile_all(["variant_ai.core.search.search"])
 

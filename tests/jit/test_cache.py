@@ -1,4 +1,4 @@
-"""The cache of compiled code: what its folders depend on, and what it survives."""
+"""The cache of compiled code: contents of its folders, and errors that it survives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A compiled module of its own."""
+    """A new compiled module."""
     path = tmp_path / "small.py"
     path.write_text(SMALL)
     return path
@@ -71,7 +71,7 @@ def module(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def forgotten_folders() -> Iterator[None]:
-    """What this process knows of cache folders is forgotten before and after."""
+    """Clear the cached folder names of this process before and after."""
     cache.cache_folder.cache_clear()
     yield
     cache.cache_folder.cache_clear()
@@ -79,13 +79,13 @@ def forgotten_folders() -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The base folder of this test's caches."""
+    """Base folder of the caches of this test."""
     monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def run(module: Path) -> tuple[int, int]:
-    """Result of add(1) of the module loaded anew, and how often it came from the cache."""
+    """Result of add(1) of the reloaded module, and the number of loads from the cache."""
     cache.cache_folder.cache_clear()
     spec = importlib.util.spec_from_file_location("small", module)
     assert spec is not None
@@ -142,7 +142,7 @@ def play_all_variants() -> None:
 
 
 def signatures() -> dict[str, int]:
-    """Kernel function -> for how many signatures it has been compiled or loaded; none are left out.
+    """Kernel function -> number of signatures for which it is compiled or loaded; all are included.
 
     What is loaded from the cache hides what it calls: only an empty cache shows all.
     """
@@ -193,7 +193,7 @@ def test_what_was_compiled_once_is_loaded(module: Path, folder: Path) -> None:
 
 
 @jitted
-def test_bounds_checking_has_a_folder_of_its_own(
+def test_bounds_checking_has_separate_folders(
     module: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(module)
@@ -207,7 +207,7 @@ def test_bounds_checking_has_a_folder_of_its_own(
 @jitted
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "overwritten"])
-def test_a_damaged_file_is_compiled_anew(
+def test_a_damaged_file_is_compiled_again(
     module: Path, folder: Path, suffix: str, damage: str
 ) -> None:
     run(module)
@@ -252,7 +252,7 @@ def test_two_processes_may_start_on_an_empty_cache(module: Path, tmp_path: Path)
         assert process.returncode == 0
 
 
-def test_a_folder_that_cannot_be_written_is_passed_over(
+def test_a_folder_that_cannot_be_written_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"
@@ -287,7 +287,7 @@ def test_a_folder_in_use_outlives_newer_ones(tmp_path: Path) -> None:
 
 @jitted
 def test_what_is_compiled_may_call_what_was_loaded(tmp_path: Path, folder: Path) -> None:
-    """Loading leaves numba's types aside until something is compiled: both in one process."""
+    """Loading does not load numba's types; compiling does. Both must work in one process."""
     path = tmp_path / "two.py"
     path.write_text(TWO)
 
