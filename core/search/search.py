@@ -103,7 +103,7 @@ class Search:
         """Leaves in the first of them, which is not full yet."""
         self._allowed: Sequence[int] | None = None
         self._restricted = RestrictedRoots()
-        self._begun, self._depth, self._fresh = 0.0, 0, False
+        self._begun, self._depth = 0.0, 0
         self._ended = ""
         """Reason why an infinite search has finished, while it waits for `stop`."""
         self.set_game(Game(self.rules))
@@ -118,7 +118,6 @@ class Search:
         """Set the game to search from its last position. Earlier results for it are kept."""
         with self._lock:
             self.tree.set_game(with_last_moves(game, self.rules))
-            self._fresh = True
 
     def advance(self, move: int) -> None:
         """Play a legal move. Raises MoveError."""
@@ -224,14 +223,14 @@ class Search:
         outcome = game.outcome()
         if outcome is not None:
             return Report(best=None, seconds=self._seconds(), stopped_by="game over")
-        self._allowed = self._legal(moves)
+        self._allowed = self._allowed_moves(moves)
         if self._restricted.must_forget(tree, None if moves is None else self._allowed):
             with self._lock:
                 tree.forget()
                 tree.set_game(game)
-        deadline = None if limits.movetime is None else self._begun + limits.movetime
-        if limits.infinite:
-            deadline = None
+        deadline = None
+        if limits.movetime is not None and not limits.infinite:
+            deadline = self._begun + limits.movetime
         reason = self._open_root(None if self.params.use_raw_network else deadline)
         if not reason and self.params.use_raw_network:
             reason = "raw network"
@@ -251,7 +250,7 @@ class Search:
         with self._lock:
             return self._report(multipv, reason, self._rng)
 
-    def _legal(self, moves: Sequence[int] | None) -> list[int] | None:
+    def _allowed_moves(self, moves: Sequence[int] | None) -> list[int] | None:
         if moves is None:
             return self.tree.moves_to_search()
         legal = self.game.legal_moves()
@@ -280,7 +279,7 @@ class Search:
         if not arrived:
             self._abandon(pending)
             return "stop" if self._pipeline.stopped else "movetime"
-        self._take(pending)
+        self._back_up(pending)
         return ""
 
     def _search(
@@ -292,19 +291,12 @@ class Search:
         interval: float,
     ) -> str:
         """Run the loop of the tree thread; returns the reason why it ended."""
-        if self.uniform:
-            step = self._uniform_step()
-        else:
-            step = self._step()
+        step = self._uniform_step() if self.uniform else self._step()
         next_report = self._begun + interval
         tree = self.tree
-        reason = ""
         finished = ""
         try:
-            while not reason:
-                reason = self._limit(limits, deadline) or finished
-                if reason:
-                    break
+            while not (reason := self._limit(limits, deadline) or finished):
                 made = tree.counter("visits"), tree.counter("evaluations")
                 finished = step(*limits.left(*made), deadline)
                 with self._lock:
@@ -433,7 +425,7 @@ class Search:
                 return ""
             pending = self._pending.popleft()
             free.append(pending.batch)
-            self._take(pending)
+            self._back_up(pending)
             return ended if not self._pending and not self._rows else ""
 
         return step
@@ -450,7 +442,7 @@ class Search:
         planes: NDArray[np.float32] = batch.planes[:rows].reshape(rows, *self.encoder.shape)
         return planes
 
-    def _take(self, pending: PendingBatch) -> None:
+    def _back_up(self, pending: PendingBatch) -> None:
         """Back up an evaluated batch."""
         job, rows = pending.job, pending.rows
         if job.error is not None:

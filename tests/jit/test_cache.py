@@ -16,8 +16,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from variant_ai.core.jit import cache
-from variant_ai.core.rules.kernel import make_move as play
-from variant_ai.core.rules.kernel import movegen
+from variant_ai.core.rules.kernel import make_move, movegen
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
@@ -26,7 +25,7 @@ KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
 )
-COMPILED = ("attacks", "ends", "movegen", "play", "perft")
+COMPILED = ("attacks", "game_ends", "movegen", "make_move", "perft")
 
 SMALL = """
 from variant_ai.core.jit import njit
@@ -148,7 +147,7 @@ def signatures() -> dict[str, int]:
     """
     found = {}
     for name in COMPILED:
-        module = sys.modules[f"variant_ai.core.rules.{name}"]
+        module = sys.modules[f"variant_ai.core.rules.kernel.{name}"]
         for function in vars(module).values():
             if isinstance(function, Dispatcher) and function.py_func.__module__ == module.__name__:
                 found[f"{name}.{function.py_func.__name__}"] = len(function.signatures)
@@ -158,14 +157,14 @@ def signatures() -> dict[str, int]:
 def test_the_global_cache_folder_is_left_alone() -> None:
     assert "variant-ai" not in str(numba.config.CACHE_DIR)
     if not numba.config.DISABLE_JIT:
-        folder = play.play_into.stats.cache_path  # type: ignore[attr-defined]
-        assert str(cache.cache_folder(Path(play.__file__))) in folder
+        folder = make_move.play_into.stats.cache_path  # type: ignore[attr-defined]
+        assert str(cache.cache_folder(Path(make_move.__file__))) in folder
 
 
 def test_the_hash_covers_what_a_module_imports() -> None:
     sources = {path.name for path in cache.sources_of(KERNEL)}
-    assert {"movegen.py", "attacks.py", "position.py", "tables.py", "functions.py"} <= sources
-    assert "kernel.py" not in sources
+    assert {"movegen.py", "attacks.py", "position.py", "rule_tables.py", "functions.py"} <= sources
+    assert "kernel_rules.py" not in sources
 
 
 def test_an_edit_of_an_imported_source_names_another_folder(

@@ -26,7 +26,6 @@ EASY_PRIOR = 0.9
 EASY_SHARE = 0.5
 CRITICAL_DROP = 0.1
 CRITICAL_SHARE = 1.5
-JITTER = 0.1
 
 TARGET_CAP = 0.5
 """Largest share of the remaining time for a move: an increment after the move cannot be spent before

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.nodes import (
     CHECKS_TRIED,
-    DRAWN,
     HAS_MATE,
     LOST,
     OPEN,
@@ -40,8 +39,6 @@ class Edges:
     mates: NDArray[np.int64]
     """Plies to the end of a proven game: positive if the side that makes the move wins, negative if it
     loses, 0 if nothing is proven."""
-    drawn: NDArray[np.bool_]
-    """True for proven draws."""
     children: NDArray[np.int32]
     """Nodes; 0: none."""
     closes: NDArray[np.bool_]
@@ -105,7 +102,6 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
         q=q,
         draws=draws,
         mates=mates,
-        drawn=proof == DRAWN,
         children=children,
         closes=closes,
     )
