@@ -164,8 +164,8 @@ def _plugin_commands() -> dict[str, LazyCommand]:
     }
 
 
-def _outside_plugins() -> bool:
-    """Whether any installed package but ours has an entry point of our group.
+def _outside_plugins(own: tuple[str, ...] = ("variant_ai-",)) -> bool:
+    """Return True if an installed package has an entry point of our group, `own` packages aside.
 
     Looked up in the files: importing importlib.metadata takes longer than all else of `--help`.
     """
@@ -175,7 +175,7 @@ def _outside_plugins() -> bool:
         except OSError:  # an archive, or not there
             continue
         for name in names:
-            if not name.endswith((".dist-info", ".egg-info")) or name.startswith("variant_ai-"):
+            if not name.endswith((".dist-info", ".egg-info")) or name.startswith(own):
                 continue
             try:
                 with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:

@@ -107,7 +107,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Draw opening lines from the policy of a network, or from a Polyglot book.
+    """Sample opening lines from the policy of a network, or from a Polyglot book.
 
     All lines differ. `match` and `generate` read the file with `--openings`.
     """

@@ -166,7 +166,7 @@ def _workshop(variant: str | None, model: Path | None) -> tuple[Workshop, str | 
     )
 
     files = {**user_specs(os.environ), **builtin_specs()}
-    if _outside_plugins():
+    if _outside_plugins(("variant_ai-", "variant_ai_experiments-")):  # neither adds a variant
         from variant_ai.plugins import registry
 
         files.update({name: entry.path for name, entry in registry().variants.items()})

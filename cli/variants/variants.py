@@ -53,10 +53,9 @@ def command(as_json: bool) -> None:
 
 def _short(path: str) -> str:
     """The path of a spec; `built in` for one of the project (`--json` has all paths)."""
-    import variant_ai
+    from variant_ai.core.spec.catalogue import ROOT
 
-    home = Path(variant_ai.__file__).parent
-    return "built in" if Path(path).is_relative_to(home) else path
+    return "built in" if Path(path).is_relative_to(ROOT) else path
 
 
 def _variants() -> list[dict[str, Any]]:

@@ -174,7 +174,7 @@ def _less_garbage_collection() -> Iterator[None]:
 
 def _work_on(left: list[Task], target: Task | None) -> FileLock | None:
     advanced, counted = time.monotonic(), 0.0
-    compilation.report(progress)
+    compilation.report(*progress())
     while not (target.is_done() if target else not left):
         task, lock = _next(left)
         if task is None or lock is None:
@@ -191,7 +191,7 @@ def _work_on(left: list[Task], target: Task | None) -> FileLock | None:
             advanced = time.monotonic()
         if time.monotonic() > counted + COUNT_EVERY:
             counted = time.monotonic()
-            compilation.report(progress)
+            compilation.report(*progress())
         if time.monotonic() - advanced > PATIENCE:
             return None
     return None
@@ -281,6 +281,12 @@ def progress() -> tuple[int, int]:
         files = cache_folder(path).rglob(f"*{version}*.nbc")
         done += min(count, len(list(files)))
     return done, sum(_sources().values())
+
+
+def is_under_way() -> bool:
+    """Return True while other processes still compile for this one and keep the machine busy."""
+    done, total = progress() if compilation.is_shared() else (0, 0)
+    return done < total
 
 
 # --- workers -----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Betza notation as Fairy-Stockfish reads it, squares algebraic (`e1`), directions
 seen from the mover, ranks counted from the mover's own side.
 
 Shape of the models is what YAML shows; what needs several fields at once (a piece named in a plane
-exists, a zone lies on the board) is checked in `checks.py`, so that each error can name its line.
+exists, a zone lies on the board) is checked in `consistency.py`, so that each error can name its line.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class Hands(Model):
     captured: Literal["changes side"] = "changes side"
     promoted: str = Field(
         default="reverts",
-        description="a captured promoted piece: `returns as P` (crazyhouse: promotedness is kept "
-        "on the board as `Q~`), `reverts` to what it promoted from, or `keeps` its kind",
+        description="a captured promoted piece: `returns as P` (until then it is shown as promoted, "
+        "`Q~` in a FEN), `reverts` to what it promoted from, or `keeps` its kind",
     )
 
 
@@ -407,7 +407,7 @@ class Training(Model):
 
 
 class VariantSpec(Model):
-    """A whole variant. `variant_ai.specs.load` reads, checks and returns one."""
+    """A whole variant. `core.spec.load_spec` reads, checks and returns one."""
 
     spec: Literal[1]
     variant: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")

@@ -47,8 +47,6 @@ class _State:
         self.latest: Progress | None = None
         self.first: tuple[float, int] | None = None
         """Time of the first report, and the number of functions done by then."""
-        self.count: Callable[[], tuple[int, int]] = lambda: (0, 0)
-        """Counts the compiled functions and all functions."""
 
 
 _state = _State()
@@ -64,17 +62,14 @@ def begins() -> None:
     """Count a function that is not in the cache and that this process compiles."""
     with _state.lock:
         _state.alone += 1
-        alone, is_shared = _state.alone, _state.first is not None
-    if not is_shared:
+        alone, shared = _state.alone, is_shared()
+    if not shared:
         _publish(Progress(alone, max(ABOUT, alone)))
 
 
-def report(count: Callable[[], tuple[int, int]]) -> None:
-    """Report the progress of all processes. `count` returns the number of functions that are
-    compiled and of all functions."""
+def report(done: int, total: int) -> None:
+    """Report the number of functions that all processes have compiled, and of all functions."""
     now = time.monotonic()
-    _state.count = count
-    done, total = count()
     if _state.first is None:
         _state.first = (now, done)
     began, before = _state.first
@@ -95,10 +90,9 @@ def latest() -> Progress | None:
     return _state.latest
 
 
-def is_under_way() -> bool:
-    """Return True while other processes still compile for this one, and keep the machine busy."""
-    done, total = _state.count()
-    return done < total
+def is_shared() -> bool:
+    """Return True once other processes have compiled for this one."""
+    return _state.first is not None
 
 
 class Announcer:

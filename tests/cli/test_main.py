@@ -71,7 +71,7 @@ def test_help_imports_nothing_heavy() -> None:
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
-    assert "Commands:" in done.stdout
+    assert "Play:" in done.stdout
     assert done.stderr == ""
 
 

@@ -49,7 +49,7 @@ def talk(text: str, *args: str) -> list[str]:
 def test_nothing_heavy_is_imported_before_the_handshake() -> None:
     code = (
         "import os, sys\n"
-        "from variant_ai.cli import engine\n"
+        "from variant_ai.cli.play import engine\n"
         "from variant_ai.core.engine.session import Session\n"
         "greet = Session._greet\n"
         "def spy(self):\n"

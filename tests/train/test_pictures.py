@@ -224,12 +224,12 @@ def test_json_of_an_evaluation_is_json() -> None:
 
 def test_a_metric_has_one_title_everywhere() -> None:
     """Tables, reports, pictures and commands take titles from `titles` and write none themselves."""
-    root = Path(titles.__file__).parents[2]
+    root = Path(titles.__file__).parents[3]
     known = {*titles.TITLES.values(), *titles.WDL.values(), titles.CALIBRATION, titles.BASELINE}
     files = [*(root / "core").rglob("*.py"), *(root / "cli").rglob("*.py")]
     assert len(files) > 100
     for file in files:
-        if file.name == "titles.py":
+        if file.name == "metric_titles.py":
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -25,7 +25,7 @@ from variant_ai.core.inference.choosing.machine_load import OtherLoad
 from variant_ai.core.inference.choosing.timing import best_piece, interleaved
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, RUN_MODEL, ModelFile, find_model_file
-from variant_ai.core.system import compilation_progress as compilation
+from variant_ai.core.jit import parallel_compilation
 from variant_ai.core.system.processors import processors
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def fastest(request: EvaluatorRequest, say: Callable[[str], None]) -> Evaluator:
         made = _made_again(kept, request, say)
         if made is not None:
             return made
-    if compilation.is_under_way():
+    if parallel_compilation.is_under_way():
         guess = _likely(contenders)
         with contextlib.suppress(VariantAIError, RuntimeError):
             made = make(guess.evaluator, applied(guess, request), {}, say)
