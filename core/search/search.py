@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.inference.interface import Evaluator
@@ -270,7 +269,7 @@ class Search:
             rows, _ = self.tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
         if not rows:
             return ""
-        pending = PendingBatch(batch, rows, self._pipeline.submit(self._planes(batch, rows)))
+        pending = self._submit(batch, rows)
         try:
             arrived = self._pipeline.wait(pending.job, deadline)
         except BaseException:  # such as Ctrl-C; the root must not stay pending
@@ -412,8 +411,7 @@ class Search:
             full = 0 < self._rows >= size and len(self._pending) < self.max_pending
             if full or (self._rows and not self._pending):
                 rows, self._rows = self._rows, 0
-                job = self._pipeline.submit(self._planes(batch, rows))
-                self._pending.append(PendingBatch(free.popleft(), rows, job))
+                self._pending.append(self._submit(free.popleft(), rows))
                 if len(self._pending) < self.max_pending and most > size and not ended:
                     return ""
             if not self._pending:
@@ -438,9 +436,9 @@ class Search:
             return "" if self.tree.make_room() else "memory"
         return ""
 
-    def _planes(self, batch: Batch, rows: int) -> NDArray[np.float32]:
-        planes: NDArray[np.float32] = batch.planes[:rows].reshape(rows, *self.encoder.shape)
-        return planes
+    def _submit(self, batch: Batch, rows: int) -> PendingBatch:
+        planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+        return PendingBatch(batch, rows, self._pipeline.submit(planes))
 
     def _back_up(self, pending: PendingBatch) -> None:
         """Back up an evaluated batch."""

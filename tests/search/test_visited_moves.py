@@ -25,7 +25,6 @@ def edges(visits: list[int], mates: list[int] | None = None) -> Edges:
         q=none,
         draws=none,
         mates=np.array(mates or [0] * n, np.int64),
-        drawn=none.astype(bool),
         children=none.astype(np.int32),
         closes=none.astype(bool),
     )

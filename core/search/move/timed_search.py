@@ -102,13 +102,16 @@ def run_on_clock(
     else:
         budget = manager.budget(clock, own_moves)
         latest = budget.maximum if limits.movetime is None else min(budget.maximum, limits.movetime)
-        watch = _Watch(search, manager, budget, legal_moves)
+        ended = threading.Event()
+        arguments = search, manager, budget, legal_moves, ended
+        watch = threading.Thread(target=_watch, args=arguments, name="clock", daemon=True)
         watch.start()
         began = time.perf_counter()
         try:
             report = search.run(replace(limits, movetime=latest))
         finally:
-            watch.end()
+            ended.set()
+            watch.join()
         meant = min(time.perf_counter() - began, latest)
     manager.lag.sent(ply, clock.remaining, clock.increment, meant)
     best = report.lines[0] if report.lines else None
@@ -117,33 +120,19 @@ def run_on_clock(
     return report
 
 
-class _Watch(threading.Thread):
-    """Thread that stops one search by `TimeManager.verdict`."""
-
-    def __init__(
-        self, search: ClockableSearch, manager: TimeManager, budget: Budget, legal_moves: int
-    ) -> None:
-        super().__init__(name="clock", daemon=True)
-        self._search = search
-        self._manager = manager
-        self._budget = budget
-        self._legal_moves = legal_moves
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        began = time.perf_counter()
-        pause = pause_within(self._budget)
-        while not self._ended.wait(pause):
-            elapsed = time.perf_counter() - began
-            progress = progress_of(self._search.report(LINES_WATCHED, pv=False), elapsed)
-            if progress is None:
-                continue
-            if self._manager.verdict(self._budget, progress, self._legal_moves) is not None:
-                while not self._ended.is_set():
-                    self._search.stop()
-                    self._ended.wait(PATIENCE)
-
-    def end(self) -> None:
-        """End the thread after the search has returned."""
-        self._ended.set()
-        self.join()
+def _watch(
+    search: ClockableSearch,
+    manager: TimeManager,
+    budget: Budget,
+    legal_moves: int,
+    ended: threading.Event,
+) -> None:
+    """Stop a search by `TimeManager.verdict`; returns once `ended` is set."""
+    began = time.perf_counter()
+    while not ended.wait(pause_within(budget)):
+        elapsed = time.perf_counter() - began
+        progress = progress_of(search.report(LINES_WATCHED, pv=False), elapsed)
+        if progress is not None and manager.verdict(budget, progress, legal_moves) is not None:
+            while not ended.is_set():
+                search.stop()
+                ended.wait(PATIENCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -186,5 +187,4 @@ def _adjusted(tree: Tree, edges: Edges, params: SearchParams) -> Edges:
         if nodes:
             value = float(tree.arrays.nodes[nodes[-1]]["q"])
             leaf[edge] = value if len(nodes) % 2 == 0 else -value
-    values = {name: getattr(edges, name) for name in Edges.__dataclass_fields__}
-    return Edges(**{**values, "q": pv_adjusted(edges.q, leaf)})
+    return replace(edges, q=pv_adjusted(edges.q, leaf))
