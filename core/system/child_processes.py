@@ -6,7 +6,7 @@ There are three kinds of children:
   is a process pool of such children.
 - A child that only answers requests through a pipe ends when the pipe closes. It only calls
   `leave_signals_to_parent`.
-- Other programs do not watch their parent. `end_with_us` registers them with a guard, a small Python
+- Other programs do not watch their parent. `guard_child` registers them with a guard, a small Python
   process that waits until our end of a pipe closes and then kills the programs that still run.
 
 Linux can kill children by itself (PR_SET_PDEATHSIG), but it does so when the thread that started them
@@ -236,14 +236,14 @@ class _Guard:
 _guard = _Guard()
 
 
-def end_with_us(number: int) -> None:
+def guard_child(number: int) -> None:
     """Have a process killed when this one ends, however it ends. `number` is its process id. On
     POSIX its whole group is killed; it must lead that group (`start_new_session`)."""
     _guard.add(number)
 
 
-def ended(number: int) -> None:
-    """Unregister a process given to `end_with_us`, because it has ended."""
+def release_child(number: int) -> None:
+    """Unregister a process given to `guard_child`, because it has ended."""
     _guard.remove(number)
 
 

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Self
 
 from variant_ai.core.errors import EngineError
-from variant_ai.core.system.child_processes import end_with_us, ended
+from variant_ai.core.system.child_processes import guard_child, release_child
 
 GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
 """Where Debian puts games; not in everybody's PATH."""
@@ -173,7 +173,7 @@ class EngineProcess(ABC):
             )
         except OSError as error:
             raise EngineDiedError(f"engine {self.name} cannot be started: {error}") from error
-        end_with_us(process.pid)
+        guard_child(process.pid)
         self._readers = []  # another thread may kill from here on, and waits for those begun only
         self._process = process
         readers = [
@@ -207,7 +207,7 @@ class EngineProcess(ABC):
             # The group outlives its leader when a wrapper script died before its engine.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        ended(process.pid)  # before the system gives its number to another process
+        release_child(process.pid)  # before the system gives its number to another process
         process.wait()
         with contextlib.suppress(OSError):
             assert process.stdin is not None
