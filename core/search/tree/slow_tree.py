@@ -209,7 +209,7 @@ class SlowTree(Tree):
     def _descend(self, path: np.ndarray, row: int) -> int:
         """Descend like `descent.descend`; the position reached is the last one of the line."""
         assert self.game is not None
-        g, s, descent, state = self.arrays, self.settings, self.descent, self.arrays.state[0]
+        g, s, state = self.arrays, self.settings, self.arrays.state[0]
         self._line = list(self.game.positions)
         node, depth = self.root, 0
         at = np.int64(row)
@@ -220,7 +220,7 @@ class SlowTree(Tree):
 
         while True:
             record = g.nodes[node]
-            descent.path_info[0]["length"] = depth
+            self.path_info["length"] = depth
             where = int(record["state"])
             if where in (FRESH, WAITING):
                 apply_virtual_loss(g, path, at, np.int64(depth), np.int64(1))
@@ -228,15 +228,13 @@ class SlowTree(Tree):
                     state["collisions"] += 1
                     return COLLISION
                 record["state"] = WAITING
-                descent.path_info[0]["leaf"] = node
+                self.path_info["leaf"] = node
                 return LEAF
             ended = where == END or (record["proof"] != UNPROVEN and depth > 0)
             if ended or depth >= self.params.max_depth:
                 state["terminals" if ended else "cuts"] += 1
                 return done(float(record["q"]), float(record["draw"]))
-            priors = descent.root_priors if depth == 0 else descent.no_priors
-            limit = int(descent.path_info[0]["root_end"]) if depth == 0 else int(record["count"])
-            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            edge = self._select(node, is_root=depth == 0)
             if edge == NO_EDGE:
                 if depth == 0:
                     return STUCK
@@ -273,6 +271,13 @@ class SlowTree(Tree):
                 state["catches"] += 1
                 return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
             node = child
+
+    def _select(self, node: int, *, is_root: bool) -> int:
+        """Select an edge; see `selection.select_edge`."""
+        priors, end = self.descent.no_priors, int(self.arrays.nodes[node]["count"])
+        if is_root:
+            priors, end = self.descent.root_priors, int(self.path_info["root_end"])
+        return int(select_edge(self.arrays, self.settings, np.int64(node), priors, np.int64(end)))
 
     def _answer(self, node: int, move: int) -> Ahead | None:
         """Return the workers' result for a move that leads to no node yet; None without workers."""
@@ -332,15 +337,13 @@ class SlowTree(Tree):
     def _walk(self, walk: int) -> tuple[int, int]:
         """Follow selection as far as there are nodes, into `_walks[walk]`. Returns the last node and
         its depth."""
-        g, s, descent = self.arrays, self.settings, self.descent
+        g = self.arrays
         node, depth = self.root, 0
         while depth < self.params.max_depth:
             record = g.nodes[node]
             if record["state"] != OPEN or (record["proof"] != UNPROVEN and depth > 0):
                 break
-            priors = descent.root_priors if depth == 0 else descent.no_priors
-            limit = int(descent.path_info[0]["root_end"]) if depth == 0 else int(record["count"])
-            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            edge = self._select(node, is_root=depth == 0)
             if edge in (NO_EDGE, int(record["opened"])):
                 break
             child = int(g.slots[int(record["slots"]) + edge]["child"])
