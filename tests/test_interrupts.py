@@ -46,16 +46,16 @@ def test_a_second_signal_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_threads_are_not_asked() -> None:
-    asked = []
+    requested = []
 
     def work() -> None:
         with stop_on_signal() as interrupt:
-            asked.append(interrupt())
+            requested.append(interrupt())
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert asked == [False]
+    assert requested == [False]
 
 
 # --- programs ------------------------------------------------------------------------------------

@@ -310,14 +310,14 @@ def test_compilation_is_announced_and_reading_the_cache_is_not() -> None:
         "import numpy as np\n"
         "from variant_ai.core import compilation\n"
         "from variant_ai.core.jit import njit\n"
-        "said = []\n"
-        "compilation.listen(compilation.Announcer(said.append, every=0.0))\n"
+        "lines = []\n"
+        "compilation.listen(compilation.Announcer(lines.append, every=0.0))\n"
         "from variant_ai.core.rules.kernel.perft import perft\n"
         "from variant_ai.core.rules import make_rules\n"
         "from variant_ai.plugins import registry\n"
         "rules = make_rules(registry().variant('dobutsu'))\n"
         "assert perft(rules, rules.position(), 2) > 0\n"
-        "print(len(said), said[:1])\n"
+        "print(len(lines), lines[:1])\n"
     )
     with tempfile.TemporaryDirectory() as folder:
         runs = [

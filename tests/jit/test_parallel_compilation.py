@@ -84,9 +84,9 @@ def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", COUNT], env=environ, check=True, capture_output=True, text=True
     )
-    compiled, total, anew = json.loads(done.stdout)
+    compiled, total, again = json.loads(done.stdout)
     assert compiled == total == sum(parallel_compilation._sources().values())
-    assert anew == 0
+    assert again == 0
 
 
 @jitted

@@ -102,7 +102,7 @@ def test_full_counts_wait_for_stop(make_search: MakeSearch) -> None:
     timer = threading.Timer(0.2, search.stop)
     timer.start()
     report = search.run(
-        Limits(infinite=True), on_report=lambda said: ended.append(said.stopped_by), interval=60
+        Limits(infinite=True), on_report=lambda report: ended.append(report.stopped_by), interval=60
     )
     assert (ended, report.stopped_by) == (["counts"], "stop")
     assert report.best in search.game.legal_moves()

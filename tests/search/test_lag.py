@@ -71,7 +71,7 @@ def test_a_move_is_compared_once() -> None:
     lag = calm()
     lag.sent(14, 10.0, 0.0, meant=0.5)
     lag.shown(16, 9.4)
-    lag.shown(16, 9.1)  # the same position asked for again
+    lag.shown(16, 9.1)  # the same position is searched again
     assert lag.worst == pytest.approx(0.1)
 
 

@@ -63,7 +63,7 @@ def test_whole_numbers_become_floats_where_floats_are_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "accepted"),
     [
         ("batch_size", 0, "a whole number from 1 to 4096"),
         ("batch_size", 1.5, "a whole number"),
@@ -77,8 +77,8 @@ def test_whole_numbers_become_floats_where_floats_are_meant() -> None:
         ("noise_style", None, "dirichlet or uniform"),
     ],
 )
-def test_a_value_out_of_range_is_rejected(name: str, value: object, said: str) -> None:
-    with pytest.raises(SettingError, match=f"{name} = .*{said}"):
+def test_a_value_out_of_range_is_rejected(name: str, value: object, accepted: str) -> None:
+    with pytest.raises(SettingError, match=f"{name} = .*{accepted}"):
         SearchParams(**{name: value})
 
 

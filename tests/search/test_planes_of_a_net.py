@@ -63,18 +63,18 @@ def write(folder: Path, spec: VariantSpec, *, says_spec: bool = True) -> Net:
     )  # fmt: skip
     torch.manual_seed(1)
     net = config.build()
-    said = {
+    metadata = {
         "variant": spec.variant,
         "encoding_hash": encoding_hash(spec),
         "encoder_version": str(ENCODER_VERSION),
         **({"spec": json.loads(spec.model_dump_json(by_alias=True))} if says_spec else {}),
     }
     path = folder / "model.onnx"
-    export_onnx(net, path, {**said, "net": "tiny", "head": "map"}, shape=config.shape)
+    export_onnx(net, path, {**metadata, "net": "tiny", "head": "map"}, shape=config.shape)
     checkpoint = folder / "checkpoints" / "step-00000001"
     checkpoint.mkdir(parents=True)
     (checkpoint / "config.json").write_text(
-        json.dumps({**said, "net": config.model_dump(mode="json")})
+        json.dumps({**metadata, "net": config.model_dump(mode="json")})
     )
     save_file(
         {k: v.contiguous() for k, v in net.state_dict().items()}, checkpoint / "model.safetensors"

@@ -508,14 +508,14 @@ def test_a_closed_search_raises(make_search: MakeSearch) -> None:
 
 def test_an_infinite_search_reports_when_it_has_finished(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", "6k1/5ppp/8/8/8/8/8/R5K1[] w - - 0 1")
-    told: list[Report] = []
+    reports: list[Report] = []
 
     def hear(report: Report) -> None:
-        told.append(report)
+        reports.append(report)
         search.stop()
 
     search.run(Limits(infinite=True), on_report=hear, interval=1000)
-    assert [(report.stopped_by, report.lines[0].mate_in) for report in told] == [("solved", 1)]
+    assert [(report.stopped_by, report.lines[0].mate_in) for report in reports] == [("solved", 1)]
 
 
 def test_a_depth_that_no_line_reaches(make_search: MakeSearch) -> None:
@@ -531,18 +531,18 @@ def test_slices_begin_with_one_visit_for_slow_rules(
 ) -> None:
     """Slices must be short, because a visit may take ten milliseconds."""
     search = make_search("atomic")
-    asked: list[int] = []
+    sizes: list[int] = []
     fill = search.tree.fill
 
     def watched(
         batch: object, start: int, size: int, most: int, enough: int, *rest: object
     ) -> object:
-        asked.append(enough)
+        sizes.append(enough)
         return fill(batch, start, size, most, enough, *rest)
 
     monkeypatch.setattr(search.tree, "fill", watched)
     search.run(Limits(simulations=20))
-    assert asked[1] <= 4  # the first is that of the root
+    assert sizes[1] <= 4  # the first is that of the root
 
 
 def test_ends_of_games_leave_the_last_batches_whole(

@@ -133,18 +133,18 @@ def test_stop_works_in_the_middle_of_a_batch(
     search = make_search("atomic", net=net, memory_mb=16, batch_size=64, batch_growth=0.0)
     workers_of(search.rules, 0)
     search.run(Limits(simulations=1))  # so that a whole batch can be filled
-    ask, asked = search.rules.play, 0
+    original, calls = search.rules.play, 0
 
     def play(position: Position, move: int) -> Position:
-        nonlocal asked
-        asked += 1
-        if asked == 5:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
             search.stop()
-        return ask(position, move)
+        return original(position, move)
 
     monkeypatch.setattr(search.rules, "play", play)
     assert search.run(Limits(infinite=True)).stopped_by == "stop"
-    assert asked == 5
+    assert calls == 5
     assert search.tree.arrays.nodes["pending"][search.tree.root] == 0
 
 

@@ -59,9 +59,9 @@ def test_visits_and_proofs(
 def test_a_search_returns_its_visits(make_search: MakeSearch) -> None:
     search = make_search("xiangqi", net="random")
     report = search.run(Limits(simulations=90), multipv=200)
-    told = search.root_visits()
-    assert dict(told) == {line.move: line.visits for line in report.lines if line.visits}
-    assert told == sorted(told, key=lambda pair: -pair[1])
+    visits = search.root_visits()
+    assert dict(visits) == {line.move: line.visits for line in report.lines if line.visits}
+    assert visits == sorted(visits, key=lambda pair: -pair[1])
 
 
 def test_a_mate_in_one_is_all_of_the_policy(make_search: MakeSearch) -> None:
