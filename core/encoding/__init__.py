@@ -1,5 +1,6 @@
 """Positions to network input, moves to network output and back. In reading order:
 
+    interface           `InputEncoder`, `LabelEncoder`: the interfaces of encoders
     encoder             `Encoder`: everything for one variant
     input_planes        compiles a spec's input planes into a program
     policy_planes       compiles a spec's policy planes into tables; mirroring

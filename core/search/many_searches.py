@@ -16,9 +16,10 @@ import numpy as np
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import make_report
-from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, check_shape
+from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, NEEDS_JUDGE, STUCK
@@ -89,7 +90,8 @@ class TreeBatch:
         self._turn = 0
 
     def _new_batch(self) -> Batch:
-        planes = 0 if self._uniform else int(np.prod(self.encoder.shape))
+        compiled = self.encoder.compiled and not self._uniform
+        planes = int(np.prod(self.encoder.shape)) if compiled else 0
         return new_batch(self.params.batch_size, planes, self.params.max_depth)
 
     def __enter__(self) -> TreeBatch:
@@ -182,7 +184,10 @@ class TreeBatch:
                 self._turn += k + 1
                 break
         if rows:
-            planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+            if self.encoder.compiled:
+                planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+            else:
+                planes = self.encoder.planes(batch.positions[:rows])
             job = self._pipeline.submit(planes)
             self._pending.append(_PendingBatch(self._free.popleft(), rows, parts, job))
         return bool(rows) or worked

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.inference.backends.parallel_backends import ParallelEvaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator
@@ -170,16 +169,6 @@ class Pipeline:
         for thread in self._threads:
             with contextlib.suppress(RuntimeError):
                 thread.join(1.0)
-
-
-def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
-    """Raise DataError if the evaluator's input and output shapes are not those of the spec."""
-    if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
-        raise DataError(
-            f"{evaluator.info.source}: expects planes {tuple(evaluator.planes_shape)} and returns "
-            f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
-            f"{encoder.actions}"
-        )
 
 
 def check_evaluation(answer: Evaluation, rows: int, actions: int) -> None:

@@ -24,9 +24,10 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.search.interface import BaseSearch, check_shape
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import is_deep, make_report, visited_moves
-from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, check_shape, streams
+from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, streams
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
@@ -53,7 +54,7 @@ class PendingBatch:
     job: Job
 
 
-class Search:
+class Search(BaseSearch):
     """Searches the positions of games, one after the other, with one or several evaluators.
 
     All methods except `stop`, `report` and `root_visits` must be called from one thread.
@@ -72,8 +73,7 @@ class Search:
 
         Raises DataError if the shapes of the evaluator and the spec's planes differ.
         """
-        self.spec = spec
-        self.params = params or SearchParams.of(spec)
+        super().__init__(spec, params)
         evaluators, parts = streams(evaluator, whole=self.params.deterministic)
         if not evaluators:
             raise VariantAIError("a search needs at least one evaluator")
@@ -85,7 +85,6 @@ class Search:
             check_shape(self.encoder, each)
         self.evaluators = evaluators
         self.uniform = bool(first.is_uniform)
-        self.phases = Phases()
         # before the threads, which would not be ended if there is no memory for the tree
         self.tree = new_tree(self.encoder, self.rules, self.params)
         self._pipeline = Pipeline(evaluators)
@@ -108,7 +107,8 @@ class Search:
         self.set_game(Game(self.rules))
 
     def _new_batch(self) -> Batch:
-        planes = 0 if self.uniform else int(np.prod(self.encoder.shape))
+        compiled = self.encoder.compiled and not self.uniform
+        planes = int(np.prod(self.encoder.shape)) if compiled else 0
         return new_batch(self.batch_rows, planes, self.params.max_depth)
 
     # --- the position ----------------------------------------------------------------------------
@@ -117,15 +117,6 @@ class Search:
         """Set the game to search from its last position. Earlier results for it are kept."""
         with self._lock:
             self.tree.set_game(with_last_moves(game, self.rules))
-
-    def advance(self, move: int) -> None:
-        """Play a legal move. Raises MoveError."""
-        game = self.game
-        if move not in game.legal_moves():
-            raise MoveError(f"move {move} is not legal (FEN {game.fen()})")
-        after = game.copy()
-        after.push(move)
-        self.set_game(after)
 
     @property
     def game(self) -> Game:
@@ -162,12 +153,6 @@ class Search:
         """End the evaluator threads. The evaluators themselves stay open."""
         self._pipeline.close()
         self.tree.close()
-
-    def __enter__(self) -> Search:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     # --- the search ------------------------------------------------------------------------------
 
@@ -437,7 +422,10 @@ class Search:
         return ""
 
     def _submit(self, batch: Batch, rows: int) -> PendingBatch:
-        planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+        if self.encoder.compiled:
+            planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+        else:
+            planes = self.encoder.planes(batch.positions[:rows])
         return PendingBatch(batch, rows, self._pipeline.submit(planes))
 
     def _back_up(self, pending: PendingBatch) -> None:

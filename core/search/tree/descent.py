@@ -388,7 +388,7 @@ def descend(
             return np.int64(DONE)
         plain = depth > 0 or w.root_priors.shape[0] == 0
         if record["visits"] >= MATE_CHECK_VISITS and record["flags"] & CHECKS_TRIED == 0 and plain:
-            if s[0]["look"]:
+            if s[0]["solver"] and s[0]["look_for_mates"]:
                 find_mate_in_one(t, g, w, k, node, at)
             else:
                 record["flags"] |= CHECKS_TRIED

@@ -105,7 +105,7 @@ def expand_node(
         greatest = 0.0
     total = 0.0
     for k in range(n):
-        probabilities[k] = math.exp((probabilities[k] - greatest) / s[0]["temperature"])
+        probabilities[k] = math.exp((probabilities[k] - greatest) / s[0]["node_temperature"])
         total += probabilities[k]
     if not math.isfinite(total):
         return False
@@ -136,7 +136,7 @@ def expand_uniform(
     record = g.nodes[node]
     n = np.int64(record["count"])
     probabilities = scratch[0]["p"]
-    if s[0]["enhance"] and n * s[0]["enhance_threshold"] > 1.0:
+    if s[0]["enhance_checks"] and n * s[0]["enhance_threshold"] > 1.0:
         for k in range(n):
             probabilities[k] = 1.0 / n
         write_priors(t, s, g, node, p, i, scratch, work, trial)
@@ -167,7 +167,7 @@ def write_priors(
     first = first_move(node, n)
     to_prior = first_prior(node)
     probabilities = scratch[0]["p"]
-    if s[0]["enhance"]:
+    if s[0]["enhance_checks"]:
         gives = scratch[0]["gives"]
         if checks_into(t, p, i, g.moves, first, n, work, trial, gives) > 0:
             greatest = 0.0
