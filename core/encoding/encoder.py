@@ -46,7 +46,7 @@ class Encoder:
         self.hash = encoding_hash(spec)
         self.input: InputEncoder = INPUT_ENCODERS.load(spec.encoder.input)(spec)
         self.compiled = isinstance(self.input, SpecPlanes)
-        """Whether compiled code makes the planes; if not, `planes` does, a batch at a time."""
+        """True if compiled code makes the planes; otherwise `planes` makes them, a batch at a time."""
         self.plane_names = self.input.planes
         self.shape = (len(self.plane_names), spec.board.ranks, spec.board.files)
         """(C, H, W)"""
@@ -141,7 +141,7 @@ class Encoder:
         index = int(action) if self.head == "map" else int(self.labels.to_map[action])
         move = int(kernels.move_of(self.policy_record, position, 0, index))
         if move < 0:
-            raise MoveError(f"action {action} is no move of a piece in this position")
+            raise MoveError(f"action {action} is not a move of a piece in this position")
         return move
 
     def legal_mask(self, position: Position, moves: Sequence[int]) -> NDArray[np.bool_]:

@@ -274,7 +274,7 @@ def decode_game_into(
 ) -> Number:
     """Decode a game's codes from position `P[0]`, which is updated by the moves. T: rules tables.
 
-    Returns the number of decoded plies: all, or those before the first code that is no move.
+    Returns the number of decoded plies: all, or those before the first invalid code.
     """
     only = np.int64(0)  # a literal would need another signature
     for ply in range(codes.shape[0]):

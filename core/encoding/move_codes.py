@@ -76,7 +76,7 @@ class MoveCodec:
         move = int(kernels.move_of(self.record, position, 0, int(code)))
         if move < 0:
             raise MoveError(
-                f"code {code} is no move in this position; it may belong to another game"
+                f"code {code} is not a move in this position; it may belong to another game"
             )
         return move
 

@@ -32,7 +32,7 @@ class BaseSearch(ABC):
     """
 
     encoder: Encoder
-    """How positions are shown to the net, which may have planes of its own."""
+    """Encoder of positions for the net, which may have other planes than the spec."""
     rules: Rules
     evaluators: Sequence[Evaluator]
 

@@ -54,7 +54,7 @@ def test_a_code_of_another_game_is_rejected_with_its_ply(name: str) -> None:
     twice = np.concatenate([codes, codes])  # the second player sees the same code from its side
     assert len(codec.decode_game(rules, start, twice)) == 2
     thrice = np.concatenate([twice, np.array([65535], np.uint16)])
-    with pytest.raises(MoveError, match=r"ply 2: code 65535 is no move"):
+    with pytest.raises(MoveError, match=r"ply 2: code 65535 is not a move"):
         codec.decode_game(rules, start, thrice)
 
 

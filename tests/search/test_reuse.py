@@ -104,7 +104,7 @@ def test_two_moves_on(make_search: MakeSearch) -> None:
 
 
 def test_a_game_with_new_moves_is_the_same_one(make_search: MakeSearch) -> None:
-    """As an engine does: moves are added to the game that was set. Without transpositions the tree
+    """Engines do this: moves are added to the game that was set. Without transpositions the tree
     can only follow the moves."""
     search = make_search("crazyhouse", transpositions=False)
     game = Game(search.rules)

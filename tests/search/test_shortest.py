@@ -24,7 +24,7 @@ LONGER_PROOF_FIRST = [
     "5k3/3cP4/9/1N4N2/9/9/9/9/4A4/2BK1AB2 w - - 0 1",
     "3a5/1C1na4/4k3C/p5p1p/5R3/6P2/P7P/4B4/4A4/2Br1K3 w - - 0 1",
 ]
-"""From ../shared/data/puzzles/xiangqi-mates.jsonl."""
+"""Positions of ../shared/data/puzzles/xiangqi-mates.jsonl."""
 
 
 def wins_within(rules: Rules, game: Game, plies: int) -> bool:
