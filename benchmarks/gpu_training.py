@@ -22,7 +22,7 @@ import torch
 
 from variant_ai.cli.common.console import run_script
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.system.child_processes import end_with_us, ended
+from variant_ai.core.system.child_processes import guard_child, release_child
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.loop.distributed import ALONE, Workers, open_workers
 from variant_ai.core.train.loop.position_source import Samples
@@ -211,7 +211,7 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
             errors="replace",
             start_new_session=True,
         ) as running:
-            end_with_us(running.pid)
+            guard_child(running.pid)
             try:
                 output, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
             except BaseException as error:
@@ -223,7 +223,7 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
                     raise VariantAIError(f"no answer after {error.timeout:.0f} s") from None
                 raise
             finally:
-                ended(running.pid)
+                release_child(running.pid)
         if not target.is_file():
             errors = [line for line in output.splitlines() if re.search(r"Error\b", line)]
             lines = errors or output.strip().splitlines() or ["they ended without a message"]

@@ -28,11 +28,11 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.mate.shortest_mate import Gardener
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.shortest_mate import MateShortener
 from variant_ai.plugins import registry
 
 POSITIONS = 100_000
@@ -86,10 +86,10 @@ def mates_of_games(search: Search, path: Path, most: int, count: int) -> Iterato
             search.clear()
             search.set_game(Game(search.rules, game.fen()))
             deepest = 2 * max((n for n in wanted if wanted[n]), default=0) - 1
-            found = Gardener(search.tree, POSITIONS, lambda: True).quickest(deepest)
-            if not isinstance(found, tuple):
+            found = MateShortener(search.tree, POSITIONS, lambda: True).quickest(deepest)
+            if found is None:
                 continue
-            moves = (found[0] + 1) // 2
+            moves = (found.plies + 1) // 2
             if moves not in seen and wanted[moves]:
                 seen.add(moves)
                 wanted[moves] -= 1

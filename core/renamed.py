@@ -67,19 +67,20 @@ _MOVED = (
     (
         "core.search",
         "core.search",
-        "params=settings many=many_searches trees=tree_factory answer=instant_answer",
+        "params=settings many=many_searches trees=tree_factory answer=pipeline",
     ),
     (
         "core.search",
         "core.search.tree",
-        "nodes edges select=selection descend=descent backup repetition chases reuse table=transpositions priors root=root_noise batch=leaf_batch prefetch slow_tree",
+        "nodes edges select=selection descend=descent backup repetition chases reuse table=transpositions priors root=edges batch=leaf_batch slow_tree shortest=shortest_mate seek=shortest_mate",
     ),
     (
         "core.search",
         "core.search.move",
-        "choice=move_choice clock on_clock=timed_search limits lag lines=variations",
+        "choice=move_choice clock on_clock=timed_search limits lag=clock lines=variations",
     ),
-    ("core.search", "core.search.mate", "shortest=shortest_mate seek=mate_search"),
+    ("core.search", "core.jit", "prefetch=functions"),
+    ("core.jit", "core.jit", "crew=parallel_compilation"),
     ("core.data", "core.data", "record=game_record stats=statistics"),
     (
         "core.data",

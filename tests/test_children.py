@@ -1,4 +1,4 @@
-"""Parents are killed, and their children looked for."""
+"""Child processes end with their parent."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by P
 
 PARENT = """
 import subprocess, sys, time
-from variant_ai.core import children
 from variant_ai.core.arena.programs.uci_client import UciClient
+from variant_ai.core.system import child_processes
 sys.path.insert(0, sys.argv[1])
 import work
 
 if __name__ == "__main__":
-    pool = children.WorkerPool(2)
+    pool = child_processes.WorkerPool(2)
     workers = [pool.submit(work.number).result()]
     busy = [pool.submit(work.hang) for _ in range(2)]
     workers += [number for number in pool._processes if number not in workers]
     hanging = UciClient([sys.executable, "-c", work.ENGINE])
     hanging._launch()
     inner = hanging._next(time.monotonic() + 20).text
-    print(*workers, hanging.pid, inner, children.guard_pid(), flush=True)
+    print(*workers, hanging.pid, inner, child_processes.guard_pid(), flush=True)
     time.sleep(60)
 """
 WORK = """
@@ -37,7 +37,7 @@ def number():
     return os.getpid()
 def hang():
     time.sleep(60)
-# A wrapper that starts the real engine; both hear no signal and read nothing.
+# A wrapper that starts the real engine; both ignore signals and read no input.
 ENGINE = '''
 import signal, subprocess, sys, time
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""Signals at any moment: one line, exit status 130, and what is to be saved is saved."""
+"""Signals at any moment: one line of output, exit status 130, and commands can save their work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_first_signal_only_asks(name: str) -> None:
         signal.raise_signal(getattr(signal, name))
         assert interrupt()
         assert called == [True]
-        signal.raise_signal(getattr(signal, name))  # at once: the same wish
+        signal.raise_signal(getattr(signal, name))  # within a second: counts as the same signal
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
@@ -46,23 +46,23 @@ def test_a_second_signal_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_threads_are_not_asked() -> None:
-    asked = []
+    requested = []
 
     def work() -> None:
         with stop_on_signal() as interrupt:
-            asked.append(interrupt())
+            requested.append(interrupt())
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert asked == [False]
+    assert requested == [False]
 
 
 # --- programs ------------------------------------------------------------------------------------
 
 
 def program(code: str) -> subprocess.Popen[str]:
-    """A program that answers signals, at the point where it has said a line."""
+    """Start a program that handles signals, and wait until it has printed a line."""
     head = (
         "import signal, sys, time\n"
         "from variant_ai.cli.common.console import run_script\n"
@@ -166,8 +166,7 @@ def test_nohup_keeps_its_meaning() -> None:
 
 
 def at_random_moments(words: Sequence[str], span: float, tries: int) -> None:
-    """Ctrl-C while the command starts. The interpreter's own start is not ours to guard: it is waited
-    for."""
+    """Send Ctrl-C while the command starts, after the start of the interpreter itself."""
     chance = random.Random(str(words))
     entry = "import os; os.write(1, b'.'); from variant_ai.cli.program import main; main()"
     for _ in range(tries):

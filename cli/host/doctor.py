@@ -301,11 +301,11 @@ def _check_compiled(broken: set[str]) -> Iterator[Check]:
     """Compile all functions that are not in the cache."""
     if broken & {"numpy", "numba"}:
         return
-    from variant_ai.core.jit import crew
+    from variant_ai.core.jit import parallel_compilation
 
     began = time.monotonic()
-    before, total = crew.progress()
-    crew.compile_all()
+    before, total = parallel_compilation.progress()
+    parallel_compilation.compile_all()
     now = f", {total - before} of them now in {time.monotonic() - began:.0f} s"
     yield Check("compiled", "ok", f"{total} functions{now if before < total else ''}")
 

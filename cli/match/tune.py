@@ -220,7 +220,7 @@ def command(
     _show(plan, outcome, output, as_json)
     if maker.stopped:
         note(f"{len(outcome.trials)} of {plan.trials} trials; the same command resumes the tuning")
-    return EXIT_INTERRUPTED if interrupt.asked else 0
+    return EXIT_INTERRUPTED if interrupt() else 0
 
 
 class _Matches:

@@ -1,14 +1,18 @@
-"""Positions to network input, moves to network output and back, compiled from the spec.
+"""Positions to network input, moves to network output and back. In reading order:
 
-| module | what |
-| --- | --- |
-| `records` | the two records that compiled code reads |
-| `kernels` | the compiled functions: planes, action of a move, move of an action |
-| `planes` | input planes: spec to program |
-| `policy` | policy map: spec to tables, mirroring |
-| `labels` | flat labels of the papers' one-hot heads |
-| `codec` | moves as 16-bit codes of the game store |
-| `encoder` | all of it for one variant |
+    interface           `InputEncoder`, `LabelEncoder`: the interfaces of encoders
+    encoder             `Encoder`: everything for one variant
+    input_planes        compiles a spec's input planes into a program
+    policy_planes       compiles a spec's policy planes into tables; mirroring
+    move_labels         labels of the papers' flat (one-hot) policy heads
+    encoding_tables     the two records that compiled code reads
+    encoding_kernels    compiled functions: planes, action of a move, move of an action
+    move_codes          moves as 16-bit codes in game stores
+    mirrored_views      positions and moves with colours, or left and right, exchanged; for tests
+
+A new kind of input plane needs a word in `core/spec/plane_layout.py`, an operation in
+`encoding_tables.py`, its compilation in `input_planes.py` and its values in `encode_into`
+(`encoding_kernels.py`).
 """
 
 from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder, Head

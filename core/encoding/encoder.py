@@ -1,7 +1,7 @@
-"""The encoder of a variant: positions to network input, moves to network output and back.
+"""Encoder of a variant: positions to network input, moves to network output and back.
 
-N positions, C input planes, P policy planes, H ranks, W files, A actions. Row 0 is always the
-mover's own first rank, for input and policy alike.
+N positions, C input planes, P policy planes, H ranks, W files, A actions. In input and policy, row 0
+is always the mover's own first rank.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Head = Literal["map", "flat"]
 Planes = NDArray[np.float32]
 
 ENCODER_VERSION = 1
-"""Raised when the encoders of the same spec come to give other planes or actions."""
+"""Increased when the encoder of an unchanged spec starts to return other planes or actions."""
 
 
 class Encoder:
-    """Input planes and policy of one spec, compiled. Holds no state: any thread may use it."""
+    """Compiled input planes and policy of one spec. It has no state, so any thread may use it."""
 
     def __init__(self, spec: VariantSpec, head: Head = "map") -> None:
-        """`head` says what an action is: an index of the policy map (P * H * W), or a flat label.
+        """head: an action is an index of the policy map ("map", P * H * W) or a label ("flat").
 
-        Raises SpecError where planes or actions are too many.
+        Raises SpecError if there are too many planes or actions.
         """
         self.spec = spec
         self.head: Head = head
         self.hash = encoding_hash(spec)
         self.input: InputEncoder = INPUT_ENCODERS.load(spec.encoder.input)(spec)
         self.compiled = isinstance(self.input, SpecPlanes)
-        """Whether compiled code makes the planes; if not, `planes` does, a batch at a time."""
+        """True if compiled code makes the planes; otherwise `planes` makes them, a batch at a time."""
         self.plane_names = self.input.planes
         self.shape = (len(self.plane_names), spec.board.ranks, spec.board.files)
         """(C, H, W)"""
@@ -63,11 +63,12 @@ class Encoder:
 
     @cached_property
     def labels(self) -> LabelEncoder:
+        """Labels of the flat head."""
         return LABEL_ENCODERS.load(self.spec.encoder.labels)(self.spec)
 
     @cached_property
     def action_table(self) -> NDArray[np.int32]:
-        """Action for each index of the policy map, -1 where this head has none, int32 [P*H*W]."""
+        """Action of each index of the policy map, -1 if this head has none, int32 [P*H*W]."""
         if self.head == "map":
             return np.arange(self.policy.size, dtype=np.int32)
         return self.labels.of_map
@@ -82,10 +83,11 @@ class Encoder:
         mirrored: bool = False,
         raw: bool = False,
     ) -> Planes:
-        """Input planes float32 [N, C, H, W] of POSITION records, shape (N,).
+        """Return the input planes, float32 [N, C, H, W], of POSITION records, shape (N,).
 
-        Counts are divided by the spec's maxima; with `raw` they are left as they are. `out` is
-        filled if given: float32, C-contiguous, of that shape. `mirrored` exchanges left and right.
+        Counts are divided by the spec's maxima; with `raw` they are not. If `out` is given, it is
+        filled: float32, C-contiguous, of that shape. `mirrored` exchanges left and right, and raises
+        SpecError for a spec without `symmetry: [files]`.
         """
         if positions.dtype != POSITION or positions.ndim != 1:
             raise TypeError("positions must be an array of shape (n,) and dtype POSITION")
@@ -100,7 +102,7 @@ class Encoder:
         return out
 
     def mirror_planes(self, planes: Planes) -> Planes:
-        """The same positions with left and right exchanged: a copy of planes [..., H, W].
+        """Return planes [..., H, W] with left and right exchanged, as a copy.
 
         Raises SpecError for a spec without `symmetry: [files]`.
         """
@@ -110,7 +112,7 @@ class Encoder:
     # --- policy --------------------------------------------------------------------------------
 
     def action(self, position: Position, move: int) -> int:
-        """The action of a legal move. Raises MoveError where this policy has none for it."""
+        """Return the action of a legal move. Raises MoveError if this policy has none."""
         index = int(kernels.action_of(self.policy_record, position, 0, int(move)))
         action = int(self.action_table[index]) if index >= 0 else -1
         if action < 0:
@@ -121,7 +123,7 @@ class Encoder:
         return action
 
     def action_indices(self, position: Position, moves: Sequence[int]) -> NDArray[np.int64]:
-        """Actions of legal moves, int64 [n]. Raises MoveError as `action` does."""
+        """Return the actions of legal moves, int64 [n]. Raises MoveError as `action` does."""
         listed = np.ascontiguousarray(moves, np.int32)
         indices = np.empty(len(listed), np.int64)
         kernels.actions_into(self.policy_record, position, 0, listed, len(listed), indices)
@@ -132,25 +134,25 @@ class Encoder:
         return indices
 
     def move(self, position: Position, action: int) -> int:
-        """The move of an action. Raises MoveError where the mover has no piece to make it;
-        legality is not asked."""
+        """Return the move of an action. Legality is not checked. Raises MoveError if the mover has
+        no piece for it."""
         if not 0 <= action < self.actions:
-            raise MoveError(f"action {action} does not exist; there are 0 to {self.actions - 1}")
+            raise MoveError(f"action {action} does not exist; use 0 to {self.actions - 1}")
         index = int(action) if self.head == "map" else int(self.labels.to_map[action])
         move = int(kernels.move_of(self.policy_record, position, 0, index))
         if move < 0:
-            raise MoveError(f"action {action} is no move of a piece of this position")
+            raise MoveError(f"action {action} is not a move of a piece in this position")
         return move
 
     def legal_mask(self, position: Position, moves: Sequence[int]) -> NDArray[np.bool_]:
-        """True at the actions of the legal moves, bool [A]."""
+        """Return the mask of the legal moves, bool [A]: True for their actions."""
         mask = np.zeros(self.actions, np.bool_)
         mask[self.action_indices(position, moves)] = True
         return mask
 
     @cached_property
     def mirror_actions(self) -> NDArray[np.int32]:
-        """Action of the left-right mirrored move, int32 [A]; its own inverse.
+        """Action of the left-right mirrored move for each action, int32 [A]; its own inverse.
 
         Raises SpecError for a spec without `symmetry: [files]`.
         """
@@ -159,7 +161,7 @@ class Encoder:
 
     @property
     def symmetric(self) -> bool:
-        """Whether left-right mirroring is an augmentation for this variant."""
+        """True if mirroring left and right can be used to augment the data of this variant."""
         return "files" in self.spec.symmetry
 
     def _require_symmetry(self) -> None:

@@ -1,13 +1,12 @@
-"""The compiled encoders: positions to planes, moves to actions and back.
+"""Compiled encoders: positions to planes, moves to actions and back.
 
-All functions take record arrays of shape (1,) (`E` an INPUT, `A` a POLICY), position arrays of
-any length with an index, and integers; they hold no state and release the GIL. They live in one
-file because a compiled function's cache sees only changes of its own file.
+All functions take record arrays of shape (1,) (`E` an INPUT, `A` a POLICY), position arrays of any
+length with an index, and integers. They have no state and release the GIL.
 
-A move is a move integer, -1 where there is none; an action is an index `plane * squares + square`
-of the policy map, -1 where the map has no plane for the move. The square is the origin, of drops
-the target, in the mover's view with row 0 the mover's own first rank. A pass has square 0; as a
-move it goes from the king to itself.
+A move is a move integer, -1 if there is none. An action is an index `plane * squares + square` of the
+policy map, -1 if the map has no plane for the move. The square is the origin, or the target of a drop,
+in the mover's view, where row 0 is the mover's own first rank. A pass has square 0; as a move it goes
+from the king to itself.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ def encode_into(
     for r in range(E[0]["runs"]):
         row[E[0]["run"][r, 0] * squares : E[0]["run"][r, 1] * squares] = np.float32(0)
 
-    # Boards are unpredictable and mostly empty, so nothing here branches on a square: an empty one
-    # adds 0 to a plane. Pieces standing are counted in bytes of four words, a byte per plane.
+    # Boards are unpredictable and mostly empty, so no branch depends on a square: an empty one adds
+    # 0 to a plane. Pieces on the board are counted in the bytes of four words, one byte per plane.
     view = side + 2 * mirrored
     counting = E[0]["counting"] != 0
     twins = E[0]["twins"] != 0
@@ -95,7 +94,8 @@ def encode_into(
             row[first + np.int64(E[0]["turn"][view, move >> 7])] = np.float32(1)
         row[first + squares + np.int64(E[0]["turn"][view, move & 127])] = np.float32(1)
 
-    # Neighbours are often equal (nothing in hand, nothing captured): they are filled as one.
+    # Neighbouring planes often have the same value (nothing in hand, nothing captured); they are
+    # filled together.
     begun = np.int64(0)
     filling = np.float32(0)
     for c in range(planes):
@@ -143,14 +143,14 @@ def encode_into(
 
 @njit
 def encode_all(E: InputTables, P: Position, out: Floats2D, mirrored: Number, raw: Number) -> None:
-    """`encode_into` for every position: P of shape (n,), out float32 [n, C * H * W]."""
+    """Write the planes of all positions: P of shape (n,), out float32 [n, C * H * W]."""
     for i in range(P.shape[0]):
         encode_into(E, P, i, out, i, mirrored, raw)
 
 
 @njit
 def action_of(A: PolicyTables, P: Position, i: Number, move: Number) -> Number:
-    """The action of a legal move of `P[i]`, or -1."""
+    """Return the action of a legal move of `P[i]`, or -1."""
     side = np.int64(P[i]["side"])
     target = np.int64(move) & 127
     origin = (np.int64(move) >> 7) & 127
@@ -181,10 +181,10 @@ def action_of(A: PolicyTables, P: Position, i: Number, move: Number) -> Number:
 
 @njit
 def move_of(A: PolicyTables, P: Position, i: Number, action: Number) -> Number:
-    """The move of an action in `P[i]`, or -1 where no own piece stands there to make it.
+    """Return the move of an action in `P[i]`, or -1 if the mover has no piece for it.
 
-    Legality is not asked. Castling, en passant and double steps look like a plain step in the
-    policy map, so their kind is found from the piece and the position.
+    Legality is not checked. Castling, en passant and double steps look like plain steps in the policy
+    map, so their kind is determined from the piece and the position.
     """
     if action < 0 or action >= np.int64(A[0]["actions"]):
         return np.int64(-1)
@@ -240,24 +240,24 @@ def actions_into(
     n: Number,
     out: NDArray[np.int64],
 ) -> Number:
-    """Actions of the first n of `moves` of `P[i]` into out, int64; how many have none."""
-    lacking = 0
+    """Write the actions of the first n of `moves` of `P[i]` to out; returns the number without one."""
+    missing = 0
     for k in range(n):
         out[k] = action_of(A, P, i, np.int64(moves[k]))
         if out[k] < 0:
-            lacking += 1
-    return lacking
+            missing += 1
+    return missing
 
 
 @njit
 def encode_game_into(
     T: Tables, A: PolicyTables, P: Position, moves: NDArray[np.int32], codes: NDArray[np.uint16]
 ) -> Number:
-    """Codes of a game's moves, played on from `P[0]`, which is played along. T rules tables.
+    """Encode a game's moves from position `P[0]`, which is updated by them. T: rules tables.
 
-    Returns how many plies were encoded: all, or up to a move that has no code.
+    Returns the number of encoded plies: all, or those before the first move without a code.
     """
-    only = np.int64(0)  # a literal would be another signature
+    only = np.int64(0)  # a literal would need another signature
     for ply in range(moves.shape[0]):
         move = np.int64(moves[ply])
         code = action_of(A, P, only, move)
@@ -272,11 +272,11 @@ def encode_game_into(
 def decode_game_into(
     T: Tables, A: PolicyTables, P: Position, codes: NDArray[np.uint16], moves: NDArray[np.int32]
 ) -> Number:
-    """Moves of a game's codes, played on from `P[0]`, which is played along. T rules tables.
+    """Decode a game's codes from position `P[0]`, which is updated by the moves. T: rules tables.
 
-    Returns how many plies were decoded: all, or up to a code that is no move there.
+    Returns the number of decoded plies: all, or those before the first invalid code.
     """
-    only = np.int64(0)  # a literal would be another signature
+    only = np.int64(0)  # a literal would need another signature
     for ply in range(codes.shape[0]):
         move = move_of(A, P, only, np.int64(codes[ply]))
         if move < 0:

@@ -1,12 +1,12 @@
-"""Records that the compiled encoders read: an input plane program, and a policy table.
+"""Records read by the compiled encoders: a program for input planes, and policy tables.
 
-One dtype of fixed maximum sizes serves every variant, so that each compiled function has one
-signature. Both travel as arrays of shape (1,) and are indexed inside (`core/rules/position.py`).
+All variants use the same dtype with fixed maximum sizes, so that each compiled function has one
+signature. Both records are passed as arrays of shape (1,) (`core/rules/position.py`).
 
 A step `(dx, dy)` in the mover's view is looked up by the difference of two padded squares
-(`rank * 32 + file`), shifted by `STEP_ORIGIN`: any step of a 12 x 10 board has its own number.
+(`rank * 32 + file`) plus `STEP_ORIGIN`: every step on a 12 x 10 board has its own number.
 
-A board is seen in one of four ways, numbered `colour + 2 * mirrored`:
+There are four views of a board, numbered `colour + 2 * mirrored`:
 
     0  first player          2  first player, left and right exchanged
     1  second player         3  second player, left and right exchanged
@@ -24,13 +24,13 @@ from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQ
 
 MAX_INPUT_PLANES = 256
 MAX_ACTIONS = 65536
-"""Actions of a policy table: a store code is one of them in 16 bits."""
+"""Maximum number of actions: a code in a game store is an action in 16 bits."""
 
 CODES = 2 * COLOUR_STRIDE + 1
-"""Piece codes, 0 (empty) included."""
+"""Number of piece codes, including 0 (empty)."""
 COUNT_WORDS = 4
 MAX_COUNTED = 8 * COUNT_WORDS
-"""CAPTURED planes: each has a byte of the counting words."""
+"""Maximum number of CAPTURED planes: each uses one byte of the counting words."""
 
 PAD = 32
 STEPS = 1024
@@ -38,7 +38,7 @@ STEP_ORIGIN = STEPS // 2
 NO_PLANE = -1
 MAX_RIGHTS = 16
 
-# What fills an input plane. SCATTER planes are zeroed and then marked square by square.
+# Operations that fill an input plane. SCATTER planes are set to 0 and then marked square by square.
 (SCATTER, COLOUR, MOVE_NUMBER, HALFMOVE, REPETITIONS, HAND, CAPTURED, RIGHT, CHECKS) = range(9)
 
 INPUT = np.dtype(
@@ -46,24 +46,24 @@ INPUT = np.dtype(
         ("planes", "i4"),
         ("squares", "i4"),
         ("turn", "i2", (4, MAX_SQUARES)),  # [view][square] -> row * files + file in that view
-        ("op", "i1", (MAX_INPUT_PLANES,)),  # how the plane is filled, see above
+        ("op", "i1", (MAX_INPUT_PLANES,)),  # operation, see above
         ("runs", "i4"),  # number of runs of SCATTER planes
-        ("run", "i2", (MAX_INPUT_PLANES, 2)),  # first plane of a run, first behind it
-        ("who", "i1", (MAX_INPUT_PLANES,)),  # 0 the mover's, 1 the other player's
+        ("run", "i2", (MAX_INPUT_PLANES, 2)),  # first plane of a run, first plane after it
+        ("who", "i1", (MAX_INPUT_PLANES,)),  # 0: the mover's, 1: the opponent's
         ("argument", "i2", (MAX_INPUT_PLANES,)),  # hand index, repetition, castling side, counter
-        ("total", "i2", (2, MAX_INPUT_PLANES)),  # [whose], CAPTURED: start count; CHECKS: to win
-        ("maximum", "f8", (2, MAX_INPUT_PLANES)),  # [raw]: what counts are divided by; raw: 1
-        ("sides", "i4"),  # castling rights of each colour
+        ("total", "i2", (2, MAX_INPUT_PLANES)),  # [colour], CAPTURED: start count; CHECKS: to win
+        ("maximum", "f8", (2, MAX_INPUT_PLANES)),  # [raw]: divisor of counts; 1 if raw
+        ("sides", "i4"),  # castling rights per colour
         ("piece", "i4", (2, CODES)),  # [side to move][piece code] -> plane * squares
-        ("piece_mark", "f4", (2, CODES)),  # what is added there: 1, or 0 where no plane shows it
-        ("twins", "i4"),  # whether promoted twins mark a second plane, given by
+        ("piece_mark", "f4", (2, CODES)),  # value to add there: 1, or 0 if no plane shows the piece
+        ("twins", "i4"),  # 1: promoted twins also mark a second plane, as in the next two fields
         ("twin", "i4", (2, CODES)),
         ("twin_mark", "f4", (2, CODES)),
-        ("counting", "i4"),  # whether there are CAPTURED planes; byte k of the words counts for
-        ("count", "u8", (COUNT_WORDS, 2, CODES)),  # [word][side][code], k a plane's `argument`
+        ("counting", "i4"),  # number of CAPTURED planes; byte k of the words counts for the plane
+        ("count", "u8", (COUNT_WORDS, 2, CODES)),  # [word][side][code]  with `argument` k
         ("en_passant", "i2"),  # plane
-        ("last_moves", "i4"),  # how many of the last moves are shown, from the plane of
-        ("last_move", "i4"),  # the newest one's origin on
+        ("last_moves", "i4"),  # number of last moves in the planes
+        ("last_move", "i4"),  # first of their planes: the origin of the newest move
     ],
     align=True,
 )
@@ -73,16 +73,16 @@ POLICY = np.dtype(
         ("planes", "i4"),
         ("squares", "i4"),
         ("actions", "i4"),
-        ("turn", "i2", (2, MAX_SQUARES)),  # [colour][square] -> as that colour sees it
-        ("padded", "i2", (2, MAX_SQUARES)),  # the same square as rank * 32 + file
+        ("turn", "i2", (2, MAX_SQUARES)),  # [colour][square] -> square in that colour's view
+        ("padded", "i2", (2, MAX_SQUARES)),  # the same square, as rank * 32 + file
         ("step_plane", "i2", (STEPS,)),  # step -> plane
-        ("promotion_plane", "i2", (COLOUR_STRIDE, STEPS)),  # [type promoted to][step] -> plane
+        ("promotion_plane", "i2", (COLOUR_STRIDE, STEPS)),  # [new type][step] -> plane
         ("drop_plane", "i2", (MAX_HAND_KINDS,)),  # [hand index] -> plane
         ("pass_plane", "i2"),
         ("move", "i4", (2, MAX_ACTIONS)),  # [colour][action] -> move integer, -1 off the board
         ("special", "i1", (COLOUR_STRIDE,)),  # [type]: bits CASTLES, STEPS_SPECIALLY
-        ("step_kind", "i1", (COLOUR_STRIDE, STEPS)),  # [type][step] -> move kind it may have
-        ("doubles", "i1", (COLOUR_STRIDE, MAX_SQUARES)),  # [type][seen origin]: steps doubly there
+        ("step_kind", "i1", (COLOUR_STRIDE, STEPS)),  # [type][step] -> move kind that it may have
+        ("doubles", "i1", (COLOUR_STRIDE, MAX_SQUARES)),  # [type][origin as seen]: 1: double step
         ("rights", "i4"),
         ("right_colour", "i1", (MAX_RIGHTS,)),
         ("right_from", "i2", (MAX_RIGHTS,)),

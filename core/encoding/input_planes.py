@@ -1,8 +1,8 @@
-"""Input planes: the spec's list of planes compiled into the program that `encode_into` runs.
+"""Input planes: compiles a spec's list of planes into the program that `encode_into` runs.
 
-`core/spec/plane_layout.py` says which planes there are and in which order; here each becomes one operation.
-Counts are divided by the spec's maximum (papers 000/001 section 4.1, thesis section 4.5); the raw
-planes, as the papers' tables describe them, are had with `raw=1`.
+`core/spec/plane_layout.py` defines the planes and their order; here each becomes one operation. Counts
+are divided by the spec's maximum ([CrazyAra-preprint] and [CrazyAra] section 4.1, [Xiangqi-thesis]
+section 4.5). `raw=1` gives the planes without division, as in the papers' tables.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class SpecPlanes(InputEncoder):
 
 
 def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
-    """Squares as each of the four views shows them (`records.py`), int16 [4, squares]."""
+    """Squares as seen in each of the four views (`encoding_tables.py`), int16 [4, squares]."""
     files, squares = board.files, board.files * board.ranks
     table = np.zeros((4, squares), np.int16)
     for colour in (0, 1):
@@ -91,13 +91,13 @@ def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
 
 
 def compile_input(spec: VariantSpec) -> InputTables:
-    """The plane program of a spec, shape (1,), dtype INPUT.
+    """Compile a spec's input planes into a program, shape (1,), dtype INPUT.
 
-    Raises SpecError where the planes are too many, or two of them show the same pieces.
+    Raises SpecError if there are too many planes, or if two of them show the same pieces.
     """
     planes = input_planes(spec)
     if len(planes) > MAX_INPUT_PLANES:
-        raise SpecError(f"{len(planes)} input planes; at most {MAX_INPUT_PLANES} fit")
+        raise SpecError(f"input: {len(planes)} planes; the maximum is {MAX_INPUT_PLANES}")
     program = np.zeros(1, INPUT)
     record = program[0]
     squares = spec.board.files * spec.board.ranks
@@ -119,7 +119,7 @@ def compile_input(spec: VariantSpec) -> InputTables:
 
 
 class _Compiler:
-    """Writes one plane after the other into the record."""
+    """Adds planes to the record, one by one."""
 
     def __init__(self, spec: VariantSpec, record: np.void) -> None:
         self.spec, self.record = spec, record
@@ -128,7 +128,7 @@ class _Compiler:
         self.start_count = np.zeros((2, len(self.types)), np.int64)
         for code in start[0]["board"]:
             if code:
-                # A promoted twin in the start array counts as what it moves as.
+                # a promoted twin in the start position counts as the piece that it moves like
                 base = self.types.by_symbol[self.types.all[piece_type(code)].base]
                 self.start_count[piece_colour(code), base.index] += 1
 
@@ -168,18 +168,18 @@ class _Compiler:
                 record["en_passant"] = index
 
     def _mark(self, table: str, theirs: int, kind: int, plane: InputPlane) -> None:
-        """Let pieces of a type mark this plane, the mover's (0) or the other player's (1)."""
+        """Let pieces of a type set this plane: the mover's pieces (0) or the opponent's (1)."""
         record = self.record
         for side in (0, 1):
             code = piece_code(kind, side ^ theirs)
             if record[f"{table}_mark"][side, code]:
                 first = int(record[table][side, code]) // int(record["squares"])
-                raise SpecError(f"input: planes {first} and {plane.index} both are {plane.name}")
+                raise SpecError(f"input: planes {first} and {plane.index} are both {plane.name}")
             record[f"{table}_mark"][side, code] = 1
             record[table][side, code] = plane.index * int(record["squares"])
 
     def _count(self, plane: InputPlane) -> None:
-        """Let the pieces that a player still has count against what the other has captured."""
+        """Count the remaining pieces of a player, from which the plane of captured pieces follows."""
         record, counter = self.record, int(self.record["counting"])
         if counter == MAX_COUNTED:
             raise SpecError(f"input: more than {MAX_COUNTED} planes of captured pieces")

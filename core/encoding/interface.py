@@ -27,7 +27,7 @@ class InputEncoder(ABC):
     """Input planes of one spec. Holds no state, so that any thread may use it.
 
     Row 0 is the first rank of the side to move, and the planes show its pieces and those of the
-    opponent: a net never sees colours unless a plane says so.
+    opponent: colours appear only in planes that encode them.
     """
 
     name: str
@@ -54,7 +54,7 @@ class InputEncoder(ABC):
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """What `encode` divides the planes by, [C]; ones unless an encoder normalises."""
+        """Divisors of the planes in `encode`, [C]; ones unless an encoder normalises."""
         return np.ones(len(self.planes))
 
 

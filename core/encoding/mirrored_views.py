@@ -1,7 +1,7 @@
-"""The same position seen otherwise: colours exchanged, or left and right.
+"""Positions and moves with colours exchanged, or with left and right exchanged.
 
-What a player sees must not depend on its colour, and in a variant with `symmetry: [files]` a
-mirrored game is the same game. The conformance kit and the tests hold encoders and rules to that.
+The encoding must not depend on the mover's colour, and in a variant with `symmetry: [files]` a mirrored
+game must be equivalent. The conformance kit and the tests check encoders and rules for that.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from variant_ai.core.spec.schema import VariantSpec
 
 
 def mirrored_square(square: int, files: int) -> int:
-    """The square on the same rank, counted from the other edge."""
+    """Square on the same rank, counted from the other edge."""
     return square - square % files + files - 1 - square % files
 
 
 def swapped_position(spec: VariantSpec, position: Position) -> Position:
-    """The players exchange colours and sides of the board; the key is 0."""
+    """Position with the colours and sides of the board exchanged; its key is 0."""
     turn, squares = _turn(spec)
     other = _placed(position, turn, squares)
     codes = other[0]["board"].astype(np.int64)
@@ -50,7 +50,7 @@ def swapped_position(spec: VariantSpec, position: Position) -> Position:
 
 
 def swapped_move(spec: VariantSpec, move: int) -> int:
-    """The move that answers to `move` in the swapped position."""
+    """Move in the swapped position that corresponds to `move`."""
     turn, _ = _turn(spec)
     argument = move_argument(move)
     if move_kind(move) == CASTLING:
@@ -59,13 +59,13 @@ def swapped_move(spec: VariantSpec, move: int) -> int:
 
 
 def mirrored_position(spec: VariantSpec, position: Position) -> Position:
-    """Left and right exchanged, for variants without castling; the key is 0."""
+    """Position with left and right exchanged, for variants without castling; its key is 0."""
     files = spec.board.files
     return _placed(position, lambda s: mirrored_square(s, files), files * spec.board.ranks)
 
 
 def mirrored_move(spec: VariantSpec, move: int) -> int:
-    """The move that answers to `move` in the mirrored position."""
+    """Move in the mirrored position that corresponds to `move`."""
     files = spec.board.files
     return _moved(move, lambda s: mirrored_square(s, files), move_argument(move))
 
@@ -80,7 +80,7 @@ def _turn(spec: VariantSpec) -> tuple[Callable[[int], int], int]:
 
 
 def _placed(position: Position, to: Callable[[int], int], squares: int) -> Position:
-    """The position with everything on the board carried to other squares."""
+    """Copy of a position with all squares mapped by `to`."""
     other = position.copy()
     record = other[0]
     record["key"] = 0

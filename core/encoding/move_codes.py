@@ -1,10 +1,10 @@
-"""Moves as 16-bit codes: how game stores write them down.
+"""Moves as 16-bit codes, as stored in game stores.
 
-A code is the move's action in the derived policy map, seen by the mover. That map has a plane for
-every displacement any piece can make, every promotion choice and every drop, and one for `pass`
-where the spec's policy has it, so each legal move of each position has exactly one code, whatever
-`policy:` the spec trains with; and a code is turned back into a move without generating the legal
-ones, which makes replay seventy times faster than numbering moves among them.
+A code is the move's action in the derived policy map, as seen by the mover. This map has a plane for
+every displacement of any piece, every promotion choice and every drop, and one for `pass` if the spec's
+policy has it. So each legal move has exactly one code, independent of the `policy:` used in training. A
+code is decoded without generating the legal moves, which makes replay seventy times faster than storing
+the index of the move in the list of legal moves.
 """
 
 from __future__ import annotations
@@ -37,46 +37,51 @@ Codes = NDArray[np.uint16]
 
 
 class MoveCodec:
-    """Move integers to u16 codes and back, for every legal move of every position."""
+    """Encodes move integers as u16 codes and decodes them."""
 
     def __init__(self, spec: VariantSpec) -> None:
-        """Raises SpecError where the derived policy has more than 65,536 actions."""
+        """Raises SpecError if the derived policy has more than 65,536 actions."""
         self.spec = spec
         self.policy = PolicyMap(spec, "derived")
         self.record: PolicyTables = self.policy.record
-        """For compiled code (`action_of`, `move_of`)."""
+        """Tables for compiled code (`action_of`, `move_of`)."""
 
     def encode(self, position: Position, move: int) -> int:
-        """The code of a legal move. Raises MoveError where the pieces of the spec have no such
-        move (rules on `fairy` may know more than the spec's Betza words), and for moves that are
-        more than a piece on its way: a wall put up anywhere, a piece dropped turned over."""
+        """Return the code of a legal move.
+
+        Raises MoveError if no piece of the spec has such a move (rules on `fairy` may allow more than
+        the spec's Betza notation), and for moves that need more than 16 bits: with a wall placed on a
+        free choice of squares, or a piece dropped with its promoted side up.
+        """
         extra = move_extra(move)
         if extra and (
             move_kind(move) == DROP if extra == TURNED else extra != 1 + move_origin(move)
         ):
             raise MoveError(
-                f"{describe(move, self.spec)} also says where a wall is put up or which side of a "
-                "piece is up, and the 16 bits that a game store has for a move cannot hold that; "
-                "games of this variant can be played, not stored"
+                f"{describe(move, self.spec)} also places a wall or drops a promoted piece, which "
+                "does not fit into the 16 bits of a move in a game store; games of this variant can "
+                "be played but not stored"
             )
         code = int(kernels.action_of(self.record, position, 0, int(move)))
         if code < 0:
             raise MoveError(
                 f"{describe(move, self.spec)} is a displacement that no piece of "
-                f"{self.spec.variant} has; add it to the piece's `moves:`"
+                f"{self.spec.variant} has; add it to the piece's `moves:` in the spec"
             )
         return code
 
     def decode(self, position: Position, code: int) -> int:
-        """The move of a code. Raises MoveError where the mover has no piece that could make it;
-        legality is not asked."""
+        """Return the move of a code. Legality is not checked. Raises MoveError if the mover has no
+        piece for it."""
         move = int(kernels.move_of(self.record, position, 0, int(code)))
         if move < 0:
-            raise MoveError(f"code {code} is no move of this position; codes of another game?")
+            raise MoveError(
+                f"code {code} is not a move in this position; it may belong to another game"
+            )
         return move
 
     def encode_game(self, rules: Rules, start: Position, moves: Sequence[int]) -> Codes:
-        """Codes of a whole game from its start position. Raises MoveError naming the ply."""
+        """Encode a whole game from its start position. Raises MoveError with the ply."""
         codes = np.empty(len(moves), np.uint16)
         position, done = start.copy(), 0
         if is_compiled(rules):
@@ -91,7 +96,7 @@ class MoveCodec:
         return codes
 
     def decode_game(self, rules: Rules, start: Position, codes: Codes) -> list[int]:
-        """Moves of a whole game from its start position. Raises MoveError naming the ply."""
+        """Decode a whole game from its start position. Raises MoveError with the ply."""
         moves = np.empty(len(codes), np.int32)
         position, done = start.copy(), 0
         if is_compiled(rules):
@@ -108,7 +113,7 @@ class MoveCodec:
 
 
 def describe(move: int, spec: VariantSpec) -> str:
-    """A move integer in words for messages, read without a position."""
+    """Describe a move integer in an error message, without a position."""
     files = spec.board.files
     names = ("normal", "promotion", "drop", "castling", "en passant", "double step", "pass")
     kind = names[move_kind(move)] if move_kind(move) < len(names) else f"kind {move_kind(move)}"

@@ -1,11 +1,11 @@
-"""Flat labels: one index per move that can occur, without the map's empty squares.
+"""Flat labels: one index per possible move, without the unused entries of the policy map.
 
-The papers' one-hot policies: 2272 labels in crazyhouse (000 section 5), 2086 in xiangqi (thesis
-section 4.3). Both numbers come out of one rule: every move that any piece of either player could
-make on an empty board from a square it can reach from the start array (by moves, promotions and,
-where there are hands, drops), written in UCI. Moves are named in the mover's view, but the moves
-of both players are listed, as the papers do; so the second player's promotions (`e2e1q`) have
-labels that no mover ever uses.
+These are the papers' one-hot policies: 2272 labels in crazyhouse ([CrazyAra-preprint] section 5), 2086
+in xiangqi ([Xiangqi-thesis] section 4.3). One rule gives both numbers: all moves, in UCI notation, that
+any piece of either player can make on an empty board from a square that it can reach from the start
+position (by moves, promotions and, if there are hands, drops). Moves are written in the mover's view,
+but those of both players are listed, as in the papers; so the second player's promotions (`e2e1q`) have
+labels that are never used.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from variant_ai.core.spec.schema import Piece, VariantSpec
 from variant_ai.core.spec.zones import square_name, zone_squares
 
 Label = tuple[int, int, int, int]
-"""(class, origin, target, piece): class 0 move, 1 promotion, 2 drop (piece: index into the spec's
-pieces, else 0), 3 pass. Sorted, this is the order of labels."""
+"""(class, origin, target, piece): class 0 move, 1 promotion, 2 drop, 3 pass; piece: index of the
+spec's pieces for promotions and drops, otherwise 0. Labels are sorted in this order."""
 
 PLAIN, PROMOTE, ONTO, PASS = range(4)
 
 
 class FlatLabels(LabelEncoder):
-    """The flat policy of a spec: `labels[i]` is UCI text in the mover's view."""
+    """Flat policy of a spec: `labels[i]` is a move in UCI notation in the mover's view."""
 
     name = "moves"
 
@@ -61,7 +61,7 @@ class FlatLabels(LabelEncoder):
     # --- which moves there are -----------------------------------------------------------------
 
     def _all(self) -> set[Label]:
-        """Labels of both players in the mover's view, and the same moves seen by the other."""
+        """Labels of both players in the mover's view, and the same moves in the other's view."""
         seen = self._moves_of(0) | self._moves_of(1)
         found = seen | {self._turned(label) for label in seen}
         if "files" in self.spec.symmetry:
@@ -71,7 +71,7 @@ class FlatLabels(LabelEncoder):
         return found
 
     def _moves_of(self, colour: int) -> set[Label]:
-        """Every move of one player in its own view, on an empty board."""
+        """All moves of one player on an empty board, in its own view."""
         spec, board = self.spec, self.spec.board
         everywhere = frozenset(range(board.files * board.ranks))
         found: set[Label] = set()
@@ -95,7 +95,7 @@ class FlatLabels(LabelEncoder):
         return found
 
     def _start_squares(self, colour: int) -> list[tuple[str, int]]:
-        """(piece, square in its owner's view) of the start array."""
+        """(piece, square in its owner's view) for each piece of the start position."""
         board = self.spec.board
         start = start_record(self.types)
         return [
@@ -108,13 +108,13 @@ class FlatLabels(LabelEncoder):
         ]
 
     def _targets(self, piece: Piece, origin: int) -> set[int]:
-        """Squares the piece reaches from a square of an empty board, capture moves included."""
+        """Squares that the piece reaches on an empty board, including by captures."""
         board = self.spec.board
         words = [piece.moves]
         words += [w for zone, w in piece.from_.items() if origin in zone_squares(zone, board)]
         steps = castling_steps(self.spec) if self._castles_from(piece, origin) else set()
         for move in (m for word in words for m in parse_betza(word)):
-            # A lopsided move appears on the other side for a second player whose board is mirrored.
+            # an asymmetric move is mirrored for a second player with a mirrored board
             for sign in (1, -1) if board.sides == "mirror" else (1,):
                 reach = move.reach or max(board.files, board.ranks)
                 steps |= {(sign * n * move.dx, n * move.dy) for n in range(1, reach + 1)}
@@ -136,7 +136,7 @@ class FlatLabels(LabelEncoder):
         return square_name(origin, files) in homes
 
     def _outcomes(self, letter: str, origin: int, target: int) -> list[tuple[int, str]]:
-        """(class, piece afterwards) of one step: plain, promoted, or both."""
+        """(class, piece after the move) of one step: plain, promoted, or both."""
         promotes = self.spec.pieces[letter].promotes
         if promotes is None:
             return [(PLAIN, letter)]
@@ -187,7 +187,7 @@ class FlatLabels(LabelEncoder):
 
     @cached_property
     def to_map(self) -> NDArray[np.int32]:
-        """Action of the policy map for each label, -1 where the map has no plane, int32 [size]."""
+        """Action of the policy map for each label, -1 if the map has no plane, int32 [size]."""
         record, squares, files = self.policy.record[0], self.policy.squares, self.spec.board.files
         actions = np.full(self.size, -1, np.int32)
         for i, (kind, origin, target, piece) in enumerate(self._keys):
@@ -208,16 +208,14 @@ class FlatLabels(LabelEncoder):
 
     @cached_property
     def of_map(self) -> NDArray[np.int32]:
-        """Label for each action of the policy map, -1 where none exists, int32 [A]."""
+        """Label of each action of the policy map, -1 if there is none, int32 [A]."""
         labels = np.full(self.policy.size, -1, np.int32)
         known = self.to_map >= 0
         labels[self.to_map[known]] = np.flatnonzero(known)
         return labels
 
     def mirrored(self) -> NDArray[np.int32]:
-        """Label of the left-right mirrored move, for every label, int32 [size].
-
-        Raises KeyError never: a spec with `symmetry: [files]` lists both.
-        """
+        """Label of the left-right mirrored move for each label, int32 [size]; for specs with
+        `symmetry: [files]`, which always have both."""
         number = {key: i for i, key in enumerate(self._keys)}
         return np.array([number[self._mirrored(key)] for key in self._keys], np.int32)

@@ -1,9 +1,9 @@
-"""The policy map: every move as a plane and a square, compiled into tables.
+"""Policy map: every move as a plane and a square, compiled into tables.
 
-`action = plane * squares + row * files + file`, row 0 the mover's own first rank; the square is
-the origin of a move, the target of a drop, 0 of a pass. Planes and their order come from `core/spec/plane_layout.py`:
-those the spec writes out (paper 000 table 2, thesis table 4.3), or the derived ones, which
-express every displacement any piece can make and so also name the moves in game stores.
+`action = plane * squares + row * files + file`, where row 0 is the mover's own first rank. The square
+is the origin of a move, the target of a drop, 0 for a pass. `core/spec/plane_layout.py` defines the
+planes and their order: those listed in the spec ([CrazyAra-preprint] table 2, [Xiangqi-thesis] table
+4.3), or the derived ones, which cover every displacement of any piece and are also used in game stores.
 """
 
 from __future__ import annotations
@@ -48,19 +48,22 @@ def step_number(dx: int, dy: int) -> int:
 
 
 class PolicyMap:
-    """The planes of a spec's policy as tables for both directions, move to action and back."""
+    """Tables of a spec's policy planes, from move to action and back."""
 
     def __init__(self, spec: VariantSpec, layout: Literal["derived"] | None = None) -> None:
-        """Raises SpecError where there are more actions than 16 bits can number."""
+        """layout: "derived" ignores the planes listed in the spec.
+
+        Raises SpecError if there are more actions than fit into 16 bits.
+        """
         self.spec = spec
         self.planes: tuple[PolicyPlane, ...] = policy_planes(spec, layout)
         self.squares = spec.board.files * spec.board.ranks
         self.size = len(self.planes) * self.squares
-        """Actions A, most of them off the board or never legal."""
+        """Number of actions A; many of them lead off the board or are never legal."""
         if self.size > MAX_ACTIONS:
             raise SpecError(
-                f"policy of {len(self.planes)} planes has {self.size} actions; "
-                f"at most {MAX_ACTIONS} fit"
+                f"policy: {len(self.planes)} planes have {self.size} actions; "
+                f"the maximum is {MAX_ACTIONS}"
             )
         self.shape = (len(self.planes), spec.board.ranks, spec.board.files)
         self.types = PieceTypes(spec)
@@ -101,9 +104,10 @@ class PolicyMap:
                 record["pass_plane"] = plane.index
 
     def _move(self, plane: PolicyPlane, square: int, turn: NDArray[np.int16]) -> int:
-        """Move integer of a plane and the square seen by the mover, -1 off the board.
+        """Return the move integer of a plane and a square as seen by the mover; -1 if it leads off the
+        board.
 
-        `turn` maps seen squares to real ones as well as back.
+        `turn` maps squares as seen to squares of the board, and back.
         """
         files, ranks = self.spec.board.files, self.spec.board.ranks
         here = int(turn[square])
@@ -125,11 +129,12 @@ class PolicyMap:
 
     def _hand(self, plane: PolicyPlane) -> int:
         if self.spec.hands is None or plane.piece not in self.spec.hands.order:
-            raise SpecError(f"policy: drops of {plane.piece!r}, which no hand holds")
+            raise SpecError(f"policy: drops of {plane.piece!r}, which is not in `hands: order:`")
         return self.spec.hands.order.index(plane.piece)
 
     def _add_special_moves(self, record: np.void) -> None:
-        """Which types castle, take en passant or step doubly: kinds a plain step may hide."""
+        """Record the piece types that castle, capture en passant or make double steps: in the policy
+        map these look like plain steps."""
         rights = self.types.castling_rights
         record["rights"] = len(rights)
         for right in rights:
@@ -154,9 +159,10 @@ class PolicyMap:
                         record["step_kind"][kind.index, step] = EN_PASSANT
 
     def mirrored(self) -> NDArray[np.int32]:
-        """Action of the left-right mirrored move, for every action, int32 [A].
+        """Return the action of the left-right mirrored move for each action, int32 [A]; its own
+        inverse.
 
-        Its own inverse. Raises SpecError where the policy has no plane for a mirrored step.
+        Raises SpecError if the policy has no plane for a mirrored step.
         """
         files = self.spec.board.files
         by_step = {(p.kind, p.piece, p.dx, p.dy): p.index for p in self.planes}
@@ -166,7 +172,7 @@ class PolicyMap:
         for plane in self.planes:
             twin = by_step.get((plane.kind, plane.piece, -plane.dx, plane.dy))
             if twin is None:
-                raise SpecError(f"policy: plane {plane.name} has no left-right mirrored twin")
+                raise SpecError(f"policy: there is no mirrored plane for plane {plane.name}")
             first = plane.index * self.squares
             to = squares if plane.kind == "pass" else turned
             actions[first : first + self.squares] = twin * self.squares + to

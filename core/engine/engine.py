@@ -355,11 +355,11 @@ class Engine:
 
     def _evaluate(self, evaluator: Evaluator) -> tuple[Evaluation, Encoder, Position]:
         """The net's outputs for the current position, and the encoder and position it sees."""
-        from variant_ai.core.search.tree_factory import remembered, sight_of
+        from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
 
         current = self.game()
-        encoder, rules = sight_of(evaluator, self.spec(), current.rules)
-        position = remembered(current.game, rules).position
+        encoder, rules = encoder_and_rules(evaluator, self.spec(), current.rules)
+        position = with_last_moves(current.game, rules).position
         return evaluator.evaluate(encoder.planes(position)), encoder, position
 
     def _rank_moves(self) -> list[int]:

@@ -206,7 +206,7 @@ class EngineBuilder:
 
     def compile_search(self) -> None:
         """Compile the functions of a search that are not in the cache of this machine."""
-        from variant_ai.core.jit.crew import compile_all
+        from variant_ai.core.jit.parallel_compilation import compile_all
 
         compile_all(["variant_ai.core.search.search"])
 

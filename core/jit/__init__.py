@@ -1,14 +1,15 @@
-"""Compiled code: how functions become machine code, where it is kept, and who compiles it.
+"""Compiled functions: how they are declared, compiled and cached. In reading order:
 
-    functions    `njit`, `borrowing`, `inlined`: the decorators of all compiled functions
-    arrays       what annotations of compiled functions say of their arrays
-    signatures   the one signature of a function, read from its annotations
-    cache        the folders that keep machine code
-    crew         compiles missing functions in several processes at once
+    arrays                  annotations for the array arguments of compiled functions
+    functions               `njit`, `borrowing`, `inlined`: the decorators; `prefetch`
+    signatures              the signature of a function, read from its annotations
+    cache                   the folders that hold machine code
+    machine_code            loading and saving the machine code of one function
+    parallel_compilation    compiling missing functions in several processes
 
-A compiled function has one signature, and its annotations give it. So everything can be compiled
-before it is called, in any order that puts a function behind those it calls, by as many processes as
-there are processors.
+A compiled function has one signature, which its annotations define. So everything can be compiled
+before it is called, in any order that puts callees before their callers, and by several processes at
+once.
 """
 
 from variant_ai.core.jit.arrays import Key, Number, Truth, array, element, field

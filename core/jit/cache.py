@@ -1,14 +1,14 @@
-"""The folders of machine code: named by the state of the sources, safe to lose.
+"""Folders of machine code, named by a hash of the sources. They may be deleted at any time.
 
-numba keys its cache by a function's own file only, so that an edit of a callee or of a constant
-elsewhere would silently keep old machine code. Here a module's folder is named by a hash of all it
-imports from the core, directly or not, of numba's version and of the processor; bounds checking,
-which numba forgets as well, has folders of its own.
+numba keys its cache by a function's own file only, so after an edit of a callee, or of a constant in
+another file, it would silently use old machine code. Here the name of a module's folder contains a
+hash of all files it imports from the core, directly or indirectly, of numba's version and of the
+processor type. Bounds checking, which numba's key ignores too, has separate folders.
 
-They lie in the user's cache folder, or, where that cannot be written, in a private folder for
-temporary files: the installation itself may be read-only. `VARIANT_AI_CACHE_DIR` names another.
-A file that cannot be read is thrown away and compiled anew, a file that cannot be written (full
-disk) costs a compilation next time and nothing else.
+The folders are in the user's cache folder, or in a private temporary folder if that cannot be
+written, because the installation may be read-only. `VARIANT_AI_CACHE_DIR` sets another folder. A file
+that cannot be read is deleted and compiled again. If a file cannot be written (full disk), the
+function is compiled again next time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numba
 
 FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
 KEPT_FOLDERS = 6
-"""Folders of a module left in place when a new one is made."""
+"""Number of a module's folders that are kept when a new one is created."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 _IMPORT = re.compile(r"^\s*(?:from|import) variant_ai\.(core[\w.]*)", re.MULTILINE)
@@ -39,8 +39,8 @@ _settings: Any = numba.config
 
 @contextlib.contextmanager
 def folder_for_numba(folder: Path) -> Iterator[None]:
-    """Point numba at our folder only while our functions are made: the setting is global, and an
-    application that hosts us keeps its own."""
+    """Set numba's cache folder while our functions are created. The setting is global, so an
+    application that imports this package gets its own value back."""
     before = _settings.CACHE_DIR
     _settings.CACHE_DIR = str(folder)
     try:
@@ -51,7 +51,8 @@ def folder_for_numba(folder: Path) -> Iterator[None]:
 
 @functools.cache
 def cache_folder(module: Path) -> Path:
-    """The folder for compiled code of a module in its present state; made if need be."""
+    """Return the folder for the compiled code of a module with its present sources; created if
+    needed."""
     name = f"{module.stem}-{sources_hash(module)}" + ("-bounds" if _settings.BOUNDSCHECK else "")
     for base in _candidates():
         folder = base / name
@@ -61,7 +62,7 @@ def cache_folder(module: Path) -> Path:
 
 
 def sources_hash(module: Path) -> str:
-    """Hash (16 hex digits) of all that a module's machine code is made of."""
+    """Hash (16 hex digits) of everything that a module's machine code depends on."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {llvmlite.__version__}".encode())
     digest.update(llvmlite.binding.get_host_cpu_name().encode())
@@ -72,7 +73,7 @@ def sources_hash(module: Path) -> str:
 
 
 def sources_of(module: Path) -> set[Path]:
-    """The module's file and every file of the core that it imports, directly or not."""
+    """The module's file and all files of the core that it imports, directly or indirectly."""
     found: set[Path] = set()
     todo = [module.resolve()]
     while todo:
@@ -93,7 +94,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
     found: list[Path] = []
     for name in _IMPORT.findall(_source(path).decode("utf-8", "replace")):
         module = _ROOT / name.replace(".", "/")
-        # from a package anything may have been taken
+        # any module of an imported package may be used
         found += module.glob("*.py") if module.is_dir() else [module.with_suffix(".py")]
     return tuple(file.resolve() for file in found if file.is_file())
 
@@ -113,9 +114,8 @@ def _candidates() -> Iterator[Path]:
 
 
 def _make(base: Path, folder: Path, stem: str) -> bool:
-    """Make a private folder if need be; False where it cannot be written or is not ours.
-
-    Cached code is executed when it is loaded, so nobody else may have put it there.
+    """Create a private folder if needed. Return False if it cannot be written or belongs to another
+    user: cached code is executed when it is loaded, so it must be ours.
     """
     try:
         base.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -123,7 +123,7 @@ def _make(base: Path, folder: Path, stem: str) -> bool:
             folder.mkdir(exist_ok=True, mode=0o700)
             _prune(base, stem)
         else:
-            os.utime(folder)  # in use: other versions being tried do not push it out
+            os.utime(folder)  # in use: folders of other versions do not displace it
         owner = base.stat().st_uid
     except OSError:
         return False
@@ -132,7 +132,7 @@ def _make(base: Path, folder: Path, stem: str) -> bool:
 
 
 def _prune(base: Path, stem: str) -> None:
-    """Remove all but the folders of a module used last: each edit of a source leaves one behind."""
+    """Remove all but the most recently used folders of a module: each edit creates a new one."""
     with contextlib.suppress(OSError):
         folders = [p for p in base.glob(f"{stem}-*") if p.is_dir()]
         folders.sort(key=lambda p: p.stat().st_mtime, reverse=True)

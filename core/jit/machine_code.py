@@ -1,9 +1,9 @@
-"""The machine code of one function: loaded from disk if it is there, compiled and saved if not.
+"""Machine code of one function: loaded from disk if it is there, otherwise compiled and saved.
 
-numba copies the code of every callee into its caller and optimises it there anew, again in the
-caller's caller, and so on. That is worth its time for small functions, and for large ones costs a
-third of all compilation without making anything faster. So callers call a large function by its
-symbol. Its symbols stand in their files, and are loaded before them.
+numba copies the code of every callee into its caller and optimises it there again, and once more in
+the caller's caller, and so on. That pays off for small functions. For large ones it costs a third of
+the whole compilation time without making anything faster, so callers call a large function by its
+symbol. The symbols that a function calls are stored in its file and loaded before it.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ from variant_ai.core.jit.signatures import signature_of, size_of
 from variant_ai.core.system import compilation_progress as compilation
 
 LARGE = 3000
-"""Bytes of bytecode, with the helpers that are compiled into it, from which a function is called by
-its symbol."""
+"""Size of bytecode in bytes, including the helpers compiled into it, from which a function is called
+by its symbol."""
 
 _FunctionCache: Any = FunctionCache
 _Library: Any = JITCodeLibrary
 
 owners: dict[str, MachineCode] = {}
-"""Of the symbols of large functions that this process can call."""
+"""Functions by the symbols of large functions that this process can call."""
 by_name: dict[str, MachineCode] = {}
-"""All functions made so far."""
+"""All functions created so far, by their full name."""
 
 
 class _CalledBySymbol(_Library):  # type: ignore[misc]
-    """Code that is not copied into its callers."""
+    """A library whose code is not copied into its callers."""
 
     def _get_module_for_linking(self) -> Any:
         return llvmlite.binding.parse_assembly(str(self._codegen._create_empty_module(self.name)))
 
 
 class MachineCode(_FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function, in which a damaged file is a missing one.
+    """numba's cache of one function, but a damaged file counts as missing.
 
-    Truncated or foreign files raise whatever unpickling them raises, and would do so for ever.
+    Otherwise a truncated or foreign file would raise an unpickling error on every use.
     """
 
     def __init__(self, dispatcher: Any) -> None:
         super().__init__(dispatcher.py_func)
         self.dispatcher = dispatcher
         self.lock: Any = None
-        """Says to other processes that this one compiles the function."""
-        # numba doubts files by the source's time of change; our folders are named by its content
+        """File lock held while this process compiles the function; None otherwise."""
+        # numba compares times of change; our folders are named by the content of the sources
         self._cache_file._source_stamp = None
         self.name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
         by_name[self.name] = self
 
     @property
     def path(self) -> Path:
-        """The file that is there once the function is compiled: it has one signature only."""
+        """File that exists once the function is compiled; one, since there is only one signature."""
         return Path(self._cache_file._data_path(self._cache_file._data_name(1)))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._load(sig, target_context)
         if found is None:
-            from variant_ai.core.jit import crew
+            from variant_ai.core.jit import parallel_compilation
 
-            self.lock = crew.bring(self.dispatcher, sig)
+            self.lock = parallel_compilation.compile_missing(self.dispatcher, sig)
             if self.lock is None:
                 found = self._load(sig, target_context)
         if found is None:
@@ -76,13 +76,13 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
 
     def _load(self, sig: Any, target_context: Any) -> Any:
         try:
-            # numba would first bring in the types of all it knows (lists, text, random numbers:
-            # a third of a second), which a compilation needs and machine code that is there does
-            # not; it does so itself when it next compiles. Code needs the memory manager only.
+            # numba would first load the types of all it supports (lists, text, random numbers: a
+            # third of a second). Only compilation needs them, and loads them itself. Loaded code
+            # needs the memory manager only.
             rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
-        except Exception:  # a pickle of anything may raise anything
+        except Exception:  # unpickling may raise any error
             with contextlib.suppress(OSError):
                 self.flush()
         return None
@@ -101,7 +101,7 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
-        except Exception:  # a full disk, or a damaged index, which is read first
+        except Exception:  # a full disk, or a damaged index file, which is read first
             with contextlib.suppress(Exception):
                 self.flush()
                 super().save_overload(sig, data)
@@ -118,7 +118,7 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
         self._cache_file.save(key, (symbols, self._impl.reduce(data)))
 
     def _offer(self, result: Any) -> None:
-        """Have callers call it by its symbol, if it is large."""
+        """If the function is large, let its callers call it by its symbol."""
         signature = signature_of(self.dispatcher.py_func)
         if (
             size_of(self.dispatcher) >= LARGE
@@ -130,7 +130,7 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
 
 
 def _is_callable(symbol: str, name: str) -> bool:
-    """True if the function can be called by this symbol, after loading it if need be."""
+    """Return True if the function can be called by this symbol, after loading it if needed."""
     if symbol not in owners and name in by_name:
         owner = by_name[name]
         owner.dispatcher.compile(signature_of(owner.dispatcher.py_func))

@@ -1,4 +1,4 @@
-"""Signature, callees and size of a compiled function, known before it is compiled."""
+"""Signature, callees and size of a function, before it is compiled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ PLAIN: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boo
 
 @functools.cache
 def signature_of(function: Callable[..., Any]) -> tuple[Any, ...] | None:
-    """Numba's types of all parameters; None if an annotation does not say enough."""
+    """Return numba's types of all parameters; None if an annotation is missing or not specific
+    enough."""
     names = list(inspect.signature(function).parameters)
     try:
         hints = typing.get_type_hints(function, include_extras=True)
@@ -31,7 +32,7 @@ def signature_of(function: Callable[..., Any]) -> tuple[Any, ...] | None:
 
 
 def type_of(hint: Any) -> Any:
-    """Numba's type for an annotation. Raises TypeError."""
+    """Return numba's type for an annotation. Raises TypeError."""
     if isinstance(hint, type) and hasattr(hint, "_fields"):  # a named tuple
         fields = typing.get_type_hints(hint, include_extras=True)
         parts = [type_of(fields[name]) for name in hint._fields]
@@ -41,14 +42,14 @@ def type_of(hint: Any) -> Any:
         return PLAIN[hint]
     if isinstance(hint, type) and issubclass(hint, np.generic):
         return from_dtype(np.dtype(hint))
-    for said in getattr(hint, "__metadata__", ()):
-        if isinstance(said, Shape):
-            return _type_of_shape(said)
+    for annotation in getattr(hint, "__metadata__", ()):
+        if isinstance(annotation, Shape):
+            return _type_of_shape(annotation)
     if typing.get_origin(hint) is np.ndarray:
         (kind,) = typing.get_args(typing.get_args(hint)[1])
         if kind is not np.void:
             return _type_of_shape(Shape(np.dtype(kind), 1))
-    raise TypeError(f"{hint} says no compiled type")
+    raise TypeError(f"{hint} is no annotation of a compiled function; see core/jit/arrays.py")
 
 
 def _type_of_shape(shape: Shape) -> Any:
@@ -60,12 +61,12 @@ def _type_of_shape(shape: Shape) -> Any:
 
 
 def called_by(dispatcher: Any) -> list[Any]:
-    """The compiled functions that a function calls, itself or in helpers compiled into it."""
+    """Compiled functions called by a function or by the helpers compiled into it."""
     return _reach(dispatcher)[1]
 
 
 def size_of(dispatcher: Any) -> int:
-    """Bytes of a function's bytecode, with that of the helpers compiled into it."""
+    """Size of a function's bytecode in bytes, including the helpers compiled into it."""
     return _reach(dispatcher)[0]
 
 

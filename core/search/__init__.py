@@ -1,4 +1,4 @@
-"""Monte-Carlo graph search: one for every variant, over compiled arrays.
+"""Monte-Carlo graph search for every variant, over compiled arrays.
 
-The room knows games through `Rules`, encoders and `Evaluator` alone.
+The search uses games only through `Rules`, encoders and `Evaluator`. README.md lists the modules.
 """

@@ -32,7 +32,7 @@ class BaseSearch(ABC):
     """
 
     encoder: Encoder
-    """How positions are shown to the net, which may have planes of its own."""
+    """Encoder of positions for the net, which may have other planes than the spec."""
     rules: Rules
     evaluators: Sequence[Evaluator]
 
@@ -127,7 +127,7 @@ def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
     """Raise DataError if an evaluator takes other planes, or has other actions, than an encoder."""
     if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
         raise DataError(
-            f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
+            f"{evaluator.info.source}: expects planes {tuple(evaluator.planes_shape)} and returns "
             f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
             f"{encoder.actions}"
         )

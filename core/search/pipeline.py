@@ -1,8 +1,7 @@
-"""The evaluator's own thread: while the net works on one batch, the tree thread fills the next.
+"""Evaluator threads: while the net evaluates one batch, the tree thread fills the next.
 
-Answers are taken in the order in which batches were given, so that the same seed gives the same
-tree. Nobody waits for a batch that is no longer wanted: a search that is told to stop leaves it to
-its thread and goes.
+Results are used in the order in which the batches were submitted, so that the same seed gives the same
+tree. A search that is stopped does not wait for pending batches; their threads finish them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.inference.backends.composite_backends import ParallelEvaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 
@@ -27,21 +26,21 @@ class Job:
     """A batch at the evaluator."""
 
     planes: NDArray[np.float32]
-    """[B, C, H, W]; nobody else may write to it until the job is done."""
+    """[B, C, H, W]; must not be changed until the job is done."""
     answer: Evaluation | None = None
     error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
     seconds: float = 0.0
-    """What the evaluator took."""
-    given_up: bool = False
-    """Nobody waits for the answer: the evaluator is not asked, unless it has begun."""
+    """Time of the evaluation."""
+    abandoned: bool = False
+    """True if the result is not needed: the batch is skipped if its evaluation has not started."""
 
 
 class EvaluatorThread:
-    """Feeds one evaluator from a queue. `submit` from any thread."""
+    """Runs one evaluator on the jobs of a queue."""
 
     def __init__(self, evaluator: Evaluator, wake: threading.Condition) -> None:
-        """`wake` is notified whenever a job is done."""
+        """wake: notified whenever a job is done."""
         self.evaluator = evaluator
         self._wake = wake
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -49,12 +48,13 @@ class EvaluatorThread:
         self._thread.start()
 
     def submit(self, planes: NDArray[np.float32]) -> Job:
+        """Add a job to the queue; from any thread."""
         job = Job(planes)
         self._jobs.put(job)
         return job
 
     def close(self) -> None:
-        """No job may follow. Does not wait for the one at work."""
+        """End the thread after the jobs of the queue, without waiting. No job may follow."""
         self._jobs.put(None)
 
     def join(self, timeout: float | None = None) -> None:
@@ -62,7 +62,7 @@ class EvaluatorThread:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            if not job.given_up:
+            if not job.abandoned:
                 begun = time.perf_counter()
                 try:
                     job.answer = self.evaluator.evaluate(job.planes)
@@ -77,11 +77,11 @@ class EvaluatorThread:
 def streams(
     evaluator: Evaluator | Sequence[Evaluator], *, whole: bool
 ) -> tuple[list[Evaluator], int]:
-    """(evaluators side by side, parts of a batch that each of them takes).
+    """Return (parallel evaluators, number of parts into which batches are divided).
 
-    An evaluator that shares out its batches waits for the slowest part of each: here its parts get
-    batches of their own instead, as much smaller as there are parts, so that no core or GPU waits
-    for another. With `whole` it is left as it is, and the tree does not depend on how it works.
+    An evaluator that divides its batches must wait for the slowest part of each. Here its parts get
+    separate, smaller batches instead, so that no core or GPU waits for another. With `whole` the
+    evaluator is not divided, so that the tree does not depend on its parts.
     """
     if not isinstance(evaluator, Evaluator):
         return list(evaluator), 1
@@ -91,7 +91,7 @@ def streams(
 
 
 class Pipeline:
-    """Evaluators side by side, each with a thread, and the wait for them that `stop` cuts short."""
+    """Parallel evaluators, each with a thread, and waiting for them, which `stop` ends."""
 
     def __init__(self, evaluators: Sequence[Evaluator]) -> None:
         self._wake = threading.Condition()
@@ -103,24 +103,25 @@ class Pipeline:
 
     @property
     def depth(self) -> int:
-        """Batches that may be under way: one at each evaluator, and one waiting for it."""
+        """Maximum number of pending batches: one at each evaluator, and one that waits."""
         return len(self._threads) + 1
 
     def submit(self, planes: NDArray[np.float32]) -> Job:
-        """Give a batch to the next evaluator in turn."""
+        """Submit a batch to the next evaluator in turn."""
         turn = self._next
         self._next = (turn + 1) % len(self._threads)
         job = self._last[turn] = self._threads[turn].submit(planes)
         return job
 
     def settle(self) -> None:
-        """Wait until no evaluator is at work, on batches that were given up neither."""
+        """Wait until no evaluator is busy, not even with an abandoned batch."""
         for job in self._last:
             if job is not None:
                 job.done.wait()
 
     def wait(self, job: Job, deadline: float | None) -> bool:
-        """Until the job is done (True), or `stop` or the deadline (`time.perf_counter`) came."""
+        """Wait until the job is done and return True; False after `stop` or the deadline
+        (`time.perf_counter`)."""
         with self._wake:
             while not job.done.is_set():
                 if self._stopped:
@@ -132,33 +133,35 @@ class Pipeline:
         return True
 
     def pause(self, seconds: float | None) -> None:
-        """Wait for `stop`, at most so long."""
+        """Wait for `stop`, at most `seconds`."""
         with self._wake:
             if not self._stopped:
                 self._wake.wait(seconds)
 
     def goes_on(self, deadline: float | None) -> bool:
-        """Whether neither `stop` nor the deadline has come."""
+        """Return True until `stop` is called or the deadline has passed."""
         return not (self._stopped or (deadline is not None and time.perf_counter() >= deadline))
 
     @property
     def stopped(self) -> bool:
+        """True from `stop` to the next `start`."""
         return self._stopped
 
     def stop(self) -> None:
-        """Ends waits, now and until `start`. From any thread."""
+        """End all waits, now and until `start`. From any thread."""
         with self._wake:
             self._stopped = True
             self._wake.notify_all()
 
     def start(self) -> None:
-        """Waits may last again. Raises VariantAIError after `close`."""
+        """Allow waits again. Raises VariantAIError after `close`."""
         if self._closed:
-            raise VariantAIError("this search is closed; make another")
+            raise VariantAIError("this search is closed; create a new one")
         with self._wake:
             self._stopped = False
 
     def close(self) -> None:
+        """Stop and end the threads; waits at most one second for each."""
         self._closed = True
         self.stop()
         for thread in self._threads:
@@ -166,3 +169,12 @@ class Pipeline:
         for thread in self._threads:
             with contextlib.suppress(RuntimeError):
                 thread.join(1.0)
+
+
+def check_evaluation(answer: Evaluation, rows: int, actions: int) -> None:
+    """Raise DataError if the output for `rows` positions has wrong shapes."""
+    if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
+        raise DataError(
+            f"the evaluator's output for {rows} positions has values {answer.value.shape} and "
+            f"policy {answer.policy.shape}; expected ({rows},) and ({rows}, {actions})"
+        )

@@ -1,6 +1,6 @@
-"""What a search says of itself, while it runs and at its end.
+"""`Report`: the state of a search, while it runs and at its end.
 
-Every value is seen from the side to move at the root unless it says otherwise.
+All values are from the point of view of the side to move at the root, unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 WORST = 0.9999
-"""|value| from which centipawns grow no more: bf16 rounds 0.998 up to 1."""
+"""Largest |value| used for centipawns: bf16 rounds 0.998 up to 1."""
 LAMBDA = 1.2
-"""λ of equation 8."""
+"""λ of [CrazyAra-preprint] eq. 8."""
 MAX_CENTIPAWNS = 5051
 MATE = 32000
 """Score of having mated: mate in n own moves is `MATE - n`, being mated in n moves `n - MATE`."""
@@ -22,10 +22,11 @@ MATE_RANGE = 1000
 
 
 def centipawns(value: float) -> int:
-    """A value in [-1, 1] as centipawns from the same side, cut toward zero.
+    """Convert a value in [-1, 1] to centipawns for the same side, rounded towards zero.
 
-    cp = -sign(v) · ln(1 - |v|) / ln 1.2 · 100, with |v| at most 0.9999 (000 eq. 8; the fraction bar
-    is misprinted there, thesis table 5.4 shows this reading). From -5051 to 5051.
+    cp = -sign(v) · ln(1 - |v|) / ln 1.2 · 100, with |v| at most 0.9999 ([CrazyAra-preprint] eq. 8,
+    where the fraction bar is misprinted; [Xiangqi-thesis] table 5.4 confirms this formula). The
+    result is between -5051 and 5051.
     """
     size = min(abs(value), WORST)
     return int(-math.copysign(1.0, value) * math.log(1.0 - size) / math.log(LAMBDA) * 100.0)
@@ -47,32 +48,32 @@ def score_text(score: int) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One move of the root and what follows it."""
+    """One move of the root and its line of play."""
 
     move: int
     pv: tuple[int, ...]
-    """The line of play, `move` first; every move is legal and none follows the end of the game."""
+    """Line of play, `move` first; all moves are legal, and none follows the end of the game."""
     visits: int
     prior: float
     """Probability in [0, 1] after temperature, noise and enhanced checks."""
     q: float
-    """Value of the move for the mover, -1 (lost) to 1 (won); the solver's where it is proven."""
+    """Value of the move for the mover, -1 (lost) to 1 (won); exact if proven."""
     wdl: tuple[float, float, float] | None = None
-    """Probabilities of win, draw, loss for the mover; None where the net has none."""
+    """Probabilities of win, draw, loss for the mover; None if the net has no such output."""
     cp: int = 0
     """`centipawns(q)`."""
     mate: int | None = None
-    """Plies to the end of a proven game: positive where the mover wins, negative where it loses;
-    None where nothing is proven (proven draws too)."""
+    """Plies to the end of a proven game: positive if the mover wins, negative if it loses; None if
+    nothing is proven, and for proven draws."""
 
     @property
     def is_known(self) -> bool:
-        """Whether the search looked at the move at all: if not, `q` is 0 and means nothing."""
+        """True if the search has visited or proven the move; otherwise `q` is 0 without meaning."""
         return self.visits > 0 or self.mate is not None
 
     @property
     def mate_in(self) -> int | None:
-        """The same in full moves, as protocols want it."""
+        """`mate` in full moves, as in protocols."""
         if self.mate is None:
             return None
         return (self.mate + 1) // 2 if self.mate > 0 else -((-self.mate + 1) // 2)
@@ -112,62 +113,62 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """State of a search. All counts are of this search, the tree's size apart."""
+    """State of a search. Except for `tree_nodes` and `hashfull`, numbers are of this search only."""
 
     best: int | None
-    """The move to play; None where the game is over."""
+    """Move to play; None if the game is over."""
     ponder: int | None = None
-    """The answer expected."""
+    """Expected reply."""
     lines: tuple[Line, ...] = ()
-    """Best first, as the final choice ranks them; as many as were asked for."""
+    """Best moves in the order of the final choice; at most `multipv`."""
     visits: int = 0
-    """Visits of the root: what protocols call nodes."""
+    """Visits of the root; called nodes in protocols."""
     evaluations: int = 0
-    """Positions the network saw."""
+    """Positions evaluated by the network."""
     terminals: int = 0
     """Visits that ended in a finished game."""
     collisions: int = 0
-    """Selections thrown away because the leaf was at the network already."""
+    """Descents discarded because their leaf was already pending."""
     merges: int = 0
-    """Edges that met a position which had a node."""
+    """Edges that led to a position which already had a node."""
     tree_nodes: int = 0
-    """Nodes in the tree, those kept from earlier searches included."""
+    """Nodes in the tree, including those kept from earlier searches."""
     depth: int = 0
-    """Plies of the principal variation, never less than in an earlier report of the same search."""
+    """Plies of the principal variation, at least as in earlier reports of the same search."""
     seldepth: int = 0
-    """Plies of the longest line shown, at least `depth`."""
+    """Plies of the longest line in the report, at least `depth`."""
     seconds: float = 0.0
     hashfull: int = 0
     """Share of the memory in use, per mille."""
     stopped_by: str = ""
-    """Why it ended: `simulations`, `evaluations`, `movetime`, `depth`, `mate`, `stop`, `solved`,
-    `memory`, `counts`, `one move`, `game over`, `raw network`; empty while it runs."""
+    """Reason why it ended: `simulations`, `evaluations`, `movetime`, `depth`, `mate`, `stop`,
+    `solved`, `memory`, `counts`, `one move`, `game over`, `raw network`; empty while it runs."""
 
     @property
     def known_lines(self) -> tuple[Line, ...]:
-        """Those of moves that the search looked at; all where it looked at none, as a policy does
-        that plays without a search."""
+        """Lines of moves that are visited or proven; all lines if there are none, as when the raw
+        policy plays without a search."""
         return tuple(line for line in self.lines if line.is_known) or self.lines
 
     @property
     def nps(self) -> int:
-        """Visits a second, 0 before any time has passed."""
+        """Visits per second; 0 before any time has passed."""
         return int(self.visits / self.seconds) if self.seconds > 0 else 0
 
 
 @dataclass
 class Phases:
-    """Seconds that a search spent on what, of the tree thread unless it says otherwise."""
+    """Time that a search spent in its phases, in seconds of the tree thread unless stated otherwise."""
 
     fill: float = 0.0
-    """Selection, rules and encoding: gathering leaves."""
+    """Collecting leaves: selection, rules and encoding."""
     complete: float = 0.0
-    """Priors, expansion and back-up."""
+    """Priors, expansion and backup."""
     wait: float = 0.0
-    """For the evaluator."""
+    """Waiting for the evaluator."""
     network: float = 0.0
-    """Of the evaluator's threads."""
+    """Evaluation, in seconds of the evaluator threads."""
     batches: int = 0
-    """Batches evaluated."""
+    """Number of evaluated batches."""
     rows: int = 0
-    """Positions in them."""
+    """Number of positions in these batches."""

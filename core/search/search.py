@@ -1,7 +1,11 @@
-"""The search: a position with its history in, a move and what is known of it out.
+"""`Search`: searches a position with its history and reports the best moves.
 
-`Search` is what engines, analysis and matches use. `run` blocks; `stop` and `report` may be called
-from any other thread meanwhile.
+Engines, analysis and matches use this class. `run` blocks; meanwhile `stop` and `report` may be called
+from other threads.
+
+The search is a Monte-Carlo graph search: descents from the root select edges by PUCT
+(`tree/selection.py`), batches of leaves are evaluated by the net (`tree/leaf_batch.py`, `pipeline.py`)
+and backed up (`tree/backup.py`). docs/search.md derives it step by step.
 """
 
 from __future__ import annotations
@@ -14,33 +18,36 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.search.instant_answer import check_answer
 from variant_ai.core.search.interface import BaseSearch, check_shape
-from variant_ai.core.search.mate.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import is_deep, make_report, visited_moves
-from variant_ai.core.search.pipeline import Job, Pipeline, streams
+from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, streams
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.leaf_batch import ENOUGH, Batch, new_batch
-from variant_ai.core.search.tree_factory import Narrowed, new_tree, remembered, sight_of
+from variant_ai.core.search.tree.shortest_mate import PATIENT, POSITIONS
+from variant_ai.core.search.tree_factory import (
+    RestrictedRoots,
+    encoder_and_rules,
+    new_tree,
+    with_last_moves,
+)
 from variant_ai.core.spec.schema import VariantSpec
 
 SLICE_SECONDS = 0.004
-"""How long the tree thread may hold the tree without looking up."""
+"""Longest time that the tree thread works without checking for `stop` and the deadline."""
 
 
 @dataclass
-class _Flight:
-    """A batch at an evaluator."""
+class PendingBatch:
+    """Batch that is being evaluated."""
 
     batch: Batch
     rows: int
@@ -48,9 +55,9 @@ class _Flight:
 
 
 class Search(BaseSearch):
-    """Searches one game after the other, with one evaluator or several.
+    """Searches the positions of games, one after the other, with one or several evaluators.
 
-    All methods but `stop` and `report` belong to one thread.
+    All methods except `stop`, `report` and `root_visits` must be called from one thread.
     """
 
     def __init__(
@@ -61,42 +68,42 @@ class Search(BaseSearch):
         *,
         rules: Rules | None = None,
     ) -> None:
-        """Several evaluators (of the same net) work side by side on batches of one tree, each on
-        whole ones; of one that is several in itself (`ParallelEvaluator`) each takes its part.
+        """Several evaluators of the same net work in parallel on batches of one tree, each on whole
+        batches. The parts of a `ParallelEvaluator` get smaller batches.
 
-        Raises DataError where the evaluator is of another shape than the spec's planes.
+        Raises DataError if the shapes of the evaluator and the spec's planes differ.
         """
         super().__init__(spec, params)
         evaluators, parts = streams(evaluator, whole=self.params.deterministic)
         if not evaluators:
-            raise VariantAIError("a search needs an evaluator")
+            raise VariantAIError("a search needs at least one evaluator")
         first = evaluators[0]
         self.batch_rows = -(-self.params.batch_size // parts)
-        """Leaves of one batch."""
-        self.encoder, self.rules = sight_of(first, spec, rules)
+        """Number of leaves in a batch."""
+        self.encoder, self.rules = encoder_and_rules(first, spec, rules)
         for each in evaluators:
             check_shape(self.encoder, each)
         self.evaluators = evaluators
         self.uniform = bool(first.is_uniform)
-        # Before the threads, which nobody would end where there is no memory for it.
+        # before the threads, which would not be ended if there is no memory for the tree
         self.tree = new_tree(self.encoder, self.rules, self.params)
         self._pipeline = Pipeline(evaluators)
-        self.max_flights = self._pipeline.depth
-        """Batches under way at once. With one, nothing is selected while the net is at work."""
+        self.max_pending = self._pipeline.depth
+        """Maximum number of pending batches. With 1, nothing is selected while the net is working."""
         self._rng = np.random.default_rng(self.params.seed)
         self._lock = threading.RLock()
         self._batches = [self._new_batch() for _ in range(self._pipeline.depth + 1)]
         self._knows_draws = False
-        self._flights: deque[_Flight] = deque()
+        self._pending: deque[PendingBatch] = deque()
         self._free = deque(self._batches)
-        """Batches not under way."""
+        """Batches that are not pending."""
         self._rows = 0
         """Leaves in the first of them, which is not full yet."""
         self._allowed: Sequence[int] | None = None
-        self._narrowed = Narrowed()
-        self._begun, self._depth, self._fresh = 0.0, 0, False
+        self._restricted = RestrictedRoots()
+        self._begun, self._depth = 0.0, 0
         self._ended = ""
-        """Why the present search has nothing left to do, while it waits to be stopped."""
+        """Reason why an infinite search has finished, while it waits for `stop`."""
         self.set_game(Game(self.rules))
 
     def _new_batch(self) -> Batch:
@@ -107,19 +114,19 @@ class Search(BaseSearch):
     # --- the position ----------------------------------------------------------------------------
 
     def set_game(self, game: Game) -> None:
-        """Search from the game's last position. What is known of it from before is kept."""
+        """Set the game to search from its last position. Earlier results for it are kept."""
         with self._lock:
-            self.tree.set_game(remembered(game, self.rules))
-            self._fresh = True
+            self.tree.set_game(with_last_moves(game, self.rules))
 
     @property
     def game(self) -> Game:
+        """The game being searched."""
         assert self.tree.game is not None
         return self.tree.game
 
     def clear(self, seed: int | None = None) -> None:
-        """Forget everything, the state of the random numbers included: they begin again with the
-        seed, that of the settings by default."""
+        """Remove all results and restart the random numbers with `seed` (None: that of the
+        settings)."""
         with self._lock:
             game = self.game
             self.tree.forget()
@@ -127,8 +134,8 @@ class Search(BaseSearch):
             self.tree.set_game(game)
 
     def warm_up(self) -> None:
-        """Before a clock runs: load compiled code, and have every evaluator make itself ready for
-        the least and the greatest batch. The search is as new afterwards."""
+        """Load compiled code and prepare every evaluator for the smallest and the largest batch, so
+        that no clock runs meanwhile. Afterwards the search is like a new one."""
         if not self.uniform:
             planes = np.zeros((self.batch_rows, *self.encoder.shape), np.float32)
             for evaluator in self.evaluators:
@@ -137,35 +144,39 @@ class Search(BaseSearch):
         self.clear()
 
     def judge_chases(self, on: bool) -> None:
-        """Whether chases are judged, where the rules know them; off, they are idle repetitions."""
+        """Switch the judging of perpetual chases on or off, for rules that have them; if off, they
+        count as ordinary repetitions."""
         with self._lock:
             self.tree.judge_chases(on)
 
     def close(self) -> None:
-        """Let the evaluators' threads go. They close their evaluators no more than they made them."""
+        """End the evaluator threads. The evaluators themselves stay open."""
         self._pipeline.close()
         self.tree.close()
 
     # --- the search ------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the present `run`. From any thread; does not wait."""
+        """End the present `run`, without waiting for it. From any thread."""
         self._pipeline.stop()
 
     def settle(self) -> None:
-        """After a `run` that was stopped: wait until the evaluators have finished the batches that it
-        left behind. Whoever asks the same evaluator himself calls this first."""
+        """Wait until the evaluators have finished the batches that a stopped `run` left behind. Call
+        this before using one of the evaluators directly."""
         self._pipeline.settle()
 
     def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
-        """What the search knows by now; without `pv` each line ends with its first move, and `seldepth`
-        says nothing. `stopped_by` says so where the search has ended and waits to be stopped. From
-        any thread."""
+        """Report the present state of the search; from any thread.
+
+        Without `pv` each line has only its first move, and `seldepth` has no meaning. `stopped_by` is
+        set if an infinite search has finished and waits for `stop`.
+        """
         with self._lock:
             return self._report(multipv, self._ended, pv=pv)
 
     def root_visits(self) -> list[tuple[int, int]]:
-        """What a policy may learn from the search: see `lines.visited_moves`. From any thread."""
+        """Return (move, visits) as a target for the policy, see `variations.visited_moves`; from any
+        thread."""
         with self._lock:
             return visited_moves(self.tree.edges(self.tree.root), self._allowed)
 
@@ -178,12 +189,12 @@ class Search(BaseSearch):
         on_report: Callable[[Report], None] | None = None,
         interval: float = 1.0,
     ) -> Report:
-        """Search until a limit is met, `stop` is called, or nothing is left to find out.
+        """Search until a limit is reached, `stop` is called, or the root is proven.
 
-        moves: the root's moves to consider; those that are not legal are ignored, and raise
-        MoveError where none is left. None: all but those that lose at once by repetition.
-        on_report: called in this thread every `interval` seconds. Raises DataError where the
-        evaluator's answer is not a number.
+        moves: moves of the root to consider; None: all except those that lose at once by repetition.
+        Illegal moves are ignored. multipv: number of lines in reports. on_report: called in this
+        thread every `interval` seconds. Raises MoveError if none of `moves` is legal, DataError if the
+        evaluator's output is not a number.
         """
         self._begun = time.perf_counter()
         self._depth = 0
@@ -196,14 +207,14 @@ class Search(BaseSearch):
         outcome = game.outcome()
         if outcome is not None:
             return Report(best=None, seconds=self._seconds(), stopped_by="game over")
-        self._allowed = self._legal(moves)
-        if self._narrowed.is_at_odds(tree, None if moves is None else self._allowed):
+        self._allowed = self._allowed_moves(moves)
+        if self._restricted.must_forget(tree, None if moves is None else self._allowed):
             with self._lock:
                 tree.forget()
                 tree.set_game(game)
-        deadline = None if limits.movetime is None else self._begun + limits.movetime
-        if limits.infinite:
-            deadline = None
+        deadline = None
+        if limits.movetime is not None and not limits.infinite:
+            deadline = self._begun + limits.movetime
         reason = self._open_root(None if self.params.use_raw_network else deadline)
         if not reason and self.params.use_raw_network:
             reason = "raw network"
@@ -215,7 +226,7 @@ class Search(BaseSearch):
             self._shorten(limits, deadline)
         if limits.infinite and reason != "stop":
             self._ended = reason
-            if on_report is not None:  # nothing that is said later would be any different
+            if on_report is not None:  # the last report, since nothing changes any more
                 on_report(self.report(multipv))
             while not self._pipeline.stopped:
                 self._pipeline.pause(None)
@@ -223,9 +234,9 @@ class Search(BaseSearch):
         with self._lock:
             return self._report(multipv, reason, self._rng)
 
-    def _legal(self, moves: Sequence[int] | None) -> list[int] | None:
+    def _allowed_moves(self, moves: Sequence[int] | None) -> list[int] | None:
         if moves is None:
-            return self.tree.worth_searching()
+            return self.tree.moves_to_search()
         legal = self.game.legal_moves()
         allowed = [int(move) for move in legal if move in set(moves)]
         if not allowed:
@@ -233,26 +244,26 @@ class Search(BaseSearch):
         return allowed if len(allowed) < len(legal) else None
 
     def _open_root(self, deadline: float | None) -> str:
-        """Have the root evaluated; why the search ends here, or an empty string."""
+        """Evaluate the root. Returns the reason if the search ends here, otherwise an empty string."""
         if self.tree.root_is_open:
             return ""
         if deadline is not None and time.perf_counter() >= deadline:
-            return "movetime"  # nobody would wait for the answer
+            return "movetime"  # the evaluation would come too late
         batch = self._batches[0]
         with self._lock:
             rows, _ = self.tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
         if not rows:
             return ""
-        flight = _Flight(batch, rows, self._pipeline.submit(self._planes(batch, rows)))
+        pending = self._submit(batch, rows)
         try:
-            arrived = self._pipeline.wait(flight.job, deadline)
-        except BaseException:  # Ctrl-C; the root would be at the evaluator for ever
-            self._give_up(flight)
+            arrived = self._pipeline.wait(pending.job, deadline)
+        except BaseException:  # such as Ctrl-C; the root must not stay pending
+            self._abandon(pending)
             raise
         if not arrived:
-            self._give_up(flight)
+            self._abandon(pending)
             return "stop" if self._pipeline.stopped else "movetime"
-        self._take(flight)
+        self._back_up(pending)
         return ""
 
     def _search(
@@ -263,20 +274,13 @@ class Search(BaseSearch):
         on_report: Callable[[Report], None] | None,
         interval: float,
     ) -> str:
-        """The loop of the tree thread; returns why it ended."""
-        if self.uniform:
-            step = self._uniform_step()
-        else:
-            step = self._step()
+        """Run the loop of the tree thread; returns the reason why it ended."""
+        step = self._uniform_step() if self.uniform else self._step()
         next_report = self._begun + interval
         tree = self.tree
-        reason = ""
         finished = ""
         try:
-            while not reason:
-                reason = self._limit(limits, deadline) or finished
-                if reason:
-                    break
+            while not (reason := self._limit(limits, deadline) or finished):
                 made = tree.counter("visits"), tree.counter("evaluations")
                 finished = step(*limits.left(*made), deadline)
                 with self._lock:
@@ -285,17 +289,17 @@ class Search(BaseSearch):
                     on_report(self.report(multipv))
                     next_report = time.perf_counter() + interval
         finally:
-            # a proof or a limit may come while some leaves still wait for their batch to be full
+            # at a proof or a limit some leaves may still wait in a batch that is not full
             if self._rows:
                 with self._lock:
                     self.tree.abandon(self._free[0], 0, self._rows)
                 self._rows = 0
-            while self._flights:
-                self._give_up(self._flights.pop())
+            while self._pending:
+                self._abandon(self._pending.pop())
         return reason
 
     def _shorten(self, limits: Limits, deadline: float | None) -> None:
-        """The proof that ended the search need not be of the shortest win: look for that one."""
+        """Search for a shorter win than the one proven, which need not be the shortest."""
         patient = limits.infinite or limits.mate is not None
         positions = POSITIONS * (PATIENT if patient else 1)
         found = self.tree.shorten(
@@ -303,10 +307,10 @@ class Search(BaseSearch):
         )
         if found:
             with self._lock:
-                found.plant()
+                found.write()
 
     def _limit(self, limits: Limits, deadline: float | None) -> str:
-        """The limit that has been met, or an empty string."""
+        """Return the limit that has been reached, or an empty string."""
         tree = self.tree
         if self._pipeline.stopped:
             return "stop"
@@ -336,8 +340,8 @@ class Search(BaseSearch):
         return ""
 
     def _uniform_step(self) -> Callable[[int, int, float | None], str]:
-        """A slice of search without an evaluator, all compiled."""
-        # A position may take ten milliseconds where the rules are not compiled.
+        """Return a function that runs a slice of search with the uniform evaluator, all compiled."""
+        # without compiled rules a position may take ten milliseconds
         least = 64 if is_compiled(self.rules) else 1
         enough = 4 * least
         batch = self._batches[0]
@@ -359,10 +363,11 @@ class Search(BaseSearch):
         return step
 
     def _step(self) -> Callable[[int, int, float | None], str]:
-        """Fill a batch and give it away, or wait for the oldest one and take its answer.
+        """Return a function that fills and submits a batch, or waits for the oldest one and backs it
+        up.
 
-        A batch that could not be filled is kept while the evaluator has another to work on: its
-        answer will open new leaves.
+        A batch that cannot be filled is kept while another one is pending, because that one will give
+        new leaves.
         """
         free = self._free = deque(self._batches)
         ended = ""
@@ -370,12 +375,12 @@ class Search(BaseSearch):
         def step(visits: int, evaluations: int, deadline: float | None) -> str:
             nonlocal ended
             batch = free[0]
-            under_way = sum(flight.rows for flight in self._flights)
-            # Ends of games are visits and no evaluations: they leave the batch as it is.
+            pending_rows = sum(pending.rows for pending in self._pending)
+            # ends of games are visits without evaluations, and do not fill the batch
             enough = self.params.leaves_at(self.tree.visits_at_root())
-            size = min(self.batch_rows, enough, evaluations - under_way)
-            most = visits - self._rows - under_way
-            has_room = len(self._flights) < self.max_flights and self._rows < size
+            size = min(self.batch_rows, enough, evaluations - pending_rows)
+            most = visits - self._rows - pending_rows
+            has_room = len(self._pending) < self.max_pending and self._rows < size
             if has_room and most > 0 and not ended:
                 begun = time.perf_counter()
                 goes_on = partial(self._pipeline.goes_on, deadline)
@@ -388,71 +393,71 @@ class Search(BaseSearch):
                     ended = self._ending(outcome)
                 if not goes_on():
                     return ""
-            full = 0 < self._rows >= size and len(self._flights) < self.max_flights
-            if full or (self._rows and not self._flights):
+            full = 0 < self._rows >= size and len(self._pending) < self.max_pending
+            if full or (self._rows and not self._pending):
                 rows, self._rows = self._rows, 0
-                job = self._pipeline.submit(self._planes(batch, rows))
-                self._flights.append(_Flight(free.popleft(), rows, job))
-                if len(self._flights) < self.max_flights and most > size and not ended:
+                self._pending.append(self._submit(free.popleft(), rows))
+                if len(self._pending) < self.max_pending and most > size and not ended:
                     return ""
-            if not self._flights:
+            if not self._pending:
                 return ended
             begun = time.perf_counter()
-            arrived = self._pipeline.wait(self._flights[0].job, deadline)
+            arrived = self._pipeline.wait(self._pending[0].job, deadline)
             self.phases.wait += time.perf_counter() - begun
             if not arrived:
                 return ""
-            flight = self._flights.popleft()
-            free.append(flight.batch)
-            self._take(flight)
-            return ended if not self._flights and not self._rows else ""
+            pending = self._pending.popleft()
+            free.append(pending.batch)
+            self._back_up(pending)
+            return ended if not self._pending and not self._rows else ""
 
         return step
 
     def _ending(self, outcome: int) -> str:
-        """Why no more leaves can be had: `memory`, `solved`, or nothing."""
+        """Return the reason if no more leaves are possible: `memory`, `solved`, or an empty string."""
         if outcome == STUCK:
             return "solved"
         if outcome == FULL:
             return "" if self.tree.make_room() else "memory"
         return ""
 
-    def _planes(self, batch: Batch, rows: int) -> NDArray[np.float32]:
-        if not self.encoder.compiled:
-            return self.encoder.planes(batch.positions[:rows])
-        planes: NDArray[np.float32] = batch.planes[:rows].reshape(rows, *self.encoder.shape)
-        return planes
+    def _submit(self, batch: Batch, rows: int) -> PendingBatch:
+        if self.encoder.compiled:
+            planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+        else:
+            planes = self.encoder.planes(batch.positions[:rows])
+        return PendingBatch(batch, rows, self._pipeline.submit(planes))
 
-    def _take(self, flight: _Flight) -> None:
-        """Back up what the evaluator said."""
-        job, rows = flight.job, flight.rows
+    def _back_up(self, pending: PendingBatch) -> None:
+        """Back up an evaluated batch."""
+        job, rows = pending.job, pending.rows
         if job.error is not None:
-            self._give_up(flight)
+            self._abandon(pending)
             raise job.error
         assert job.answer is not None
         answer = job.answer
         begun = time.perf_counter()
         with self._lock:
             try:
-                check_answer(answer, rows, self.encoder.actions)
+                check_evaluation(answer, rows, self.encoder.actions)
             except DataError:
-                self._give_up(flight)
+                self._abandon(pending)
                 raise
             draws = None if answer.wdl is None else answer.wdl[:, 1]
             self._knows_draws = draws is not None
-            self.tree.complete(flight.batch, 0, rows, answer.value, answer.policy, draws)
+            self.tree.complete(pending.batch, 0, rows, answer.value, answer.policy, draws)
         self.phases.complete += time.perf_counter() - begun
         self.phases.network += job.seconds
         self.phases.batches += 1
         self.phases.rows += rows
 
-    def _give_up(self, flight: _Flight) -> None:
-        """Abandon a batch. Its planes may still be read, so a new one takes its place."""
-        flight.job.given_up = True
+    def _abandon(self, pending: PendingBatch) -> None:
+        """Abandon a pending batch. Its planes may still be read, so it is replaced by a new one."""
+        pending.job.abandoned = True
         with self._lock:
-            self.tree.abandon(flight.batch, 0, flight.rows)
+            self.tree.abandon(pending.batch, 0, pending.rows)
         self._batches = [
-            self._new_batch() if batch is flight.batch else batch for batch in self._batches
+            self._new_batch() if batch is pending.batch else batch for batch in self._batches
         ]
 
     # --- reports ---------------------------------------------------------------------------------

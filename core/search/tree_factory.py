@@ -1,5 +1,4 @@
-"""What a search is put together from: how the net sees, which tree serves which rules, and with which
-moves the root of a tree was searched."""
+"""Parts that a search is built from: encoder, rules and tree, and roots with restricted moves."""
 
 from __future__ import annotations
 
@@ -22,25 +21,26 @@ def rules_for(spec: VariantSpec) -> Rules:
     return make_rules(spec)
 
 
-def sight_of(
+def encoder_and_rules(
     evaluator: Evaluator, spec: VariantSpec, rules: Rules | None = None
 ) -> tuple[Encoder, Rules]:
-    """How positions of a spec are shown to a net, and the rules under which they remember what it is
-    shown: a net may have planes of its own (`ModelInfo.own_spec`)."""
+    """Return the encoder for a net, and rules whose positions contain everything that it encodes: a
+    net may have other planes than the spec (`ModelInfo.own_spec`)."""
     own = evaluator.info.own_spec(spec)
     encoder = Encoder(own, "flat" if evaluator.info.head == "flat" else "map")
     return encoder, rules if rules is not None and own is spec else rules_for(own)
 
 
-def remembered(game: Game, rules: Rules) -> Game:
-    """The game, or a copy whose positions know as many of the last moves as the rules' spec shows."""
+def with_last_moves(game: Game, rules: Rules) -> Game:
+    """Return the game, or if needed a copy whose positions contain as many of the last moves as the
+    planes of the rules' spec."""
     if last_moves_shown(game.rules.spec) >= last_moves_shown(rules.spec):
         return game
     return game.copy(rules)
 
 
 def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
-    """A tree for the rules engine."""
+    """Create a tree for a rules engine: `Tree` if it is compiled, otherwise `SlowTree`."""
     if is_compiled(rules):
         return Tree(encoder, rules, params)
     from variant_ai.core.search.tree.slow_tree import SlowTree
@@ -48,27 +48,27 @@ def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
     return SlowTree(encoder, rules, params)
 
 
-class Narrowed:
+class RestrictedRoots:
     """Roots of one tree that were searched with some of their moves only.
 
-    Such a root cannot be searched further with others: moves that were left out have no visits, and
-    those that were not have too many, so the best of them would be chosen for ever.
+    Such a root must not be searched further with other moves: moves that were excluded have no visits,
+    and the others have too many, so the best of these would always be chosen.
     """
 
     def __init__(self) -> None:
         self._moves: dict[int, frozenset[int]] = {}
-        """Moves that a root was searched with, by the root's key."""
+        """Moves with which a root was searched, by the root's key."""
 
-    def is_at_odds(self, tree: Tree, moves: Sequence[int] | None) -> bool:
-        """Whether the tree must be forgotten before its root is searched with these moves (None:
-        all). Takes down that it is searched with them."""
+    def must_forget(self, tree: Tree, moves: Sequence[int] | None) -> bool:
+        """Return True if the tree must be cleared before its root is searched with these moves (None:
+        all), and remember the moves."""
         key = int(tree.arrays.nodes[tree.root]["key"])
         before = self._moves.pop(key, None)
         now = None if moves is None else frozenset(moves)
-        # what is proven of all moves together says nothing of some of them
-        at_odds = tree.solved if before is None and now is not None else before != now
-        if at_odds:
+        # a proof for all moves together is none for some of them
+        differs = tree.solved if before is None and now is not None else before != now
+        if differs:
             self._moves.clear()
         if now is not None:
             self._moves[key] = now
-        return at_odds
+        return differs

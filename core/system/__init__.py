@@ -1,1 +1,9 @@
-"""What the operating system gives and takes: files, processors, child processes, signals, terminals."""
+"""Operating system services. Nothing here imports other rooms. In reading order:
+
+files                   writing whole files, errors that name the file, short file names
+processors              number of usable processors
+text_tables             table columns that fit the width of a terminal
+interrupts              Ctrl-C, SIGTERM and SIGHUP
+child_processes         child processes that end with their parent
+compilation_progress    progress of compilation, for the user interface
+"""

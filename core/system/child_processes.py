@@ -1,16 +1,16 @@
-"""Child processes that end with their parent, in whatever way it ends: by SIGKILL too.
+"""Child processes that end with their parent, even if the parent is killed by SIGKILL.
 
-Three kinds of children, three ways:
+There are three kinds of children:
 
-- Our own Python processes watch their parent from a thread (`end_with_parent`). `WorkerPool` is a
-  process pool of such children.
-- A child that only answers questions through a pipe ends when the pipe closes, and calls
-  `leave_signals_to_parent` alone.
-- Other people's programs know nothing of us. `end_with_us` names them to a guard, a small Python
-  process that waits for our end of a pipe to close, and then kills what is still there.
+- Python processes of this project watch their parent from a thread (`end_with_parent`). `WorkerPool`
+  is a process pool of such children.
+- A child that only answers requests through a pipe ends when the pipe closes. It only calls
+  `leave_signals_to_parent`.
+- Other programs do not watch their parent. `guard_child` registers them with a guard, a small Python
+  process that waits until our end of a pipe closes and then kills the programs that still run.
 
-Linux could kill children by itself (PR_SET_PDEATHSIG), but does so when the thread that started them
-ends, and does not reach what a wrapper script started.
+Linux can kill children by itself (PR_SET_PDEATHSIG), but it does so when the thread that started them
+ends, and it does not reach programs started by a wrapper script.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ T = TypeVar("T")
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-"""Signals that whole groups of processes get at once, and that the first of our processes answers."""
+"""Signals sent to a whole process group at once; only the top process of ours handles them."""
 LAST_WORK = 3.0
-"""Seconds that a pool's worker still works after a SIGTERM: its parent, which had the same signal,
-waits for what is under way. The parent itself uses SIGTERM to end workers that hang."""
+"""Seconds that a worker of a pool keeps working after SIGTERM: its parent, which got the same signal,
+waits for the running tasks. The parent also uses SIGTERM to end workers that hang."""
 PARENT_VARIABLE = "VARIANT_AI_PARENT"
-"""Holds the number of the process that a command of ours is to end with."""
+"""Environment variable with the process id of the parent that a command must end with."""
 SAVING = 60.0
-"""Seconds that a command of ours whose parent is gone has to save what it did."""
+"""Seconds that a command has to save its work after its parent has ended."""
 _POLL = 0.3
 
 
@@ -53,9 +53,9 @@ _POLL = 0.3
 def end_with_parent(parent: int | None = None, *, grace: float = 0.0) -> None:
     """End this process soon after its parent has ended.
 
-    parent: the number that the parent is known by to whoever started us, to notice that it ended
-    before this call; by default the parent of now. grace: seconds between a SIGTERM to ourselves,
-    by which a command saves what it has, and the end by force; 0: at once.
+    parent: process id of the parent, passed on so that a parent that ended before this call is
+    noticed; default: the current parent. grace: seconds between sending SIGTERM to this process,
+    after which a command saves its work, and ending it by force; 0: end at once.
     """
     threading.Thread(
         target=_outlive, args=(parent, grace), name="parent watch", daemon=True
@@ -101,9 +101,9 @@ def _wait_on_windows(parent: int) -> None:
 
 
 def leave_signals_to_parent(last_work: float | None = None) -> None:
-    """What Ctrl-C and its kin mean, the parent decides; this process hears nothing of them.
+    """Ignore Ctrl-C and similar signals in this process: the parent decides what to do.
 
-    last_work: seconds after which a SIGTERM ends the process all the same; None: it does not.
+    last_work: seconds after which SIGTERM ends the process anyway; None: SIGTERM is ignored too.
     """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -124,8 +124,9 @@ def leave_signals_to_parent(last_work: float | None = None) -> None:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """A child that is started within begins with its signals held back: none can break its start,
-    until it calls `leave_signals_to_parent`. Ours come when the context ends."""
+    """Start children within this context with their signals blocked, so that no signal can break
+    their start until they call `leave_signals_to_parent`. Our own signals arrive when the context
+    ends."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -181,7 +182,7 @@ for number in kept:
 
 
 class _Guard:
-    """The guard of this process, started when there is something to guard."""
+    """The guard process of this process, started when the first child is registered."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -194,13 +195,13 @@ class _Guard:
             if self._process is None or self._process.poll() is not None:
                 self._start()
             else:
-                self._say(f"+{number}\n")
+                self._write(f"+{number}\n")
 
     def remove(self, number: int) -> None:
         with self._lock:
             if number in self._kept:
                 self._kept.discard(number)
-                self._say(f"-{number}\n")
+                self._write(f"-{number}\n")
 
     def _start(self) -> None:
         with signals_held():
@@ -209,19 +210,19 @@ class _Guard:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Not in the group that is killed with this process.
+                # not in the process group that is killed with this process
                 start_new_session=True,
             )
             atexit.register(self._end, self._process)
-        self._say("".join(f"+{number}\n" for number in self._kept))
+        self._write("".join(f"+{number}\n" for number in self._kept))
 
     @staticmethod
     def _end(process: subprocess.Popen[bytes]) -> None:
-        """Our end of the pipe closes, as it would without us."""
+        """Close our end of the pipe, as the operating system would if we were killed."""
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             process.communicate(timeout=5.0)
 
-    def _say(self, lines: str) -> None:
+    def _write(self, lines: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -235,17 +236,17 @@ class _Guard:
 _guard = _Guard()
 
 
-def end_with_us(number: int) -> None:
-    """Kill the process of this number when ours ends, in whatever way; on POSIX with its group,
-    which it must lead (`start_new_session`)."""
+def guard_child(number: int) -> None:
+    """Have a process killed when this one ends, however it ends. `number` is its process id. On
+    POSIX its whole group is killed; it must lead that group (`start_new_session`)."""
     _guard.add(number)
 
 
-def ended(number: int) -> None:
-    """A process named to `end_with_us` is no more."""
+def release_child(number: int) -> None:
+    """Unregister a process given to `guard_child`, because it has ended."""
     _guard.remove(number)
 
 
 def guard_pid() -> int | None:
-    """Number of the process that guards, None where nothing was to be guarded."""
+    """Process id of the guard; None if no child was registered."""
     return _guard.pid

@@ -1,8 +1,8 @@
-"""Progress of compilation, for those who wait for it.
+"""Progress of compilation, for the user interface.
 
-Compiled code is made once on a machine and then read from the cache (`core/jit`), so most processes
-never compile anything. One that does needs a while and shows it: `listen` sets who is called with the
-progress. Nothing heavy is imported here.
+Code is compiled once per machine and then read from the cache (`core/jit`), so most processes never
+compile anything. A process that does needs up to a minute and shows its progress: `listen` sets the
+function that is called with it. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 ABOUT = 80
-"""Functions that a search with a net needs; the total until it is known."""
+"""Number of functions that a search with a net needs; used until the total is known."""
 FIRST_ESTIMATE = 2.0
-"""Seconds of compiling after which the rest is estimated."""
+"""Seconds of compiling before the remaining time is estimated."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """State of the compilation for this machine, whichever process does it."""
+    """State of the compilation on this machine, by all processes together."""
 
     done: int
-    """Functions that are compiled."""
+    """Number of functions that are compiled."""
     total: int
+    """Number of functions to compile."""
     seconds_left: float | None = None
-    """Estimated; None as long as there is nothing to estimate it by."""
+    """Estimate; None if it is too early for one."""
 
     def __str__(self) -> str:
         text = f"compiling for this machine, once: {self.done} of {self.total} functions"
@@ -36,29 +37,29 @@ class Progress:
 
 
 class _State:
-    """Of this process."""
+    """State of this process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.listener: Callable[[Progress], None] | None = None
         self.alone = 0
-        """Functions that this process compiled without help."""
+        """Number of functions that this process compiled without help."""
         self.latest: Progress | None = None
         self.first: tuple[float, int] | None = None
-        """Time and functions done when the first report came."""
+        """Time of the first report, and the number of functions done by then."""
 
 
 _state = _State()
 
 
 def listen(listener: Callable[[Progress], None] | None) -> None:
-    """Call `listener(progress)` while something is compiled, in the thread that compiles or waits for
-    it. None: nobody listens."""
+    """Set the function that is called with the progress, in the thread that compiles or waits;
+    None: no function."""
     _state.listener = listener
 
 
 def begins() -> None:
-    """Note that this process compiles a function that is not in the cache."""
+    """Count a function that is not in the cache and that this process compiles."""
     with _state.lock:
         _state.alone += 1
         alone, shared = _state.alone, is_shared()
@@ -67,7 +68,7 @@ def begins() -> None:
 
 
 def report(done: int, total: int) -> None:
-    """Note how many functions are compiled by now, by this process and by others."""
+    """Report the number of functions that all processes have compiled, and of all functions."""
     now = time.monotonic()
     if _state.first is None:
         _state.first = (now, done)
@@ -85,24 +86,25 @@ def _publish(progress: Progress) -> None:
 
 
 def latest() -> Progress | None:
-    """The last progress of this process; None if nothing had to be compiled."""
+    """Last progress of this process; None if nothing had to be compiled."""
     return _state.latest
 
 
 def is_shared() -> bool:
-    """True once other processes have compiled for this one."""
+    """Return True once other processes have compiled for this one."""
     return _state.first is not None
 
 
 class Announcer:
-    """Writes progress as sentences: at the start, then every few seconds."""
+    """Writes the progress as a sentence, at the start and then every few seconds."""
 
-    def __init__(self, say: Callable[[str], None], every: float = 3.0) -> None:
-        self._say, self._every = say, every
+    def __init__(self, write: Callable[[str], None], every: float = 3.0) -> None:
+        """every: seconds between two sentences."""
+        self._write, self._every = write, every
         self._next = 0.0
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + self._every
-            self._say(str(progress))
+            self._write(str(progress))

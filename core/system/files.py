@@ -1,4 +1,4 @@
-"""Writing files whole, errors that name them, and names to tell them apart by."""
+"""Writing whole files, errors that name the file, and short names of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Within, an OSError that names no file (a full disk on writing) names this one."""
+    """Add this path to every OSError raised within that names no file, such as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -19,7 +19,8 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Writes a file aside and renames it; text is UTF-8 and ends with a newline."""
+    """Write a file under another name and rename it. Text is written as UTF-8 and ends with a
+    newline."""
     if isinstance(content, str):
         content = (content if content.endswith("\n") else content + "\n").encode()
     part = path.with_name(path.name + ".part")
@@ -33,7 +34,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:
-    """The last part of each path, or as many as it takes to tell them apart."""
+    """Return the last part of each path, or as many parts as are needed to tell the paths apart."""
     for parts in range(1, max((len(path.parts) for path in paths), default=1)):
         names = ["/".join(path.parts[-parts:]) for path in paths]
         if len(set(names)) == len(set(paths)):

@@ -1,18 +1,18 @@
-"""Ctrl-C, and what means the same: SIGTERM (Slurm, Docker, `kill`) and SIGHUP (a terminal closed).
+"""Ctrl-C and equivalent signals: SIGTERM (Slurm, Docker, `kill`) and SIGHUP (a closed terminal).
 
-A program calls `answer_signals` before it imports anything else. From then on a signal ends it in one
-line, with exit status 130, at any moment:
+A program calls `answer_signals` before it imports anything else. From then on a signal ends it at any
+moment, with one line of output and exit status 130:
 
-- while it starts, at once: there is nothing to save yet;
-- while a command runs, by KeyboardInterrupt, on which commands keep what they have. One that has
-  something to finish first runs it within `stop_on_signal`: there the first signal is only a wish.
-  A second signal ends at once what the first one only asked for; a third ends the process;
-- while a module is being imported, when that is done or takes long: an exception in the middle of it
-  comes out as anything, or leaves half a module behind;
-- when the command is over, at once.
+- while it starts: at once, because there is nothing to save yet;
+- while a command runs: by KeyboardInterrupt, on which commands save their work. A command that must
+  finish something first runs it within `stop_on_signal`: there the first signal only requests a stop,
+  the second one raises KeyboardInterrupt, and a third one ends the process;
+- while a module is being imported: when the import is done or takes too long, because an exception
+  in the middle of an import can turn into any other error or leave half a module behind;
+- when the command is over: at once.
 
-Signals within a second are one: a closing terminal sends two, and torchrun passes on to its workers
-what they had already. Only the standard library is imported here.
+Signals within one second count as one: a closing terminal sends two, and torchrun forwards to its
+workers a signal that they already got. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -36,28 +36,29 @@ SIGNALS = tuple(
 )
 EXIT_INTERRUPTED = 130
 TOGETHER = 1.0
-"""Seconds within which signals are one."""
+"""Seconds within which several signals count as one."""
 PATIENCE = 2.0
-"""Seconds that a signal waits for an import to end."""
+"""Seconds that a signal waits for the end of an import."""
 _SOON = 0.02
 _IMPORTING = "<frozen importlib._bootstrap>"
 
 
 class Interrupt:
-    """A signal's wish to stop, and the functions that are called at once when it comes."""
+    """A request to stop. Calling it returns True if a signal has arrived."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self.stops: list[Callable[[], None]] = []
+        """Functions that are called as soon as the first signal arrives."""
         self._at = 0.0
 
     def __call__(self) -> bool:
-        return self.asked
+        return self.requested
 
     def _answer(self, number: int, frame: FrameType | None) -> None:
         now = _program.latest = time.monotonic()
-        if not self.asked:
-            self.asked, self._at = True, now
+        if not self.requested:
+            self.requested, self._at = True, now
             for stop in self.stops:
                 stop()
         elif now - self._at > TOGETHER:
@@ -67,9 +68,10 @@ class Interrupt:
 
 @contextlib.contextmanager
 def stop_on_signal() -> Iterator[Interrupt]:
-    """Within, the first signal only asks to stop; a second interrupts at once (KeyboardInterrupt).
+    """Turn the first signal within this context into a request to stop; the second one raises
+    KeyboardInterrupt.
 
-    In another thread than the main one nothing is asked, and signals do what they did.
+    Outside the main thread this does nothing.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
@@ -84,8 +86,8 @@ def stop_on_signal() -> Iterator[Interrupt]:
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, Any]:
-    """Set the handler of all signals; those of before. A SIGHUP that was ignored when we started
-    (`nohup`) stays ignored."""
+    """Set the handler of all signals and return the previous handlers. A SIGHUP that was ignored at
+    the start of the program (`nohup`) stays ignored."""
     before = {}
     for number in SIGNALS:
         old = signal.getsignal(number)
@@ -95,21 +97,21 @@ def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Sig
 
 
 class _Program:
-    """Stage of this process, if it is a program of ours and not a library in another one."""
+    """Stage of this process, if it runs one of our programs and not another one that imports us."""
 
     def __init__(self) -> None:
         self.age = ""
         """"", "starting", "running" or "over"."""
         self.interrupts = 0
-        """KeyboardInterrupts raised."""
+        """Number of KeyboardInterrupts raised."""
         self.latest = -TOGETHER
-        """When the last signal came (`time.monotonic`)."""
+        """Time of the last signal (`time.monotonic`)."""
         self.waiting_since = 0.0
-        """When a signal came in the middle of an import, 0 if none waits for its end."""
+        """Time of a signal that waits for the end of an import; 0 if none waits."""
 
     def answer(self, number: int, frame: FrameType | None) -> None:
         if self.age != "running":
-            self.leave(say=not self.interrupts)
+            self.leave(message=not self.interrupts)
         now = time.monotonic()
         if _is_importing(frame):
             self.waiting_since = self.waiting_since or now
@@ -124,14 +126,14 @@ class _Program:
     def interrupt(self) -> None:
         self.interrupts += 1
         if self.interrupts > 2:
-            self.leave(say=True)
+            self.leave(message=True)
         raise KeyboardInterrupt
 
-    def leave(self, *, say: bool) -> None:
+    def leave(self, *, message: bool) -> None:
         with contextlib.suppress(OSError):
             if os.isatty(2):
                 os.write(2, b"\x1b[?25h")  # a progress bar may have hidden the cursor
-            if say:
+            if message:
                 os.write(2, b"Interrupted.\n")
         os._exit(EXIT_INTERRUPTED)
 
@@ -140,7 +142,7 @@ _program = _Program()
 
 
 def answer_signals() -> None:
-    """This process is a program of ours: it answers signals as this module says."""
+    """Handle signals in this process as described in this module; for programs, not for libraries."""
     if _program.age or threading.current_thread() is not threading.main_thread():
         return
     _program.age = "starting"
@@ -148,32 +150,32 @@ def answer_signals() -> None:
     atexit.register(_ignore_signals)  # the first one registered is called last
     ordinary = sys.unraisablehook
 
-    def unraisable(said: Any) -> None:
-        """An interrupt in a callback out of compiled code goes nowhere: there will be another."""
-        if issubclass(said.exc_type, KeyboardInterrupt):
+    def unraisable(arguments: Any) -> None:
+        """Send the signal again if its KeyboardInterrupt got lost in a callback from compiled code."""
+        if issubclass(arguments.exc_type, KeyboardInterrupt):
             _program.interrupts -= 1
             _program.latest = -TOGETHER
             _again(signal.SIGINT)
         else:
-            ordinary(said)
+            ordinary(arguments)
 
     sys.unraisablehook = unraisable
 
 
 def command_begins() -> None:
-    """From here on there may be something to save."""
+    """Mark the start of a command: from here on there may be something to save."""
     if _program.age == "starting":
         _program.age = "running"
 
 
 def command_is_over() -> None:
-    """From here on there is nothing to save."""
+    """Mark the end of a command: from here on there is nothing to save."""
     if _program.age:
         _program.age = "over"
 
 
 def was_interrupted() -> bool:
-    """True if a signal interrupted this program, which can cause odd errors afterwards."""
+    """Return True if a signal interrupted this program, which can cause unrelated errors later."""
     return _program.interrupts > 0
 
 
@@ -186,11 +188,11 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _again(number: int) -> None:
-    """Send the signal to ourselves once more, a little later."""
+    """Send the signal to this process again, a little later."""
     send: Callable[[int], None] = signal.raise_signal
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        # To the main thread: one that waits in the system must wake up.
+        # to the main thread, which has to wake up if it waits in a system call
         send = partial(signal.pthread_kill, main)
     timer = threading.Timer(_SOON, send, (number,))
     timer.daemon = True
@@ -198,6 +200,6 @@ def _again(number: int) -> None:
 
 
 def _ignore_signals() -> None:
-    """The interpreter is being taken apart, and ends by itself."""
+    """Ignore all signals while the interpreter shuts down."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)

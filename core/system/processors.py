@@ -1,4 +1,4 @@
-"""The processors of the machine."""
+"""Processors of the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def processors() -> int:
-    """How many this process may use, at least 1."""
+    """Return the number of processors that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

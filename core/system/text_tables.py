@@ -1,14 +1,14 @@
-"""Columns of tables, fitted into the width of a terminal."""
+"""Table columns that fit the width of a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 WIDTH = 100
-"""Characters of a line where no terminal says otherwise."""
+"""Characters per line, if there is no terminal."""
 
 Group = list[tuple[int, int]]
-"""Columns that stand side by side: their numbers and widths."""
+"""Columns printed side by side: their numbers and widths."""
 
 
 def fitted(
@@ -19,11 +19,11 @@ def fitted(
     repeated: int = 1,
     width: int = WIDTH,
 ) -> list[Group]:
-    """Columns in groups of at most `width` characters, to be printed below one another.
+    """Arrange columns in groups of at most `width` characters, to be printed one below the other.
 
-    natural, least: width of each column if there is room, and the smallest that it can be read
-    at. gap: characters between two columns. The first `repeated` columns begin every group. The
-    widest columns give way first. A group that cannot fit is wider.
+    natural, least: preferred width of each column, and its smallest readable width. gap: characters
+    between two columns. The first `repeated` columns begin every group. The widest columns are
+    narrowed first. A group that cannot fit is wider than `width`.
     """
     heads = list(range(min(repeated, len(natural))))
     rest = list(range(len(heads), len(natural)))

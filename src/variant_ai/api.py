@@ -336,7 +336,7 @@ class Engine:
         without a search, in one batch."""
         import numpy as np
 
-        from variant_ai.core.search.tree_factory import remembered
+        from variant_ai.core.search.tree_factory import with_last_moves
 
         positions = _listed(positions)
         if not positions:
@@ -344,7 +344,7 @@ class Engine:
         for position in positions:
             self._require(position)
         encoder, rules = self.search.encoder, self.search.rules
-        games = [remembered(position.game, rules) for position in positions]
+        games = [with_last_moves(position.game, rules) for position in positions]
         records = np.concatenate([game.position for game in games])
         self.search.settle()
         answer = self.evaluator.evaluate(encoder.planes(records))

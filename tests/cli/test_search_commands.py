@@ -129,7 +129,7 @@ def test_games_are_not_lost_to_their_annotation(
 
     def interrupted(self: GamesAnalysis, record: GameRecord) -> None:
         add(self, record)
-        self.interrupt.asked = True
+        self.interrupt.requested = True
 
     monkeypatch.setattr(GamesAnalysis, "add", interrupted)
     stopped = analyse(str(games), "-n", "5", "-o", str(output), "--replace", ok=False)

@@ -63,7 +63,7 @@ def test_games_from_another_position_come_back(codec: RulesCodec) -> None:
 def test_the_error_of_a_bad_code_names_its_ply(codec: RulesCodec) -> None:
     codes = codec.encode(None, random_game(codec, 3, 6))
     codes[4] = 65535
-    with pytest.raises(MoveError, match="ply 4: code 65535 is no move"):
+    with pytest.raises(MoveError, match="ply 4: code 65535 is not a move"):
         codec.decode(None, codes)
 
 

@@ -46,7 +46,7 @@ def test_whole_games_are_replayed(name: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_code_of_another_game_is_refused_with_its_ply(name: str) -> None:
+def test_a_code_of_another_game_is_rejected_with_its_ply(name: str) -> None:
     rules, codec = rules_of(name), codec_of(name)
     start = rules.position()
     moves = rules.legal_moves(start).tolist()[:1]
@@ -54,12 +54,12 @@ def test_a_code_of_another_game_is_refused_with_its_ply(name: str) -> None:
     twice = np.concatenate([codes, codes])  # the second player sees the same code from its side
     assert len(codec.decode_game(rules, start, twice)) == 2
     thrice = np.concatenate([twice, np.array([65535], np.uint16)])
-    with pytest.raises(MoveError, match=r"ply 2: code 65535 is no move"):
+    with pytest.raises(MoveError, match=r"ply 2: code 65535 is not a move"):
         codec.decode_game(rules, start, thrice)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_move_that_no_piece_makes_is_refused_with_its_ply(name: str) -> None:
+def test_a_move_that_no_piece_makes_is_rejected_with_its_ply(name: str) -> None:
     rules, codec = rules_of(name), codec_of(name)
     start = rules.position()
     move = rules.legal_moves(start).tolist()[0]

@@ -1,4 +1,4 @@
-"""Input planes against the papers' tables, against python-chess, and against themselves."""
+"""Input planes compared with the papers' tables, with python-chess and with each other."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.spec import VariantSpec
 
 FIGURE_3 = "r2q3k/ppp2p1p/2n1pN2/3pP3/3P4/4BB2/PPP2PPP/R2Q1RK1[Rbbnnp] w - - 4 22"
-"""Position of paper 000's figure 3, whose caption misprints it."""
+"""Position of [CrazyAra-preprint] figure 3, whose caption has a misprint."""
 
 
 def edited(name: str, **changes: object) -> VariantSpec:
-    """A built-in spec with other words, validated anew."""
+    """Built-in spec with changed words, validated again."""
     data = spec_of(name).model_dump(by_alias=True)
     return VariantSpec.model_validate({**data, **changes})
 
@@ -52,7 +52,7 @@ def test_move_number_zero_gives_the_other_checksum_of_xiangqi() -> None:
 
 
 def crazyhouse_planes(board: chess.variant.CrazyhouseBoard, repeated: int) -> np.ndarray:
-    """Table 1 of paper 000, written down for python-chess: raw planes [34, 8, 8]."""
+    """[CrazyAra-preprint] table 1, computed with python-chess: raw planes [34, 8, 8]."""
     me, them = board.turn, not board.turn
     planes = np.zeros((34, 8, 8), np.float32)
 
@@ -110,7 +110,7 @@ def test_the_papers_example_position() -> None:
 
 
 def xiangqi_planes(fen: str) -> np.ndarray:
-    """Table 4.2 of the thesis, read off a FEN: raw planes [28, 10, 9]."""
+    """[Xiangqi-thesis] table 4.2, computed from a FEN: raw planes [28, 10, 9]."""
     board, side, _, _, _, number = fen.split()
     planes = np.zeros((28, 10, 9), np.float32)
     standing = {"w": dict.fromkeys("KABNRCP", 0), "b": dict.fromkeys("KABNRCP", 0)}
@@ -166,7 +166,7 @@ def test_mirrored_position_has_mirrored_planes() -> None:
         assert np.array_equal(encoder.mirror_planes(encoder.planes(position)), straight)
 
 
-def test_mirroring_is_refused_without_the_symmetry() -> None:
+def test_mirroring_is_rejected_without_the_symmetry() -> None:
     encoder = encoder_of("crazyhouse")
     start = rules_of("crazyhouse").position()
     with pytest.raises(SpecError, match="symmetry"):
@@ -198,7 +198,7 @@ def test_read_only_and_strided_positions_are_read() -> None:
     assert np.array_equal(encoder.planes(every[::2]), expected[::2])
 
 
-def test_wrong_arrays_are_refused() -> None:
+def test_wrong_arrays_are_rejected() -> None:
     encoder = encoder_of("xiangqi")
     start = rules_of("xiangqi").position()
     with pytest.raises(TypeError, match="POSITION"):
@@ -209,7 +209,7 @@ def test_wrong_arrays_are_refused() -> None:
         encoder.planes(start, np.zeros((2, *encoder.shape), np.float32))
 
 
-def test_two_planes_of_the_same_pieces_are_refused() -> None:
+def test_two_planes_of_the_same_pieces_are_rejected() -> None:
     spec = edited("xiangqi", input=({"pieces": "me"}, {"pieces": "me"}))
     with pytest.raises(SpecError, match="planes 0 and 7"):
         compile_input(spec)

@@ -29,7 +29,7 @@ VARIANTS = ("crazyhouse", "xiangqi", "shogi", "chess")
 
 
 def seeing(name: str, moves: int, *, first: bool = False) -> VariantSpec:
-    """A built-in spec with planes of the last moves, in front of the others or behind them."""
+    """Built-in spec with planes of the last moves, before or after the others."""
     data = spec_of(name).model_dump(by_alias=True)
     item = ({"last_moves": moves},)
     data["input"] = item + data["input"] if first else data["input"] + item
@@ -88,7 +88,7 @@ def test_planes_show_where_the_last_moves_came_from_and_went(
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_all_that_is_promised_of_encodings_holds(name: str) -> None:
+def test_the_conformance_kit_passes(name: str) -> None:
     report = check_encoder(seeing(name, 2), 300, seed=3)
     assert report.agrees, report.first_difference
     assert report.counts["views of the other player"]
@@ -105,14 +105,14 @@ def test_fairy_stockfish_remembers_the_same(name: str) -> None:
         assert there[0]["last_moves"].tolist() == position[0]["last_moves"].tolist()
 
 
-def test_a_variant_that_does_not_ask_remembers_nothing() -> None:
+def test_a_variant_without_these_planes_stores_no_moves() -> None:
     positions, _ = random_game(make_rules(spec_of("crazyhouse")), 10, seed=0)
     assert not any(position["last_moves"].any() for position in positions)
 
 
 def test_nodes_are_shared_only_where_the_net_sees_the_same() -> None:
-    """Two orders of the same four moves, which end with the same one: one node, unless the net sees
-    the move before it."""
+    """Two orders of the same four moves, with the same last one: one node, unless the net uses the
+    move before it."""
     orders = (["h3e3", "h8e8", "b1c3", "b10c8"], ["b1c3", "h8e8", "h3e3", "b10c8"])
     for count, shared in ((0, True), (1, True), (2, False)):
         spec = spec_of("xiangqi") if count == 0 else seeing("xiangqi", count)

@@ -81,13 +81,13 @@ def test_labels_are_distinct_and_map_both_ways(name: str) -> None:
     assert labels.to_map.max() < labels.policy.size
     known = np.flatnonzero(labels.to_map >= 0)
     assert np.array_equal(labels.of_map[labels.to_map[known]], known)
-    # no mover promotes towards its own side: those labels have no plane, and are all without one
+    # labels of promotions on the own side are never used, and only these have no plane
     lacking = {labels.labels[i] for i in np.flatnonzero(labels.to_map < 0)}
     assert lacking == {text for text in labels.labels if re.fullmatch("[a-h]2[a-h]1[nbrq]", text)}
 
 
 def test_indices_follow_the_papers_order_of_planes() -> None:
-    """Table 2 of paper 000: plane, row, file, with N first and knights from plane 56."""
+    """[CrazyAra-preprint] table 2: plane, row, file, with N first and knights from plane 56."""
     rules, encoder = rules_of("crazyhouse"), encoder_of("crazyhouse")
     fen = "r3k2r/1P6/8/8/4P3/8/8/R3K1NR[PNBRQ] w KQkq - 0 1"
     position = rules.position(fen)
@@ -149,7 +149,8 @@ def test_every_legal_move_has_one_action_and_comes_back(name: str, head: str) ->
 
 
 def _beyond_the_start_array(position: np.ndarray) -> bool:
-    """Whether an elephant or advisor stands where it never gets from the start: no flat label."""
+    """Return True if an elephant or advisor is on a square it cannot reach from the start position; its
+    moves have no flat label."""
     reached = encoder_of("xiangqi").labels.labels
     origins = {text[: -2 if text[-2].isalpha() else -3] for text in reached}
     assert len(origins) == 90
@@ -211,7 +212,7 @@ def test_labels_mirror_as_their_text_does() -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_actions_off_the_board_or_without_a_piece_are_refused(name: str) -> None:
+def test_actions_off_the_board_or_without_a_piece_are_rejected(name: str) -> None:
     rules, encoder = rules_of(name), encoder_of(name)
     start = rules.position()
     legal = set(encoder.action_indices(start, rules.legal_moves(start).tolist()).tolist())
@@ -230,7 +231,7 @@ def test_actions_off_the_board_or_without_a_piece_are_refused(name: str) -> None
             encoder.move(start, wrong)
 
 
-def test_a_move_without_a_plane_is_refused_in_words() -> None:
+def test_a_move_without_a_plane_is_rejected_in_words() -> None:
     start = rules_of("xiangqi").position()
     jump = make_move(square_index("a1", 9, 10) or 0, square_index("c4", 9, 10) or 0)
     with pytest.raises(MoveError, match=r"normal a1c4.*map policy of xiangqi"):
@@ -246,25 +247,25 @@ def test_derived_layout_has_the_same_moves_in_its_own_order() -> None:
         )
 
 
-def test_a_policy_that_16_bits_cannot_number_is_refused() -> None:
+def test_a_policy_that_16_bits_cannot_number_is_rejected() -> None:
     data = spec_of("crazyhouse").model_dump(by_alias=True)
     lengths = [(n, m) for n in range(1, 10) for m in range(1, 10) if n != m]
     leaps = [f"{n}{a}{m}{b}" for n, m in lengths for a in "NS" for b in "EW"]
     steps = {"promotions": {"to": ("N", "B", "R", "Q"), "steps": tuple(leaps)}}
     spec = VariantSpec.model_validate({**data, "policy": (*data["policy"], steps)})
-    with pytest.raises(SpecError, match="at most 65536"):
+    with pytest.raises(SpecError, match="maximum is 65536"):
         PolicyMap(spec)
 
 
-def test_a_lopsided_policy_cannot_be_mirrored() -> None:
+def test_an_asymmetric_policy_cannot_be_mirrored() -> None:
     data = spec_of("xiangqi").model_dump(by_alias=True)
     spec = VariantSpec.model_validate({**data, "policy": ({"slides": {"N": 9, "E": 8}},)})
-    with pytest.raises(SpecError, match="no left-right mirrored twin"):
+    with pytest.raises(SpecError, match="no mirrored plane for plane"):
         PolicyMap(spec).mirrored()
 
 
 def test_labels_of_a_derived_policy_are_complete() -> None:
-    """Where the layout is derived, the flat head still names every move of the start array."""
+    """With a derived layout, the flat head still has labels for all moves of the start position."""
     data = spec_of("xiangqi").model_dump(by_alias=True)
     spec = VariantSpec.model_validate({**data, "policy": "derived"})
     labels = FlatLabels(spec)
@@ -274,8 +275,8 @@ def test_labels_of_a_derived_policy_are_complete() -> None:
 
 @pytest.mark.parametrize("must", [True, False, "rank 5", "where stuck"])
 def test_promotions_forced_in_every_way_have_their_labels(must: bool | str) -> None:
-    """A rook that was dropped where it may promote, moves along the zone and out of it. Nobody else
-    slides straight, so that labels of others are no help."""
+    """A rook that was dropped where it may promote moves along the zone and out of it. No other piece
+    slides straight, so that labels of others cannot hide an error."""
     data = spec_of("minishogi").model_dump(by_alias=True)
     data["pieces"]["R"]["promotes"]["must"] = must
     data["pieces"]["+R"]["moves"] = "WfF"

@@ -1,4 +1,4 @@
-"""The cache of compiled code: what its folders depend on, and what it survives."""
+"""The cache of compiled code: contents of its folders, and errors that it survives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from variant_ai.core.jit import cache
-from variant_ai.core.rules.kernel import make_move as play
-from variant_ai.core.rules.kernel import movegen
+from variant_ai.core.rules.kernel import make_move, movegen
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
@@ -63,7 +62,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A compiled module of its own."""
+    """A new compiled module."""
     path = tmp_path / "small.py"
     path.write_text(SMALL)
     return path
@@ -71,7 +70,7 @@ def module(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def forgotten_folders() -> Iterator[None]:
-    """What this process knows of cache folders is forgotten before and after."""
+    """Clear the cached folder names of this process before and after."""
     cache.cache_folder.cache_clear()
     yield
     cache.cache_folder.cache_clear()
@@ -79,13 +78,13 @@ def forgotten_folders() -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The base folder of this test's caches."""
+    """Base folder of the caches of this test."""
     monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def run(module: Path) -> tuple[int, int]:
-    """Result of add(1) of the module loaded anew, and how often it came from the cache."""
+    """Result of add(1) of the reloaded module, and the number of loads from the cache."""
     cache.cache_folder.cache_clear()
     spec = importlib.util.spec_from_file_location("small", module)
     assert spec is not None
@@ -142,7 +141,7 @@ def play_all_variants() -> None:
 
 
 def signatures() -> dict[str, int]:
-    """Kernel function -> for how many signatures it has been compiled or loaded; none are left out.
+    """Kernel function -> number of signatures for which it is compiled or loaded; all are included.
 
     What is loaded from the cache hides what it calls: only an empty cache shows all.
     """
@@ -158,8 +157,8 @@ def signatures() -> dict[str, int]:
 def test_the_global_cache_folder_is_left_alone() -> None:
     assert "variant-ai" not in str(numba.config.CACHE_DIR)
     if not numba.config.DISABLE_JIT:
-        folder = play.play_into.stats.cache_path  # type: ignore[attr-defined]
-        assert str(cache.cache_folder(Path(play.__file__))) in folder
+        folder = make_move.play_into.stats.cache_path  # type: ignore[attr-defined]
+        assert str(cache.cache_folder(Path(make_move.__file__))) in folder
 
 
 def test_the_hash_covers_what_a_module_imports() -> None:
@@ -193,7 +192,7 @@ def test_what_was_compiled_once_is_loaded(module: Path, folder: Path) -> None:
 
 
 @jitted
-def test_bounds_checking_has_a_folder_of_its_own(
+def test_bounds_checking_has_separate_folders(
     module: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(module)
@@ -207,7 +206,7 @@ def test_bounds_checking_has_a_folder_of_its_own(
 @jitted
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "overwritten"])
-def test_a_damaged_file_is_compiled_anew(
+def test_a_damaged_file_is_compiled_again(
     module: Path, folder: Path, suffix: str, damage: str
 ) -> None:
     run(module)
@@ -252,7 +251,7 @@ def test_two_processes_may_start_on_an_empty_cache(module: Path, tmp_path: Path)
         assert process.returncode == 0
 
 
-def test_a_folder_that_cannot_be_written_is_passed_over(
+def test_a_folder_that_cannot_be_written_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"
@@ -287,7 +286,7 @@ def test_a_folder_in_use_outlives_newer_ones(tmp_path: Path) -> None:
 
 @jitted
 def test_what_is_compiled_may_call_what_was_loaded(tmp_path: Path, folder: Path) -> None:
-    """Loading leaves numba's types aside until something is compiled: both in one process."""
+    """Loading does not load numba's types; compiling does. Both must work in one process."""
     path = tmp_path / "two.py"
     path.write_text(TWO)
 
@@ -311,14 +310,14 @@ def test_compilation_is_announced_and_reading_the_cache_is_not() -> None:
         "import numpy as np\n"
         "from variant_ai.core import compilation\n"
         "from variant_ai.core.jit import njit\n"
-        "said = []\n"
-        "compilation.listen(compilation.Announcer(said.append, every=0.0))\n"
+        "lines = []\n"
+        "compilation.listen(compilation.Announcer(lines.append, every=0.0))\n"
         "from variant_ai.core.rules.kernel.perft import perft\n"
         "from variant_ai.core.rules import make_rules\n"
         "from variant_ai.plugins import registry\n"
         "rules = make_rules(registry().variant('dobutsu'))\n"
         "assert perft(rules, rules.position(), 2) > 0\n"
-        "print(len(said), said[:1])\n"
+        "print(len(lines), lines[:1])\n"
     )
     with tempfile.TemporaryDirectory() as folder:
         runs = [

@@ -1,4 +1,4 @@
-"""What tests of the search share."""
+"""Fixtures for the tests of the search."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def make_search(rules_of: Callable[[str], Rules]) -> Iterator[MakeSearch]:
 
 @pytest.fixture
 def one_move_left() -> str:
-    """Moves of a xiangqi game in which Red is checked for ever and has one move, which repeats for
-    the third time."""
+    """Moves of a xiangqi game in which Red is in perpetual check and has one move left, which repeats
+    the position for the third time."""
     return (
         "a1a2 c7c6 g4g5 b10c8 h1g3 a10a9 g3f5 h8d8 h3e3 h10g8 i1h1 a9f9 f5e7 g8e7 e3e7 c8d6 h1h6 "
         "d6c4 b3b7 g7g6 h6g6 i10i8 a2c2 c4d6 g6d6 f9f4 d6d8 i8d8 c1e3 d8d1 e1d1 f4f1 d1d2 f1e1 "

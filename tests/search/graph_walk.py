@@ -1,4 +1,4 @@
-"""Walks over the graph of a search, for its tests."""
+"""Walks over the graph of a search, for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from variant_ai.core.search.tree.nodes import REPEATS
 
 
 def children(search: Search, node: int) -> Iterator[tuple[int, int]]:
-    """Moves and nodes below a node, of edges that have a child."""
+    """Moves and child nodes of a node, for edges that have a child."""
     edges = search.tree.edges(node)
     for move, child in zip(edges.moves.tolist(), edges.children.tolist(), strict=True):
         if child:
@@ -19,7 +19,7 @@ def children(search: Search, node: int) -> Iterator[tuple[int, int]]:
 
 
 def reachable(search: Search) -> list[int]:
-    """Nodes below the root, the root first."""
+    """Nodes that the root reaches, the root first."""
     found, todo = {search.tree.root: None}, [search.tree.root]
     while todo:
         for _, child in children(search, todo.pop()):
@@ -30,7 +30,7 @@ def reachable(search: Search) -> list[int]:
 
 
 def equation(search: Search, node: int) -> tuple[np.float32, int]:
-    """Q and visits of an open, unproven node as its edges have them."""
+    """Q and visits of an open, unproven node, computed from its edges."""
     g = search.tree.arrays
     record = g.nodes[node]
     total, visits = float(record["value"]), 1

@@ -1,4 +1,4 @@
-"""Run as a program: prints the compiled functions that are loaded after a search is warm."""
+"""Program that prints the compiled functions that are loaded after the warm-up of a search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compile(self: Any, signature: Any) -> Any:
 
 
 def play(search: Search, plies: int, limits: Limits) -> None:
-    """As engines and matches use a search: position, search, report, moves taken back."""
+    """Use a search as engines and matches do: position, search, report, takebacks."""
     game = Game(search.rules)
     rng = np.random.default_rng(3)
     for _ in range(plies):

@@ -1,4 +1,4 @@
-"""A plain tree search, written for reading and not for speed: the judge of the compiled one.
+"""Plain tree search, written for reading and not for speed, as a reference for the compiled one.
 
 One class, dictionaries and lists, the rules through their interface, one simulation after the other.
 It shares no code with `core/search`.
@@ -22,7 +22,7 @@ UNPROVEN, WON, DRAWN, LOST = range(4)
 
 
 def rounded(p: float) -> float:
-    """A probability as the search keeps it: 11 bits of mantissa, rounded to the nearest."""
+    """Round a probability as the search stores it: to 11 bits of mantissa."""
     bits = int(np.float32(p).view(np.uint32))
     return float(np.uint32((bits + (1 << 11)) >> 12 << 12).view(np.float32))
 
@@ -69,7 +69,7 @@ class PlainSearch:
         self.expand(self.root)
 
     def run(self, simulations: int) -> None:
-        """So many visits, the root's evaluation being the first."""
+        """Make the given number of visits; the evaluation of the root is the first."""
         for _ in range(simulations - 1):
             if self.root.proof:
                 return
@@ -93,20 +93,20 @@ class PlainSearch:
         moves = [int(m) for m in self.rules.legal_moves(position)]
         logits = [float(answer.policy[0, self.encoder.action(position, m)]) for m in moves]
         top = max(logits)
-        chances = [math.exp((x - top) / params.node_temperature) for x in logits]
-        total = sum(chances)
-        chances = [x / total for x in chances]
+        probabilities = [math.exp((x - top) / params.node_temperature) for x in logits]
+        total = sum(probabilities)
+        probabilities = [x / total for x in probabilities]
         if params.enhance_checks:
             gives = [self.rules.in_check(self.rules.play(position, m)) for m in moves]
-            most = max(chances)
-            chances = [
+            most = max(probabilities)
+            probabilities = [
                 p + params.enhance_factor * most if g and p < params.enhance_threshold else p
-                for p, g in zip(chances, gives, strict=True)
+                for p, g in zip(probabilities, gives, strict=True)
             ]
             if any(gives):
-                total = sum(chances)
-                chances = [p / total for p in chances]
-        edges = [Edge(m, rounded(p)) for m, p in zip(moves, chances, strict=True)]
+                total = sum(probabilities)
+                probabilities = [p / total for p in probabilities]
+        edges = [Edge(m, rounded(p)) for m, p in zip(moves, probabilities, strict=True)]
         node.edges = sorted(edges, key=lambda e: -e.prior)  # stable
         node.value = node.q = float(np.float32(answer.value[0]))
         node.visits = 1
@@ -138,7 +138,7 @@ class PlainSearch:
             self.recompute(node)
 
     def repetition(self, line: Game, root: int) -> int | None:
-        """Value of a closed cycle for the side to move; the second occurrence behind the root."""
+        """Value of a closed cycle for the side to move, at the second occurrence after the root."""
         key = int(line.position["key"][0])
         after = [int(p["key"][0]) for p in line.positions[root + 1 : -1]]
         if key in after:

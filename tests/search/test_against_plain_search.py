@@ -24,7 +24,7 @@ POSITIONS = [
 
 
 def compare(search: Search, index: int, node: Node, path: str = "") -> int:
-    """Assert that two nodes and all below them agree; how many there were."""
+    """Assert that two nodes and everything below them agree; returns the number of nodes."""
     record = search.tree.arrays.nodes[index]
     assert int(record["visits"]) == node.visits, path
     assert float(record["q"]) == node.q, path
@@ -64,8 +64,8 @@ def test_the_tree_is_that_of_the_plain_search(
         look_for_mates=False,
         **params,
     )
-    # the pipeline fills the next batch while one is out: here nothing may be out
-    search.max_flights = 1
+    # the pipeline would fill the next batch while one is pending
+    search.max_pending = 1
     plain = PlainSearch(search.game, search.evaluators[0], search.params)
     plain.run(160)
     report = search.run(Limits(simulations=160))
@@ -74,7 +74,7 @@ def test_the_tree_is_that_of_the_plain_search(
 
 
 def test_the_judge_knows_repetitions(make_search: Callable[..., Search]) -> None:
-    """The comparison above is worth little where no cycle closes."""
+    """The comparison above would prove little if no cycle were closed."""
     search = make_search("xiangqi", None, SHUFFLE, look_for_mates=False, transpositions=False)
     plain = PlainSearch(search.game, search.evaluators[0], search.params)
     plain.run(160)

@@ -1,4 +1,4 @@
-"""The move that is played, from given statistics of the root."""
+"""Choice of the move from given statistics of the root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WITH_Q = SearchParams(q_weight=0.7)
 
 
 def test_threshold_grows_from_half_to_nine_tenths() -> None:
-    """000 eq. 7: at 1965 visits 1/e of the way is left."""
+    """[CrazyAra-preprint] eq. 7: at 1965 visits 1/e of the way is left."""
     assert q_threshold(0, 0.5, 0.9, 1965) == pytest.approx(0.5)
     assert q_threshold(1965, 0.5, 0.9, 1965) == pytest.approx(0.9 - 0.4 / math.e)
     assert q_threshold(1e9, 0.5, 0.9, 1965) == pytest.approx(0.9)
@@ -39,7 +39,7 @@ def test_without_q_the_policy_is_the_share_of_visits() -> None:
 
 
 def test_q_of_rarely_visited_moves_is_left_out() -> None:
-    """000 eq. 5 by hand: 100 visits, threshold 0.33, so 60·0.33 = 19.8 visits are needed."""
+    """[CrazyAra-preprint] eq. 5 by hand: 100 visits, threshold 0.33, so 60·0.33 = 19.8 visits are needed."""
     params = SearchParams(q_weight=0.7, q_thresh_init=0.33, q_thresh_max=0.33)
     visits = np.array([60, 25, 15])
     q = np.array([0.0, 0.5, 0.9])
@@ -88,7 +88,7 @@ def test_temperature_lasts_for_the_first_own_moves_and_decays() -> None:
 
 
 def test_low_temperatures_do_not_lose_the_move() -> None:
-    """000 section 11.1 plays with τ = 0.07: N^14 of a share of visits is very small."""
+    """[CrazyAra-preprint] section 11.1 plays with τ = 0.07: N^14 of a share of visits is very small."""
     policy = np.array([1e-30, 2e-30])
     assert tempered(policy, 0.07).tolist() == pytest.approx([0.0, 1.0], abs=1e-4)
     assert tempered(np.array([0.2, 0.5, 0.3]), 0.0).tolist() == [0.0, 1.0, 0.0]
@@ -102,7 +102,7 @@ def test_clipping_drops_the_unlikely_quarter() -> None:
     assert clipped(policy, 1.0).tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0, 0.0])
 
 
-def test_draws_follow_the_visits() -> None:
+def test_sampling_follows_the_visits() -> None:
     params = SearchParams(temperature=1.0, temperature_moves=1, quantile_clipping=0.0)
     rng = np.random.default_rng(5)
     visits, q = np.array([60, 30, 10]), np.zeros(3)
@@ -111,7 +111,7 @@ def test_draws_follow_the_visits() -> None:
     assert shares.tolist() == pytest.approx([0.6, 0.3, 0.1], abs=0.03)
 
 
-def test_draws_follow_the_priors_where_nothing_was_visited() -> None:
+def test_sampling_follows_the_priors_without_visits() -> None:
     params = SearchParams(temperature=1.0, temperature_moves=1, quantile_clipping=0.0)
     rng = np.random.default_rng(5)
     none, prior = np.zeros(3, np.int64), np.array([0.05, 0.9, 0.05])
@@ -121,7 +121,7 @@ def test_draws_follow_the_priors_where_nothing_was_visited() -> None:
     assert choose(none, np.zeros(3), prior, still) == 1
 
 
-def test_a_proven_win_is_not_left_to_chance_and_a_loss_is_not_drawn() -> None:
+def test_a_proven_win_is_not_left_to_chance_and_a_loss_is_not_sampled() -> None:
     params = SearchParams(temperature=50.0, temperature_moves=1, quantile_clipping=0.0)
     visits, q = np.array([50, 50, 1]), np.array([0.0, 0.0, 1.0])
     rng = np.random.default_rng(1)
@@ -130,7 +130,7 @@ def test_a_proven_win_is_not_left_to_chance_and_a_loss_is_not_drawn() -> None:
     assert {choose(visits, q, q, params, mates=lost, rng=rng) for _ in range(50)} == {1}
 
 
-def test_the_same_seed_draws_the_same_move() -> None:
+def test_the_same_seed_samples_the_same_move() -> None:
     params = SearchParams(temperature=1.0, temperature_moves=1, seed=11)
     visits, q = np.arange(1, 31), np.zeros(30)
     assert len({choose(visits, q, q, params) for _ in range(5)}) == 1
@@ -151,5 +151,5 @@ def test_a_policy_stays_one(
     for each in (policy, tempered(policy, tau), clipped(tempered(policy, tau), quantile)):
         assert each.sum() == pytest.approx(1.0)
         assert (each >= 0).all()
-    # whatever is drawn, the likeliest move can be
+    # the most likely move can always be sampled
     assert clipped(policy, quantile)[int(np.argmax(policy))] > 0

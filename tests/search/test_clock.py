@@ -1,4 +1,4 @@
-"""Time for a move, against the clock times printed with the games of 000 (30 min + 30 s)."""
+"""Time for a move, compared with the clock times in the games of [CrazyAra-preprint] (30 min + 30 s)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from variant_ai.core.search.move.clock import Budget, Clock, Progress, TimeManag
 
 
 def played(first: int, last: int, exceptions: dict[int, float] | None = None) -> dict[int, float]:
-    """Seconds for each of the moves, from 1800 s on the clock and 30 s a move; `exceptions` are
-    the seconds printed for moves that were not given their usual time."""
+    """Seconds for each move, from 1800 s on the clock and 30 s per move; `exceptions`: printed seconds
+    of moves that did not get their usual time."""
     manager = TimeManager(overhead=0.0)
     remaining, times = 1800.0, {}
     for move in range(first, last + 1):
@@ -113,7 +113,7 @@ def test_moves_to_go_share_the_time_equally() -> None:
     assert last == Budget(pytest.approx(8.9), pytest.approx(8.9))
 
 
-def test_the_last_move_of_a_control_leaves_what_a_lag_may_cost() -> None:
+def test_the_last_move_of_a_control_leaves_time_for_a_lag() -> None:
     manager = TimeManager()
     for ply in range(0, 40, 2):
         cost = 0.2 if ply == 10 else 0.05

@@ -1,5 +1,5 @@
-"""Counts of visits near the greatest number that they hold. They are written by hand: a search would
-take minutes to come there."""
+"""Counts of visits near their maximum. They are set by hand, because a search would need minutes to
+reach them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.many_searches import Grove
+from variant_ai.core.search.many_searches import TreeBatch
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.backup import back_up
 from variant_ai.core.search.tree.descent import visit_cycle
 from variant_ai.core.search.tree.game_tree import FULL_COUNT, Tree
-from variant_ai.core.search.tree.nodes import CELL, MOST_VISITS, NODE, REPEATS, cells_of
+from variant_ai.core.search.tree.nodes import CELL, MAX_VISITS, NODE, REPEATS, cells_of
 
 MakeSearch = Callable[..., Search]
 KINGS = "8/8/8/p7/P1k5/8/2K5/8 w - - 0 80"
 
 
 def visit(tree: Tree, node: int, visits: int) -> None:
-    """Let an edge of the node, the most visited one, have so many visits more."""
+    """Add visits to the most visited edge of a node."""
     record = tree.arrays.nodes[node]
     first, opened = int(record["slots"]), int(record["opened"])
     slots = tree.arrays.slots[first : first + opened]
@@ -44,13 +44,13 @@ def test_counts_stop_at_the_greatest(make_search: MakeSearch) -> None:
     search.run(Limits(simulations=200), moves=only)
     tree = search.tree
     child = int(tree.edges(tree.root).children[0])
-    visit(tree, child, MOST_VISITS - 100 - int(tree.arrays.nodes[child]["visits"]))
+    visit(tree, child, MAX_VISITS - 100 - int(tree.arrays.nodes[child]["visits"]))
     report = search.run(Limits(simulations=500), moves=only)
     assert report.visits == 500
     assert tree.visits_at_root() == 700
-    assert tree.arrays.nodes[child]["visits"] == MOST_VISITS
+    assert tree.arrays.nodes[child]["visits"] == MAX_VISITS
     edges = tree.edges(child)
-    assert edges.visits.min() >= 0 and edges.visits.max() > MOST_VISITS - 500
+    assert edges.visits.min() >= 0 and edges.visits.max() > MAX_VISITS - 500
     assert abs(report.lines[0].q) <= 1
 
 
@@ -68,14 +68,14 @@ def test_an_edge_that_repeats_counts_no_further(make_search: MakeSearch) -> None
     index = np.int64(int(g.nodes[node]["slots"]) + edge)
     slot = g.slots[index]
     repeat = g.repeats[int(slot["repeat"])]
-    slot["visits"] = repeat["visits"] = MOST_VISITS - 2
-    repeat["sum"], repeat["draws"] = 0.0, MOST_VISITS - 2.0
+    slot["visits"] = repeat["visits"] = MAX_VISITS - 2
+    repeat["sum"], repeat["draws"] = 0.0, MAX_VISITS - 2.0
     path = np.array([[[node], [edge]]], np.int32)
     for _ in range(5):
         assert visit_cycle(g, np.int64(node), index, np.int64(0))
         back_up(g, tree.settings, path, np.int64(0), np.int64(1), 0.0, 1.0, np.int64(0))
-    assert slot["visits"] == repeat["visits"] == repeat["draws"] == MOST_VISITS
-    assert g.nodes[node]["visits"] == MOST_VISITS
+    assert slot["visits"] == repeat["visits"] == repeat["draws"] == MAX_VISITS
+    assert g.nodes[node]["visits"] == MAX_VISITS
     assert tree.edges(node).q[edge] == 0
 
 
@@ -87,7 +87,7 @@ def test_a_search_ends_where_its_counts_are_full(make_search: MakeSearch, net: s
     report = search.run(Limits(simulations=200_000, movetime=60))
     assert report.stopped_by == "counts"
     assert 0 < report.visits < 200_000
-    assert FULL_COUNT <= search.tree.visits_at_root() < MOST_VISITS
+    assert FULL_COUNT <= search.tree.visits_at_root() < MAX_VISITS
     again = search.run(Limits(simulations=100))
     assert (again.stopped_by, again.visits, again.best) == ("counts", 0, report.best)
     search.advance(again.best)
@@ -102,7 +102,7 @@ def test_full_counts_wait_for_stop(make_search: MakeSearch) -> None:
     timer = threading.Timer(0.2, search.stop)
     timer.start()
     report = search.run(
-        Limits(infinite=True), on_report=lambda said: ended.append(said.stopped_by), interval=60
+        Limits(infinite=True), on_report=lambda report: ended.append(report.stopped_by), interval=60
     )
     assert (ended, report.stopped_by) == (["counts"], "stop")
     assert report.best in search.game.legal_moves()
@@ -114,11 +114,11 @@ def test_full_counts_end_one_tree_of_several(rules_of: Callable[[str], Rules]) -
     evaluator: Evaluator = UniformEvaluator(encoder.shape, encoder.actions)
     games = [Game(rules), Game.from_uci(rules, None, ["e2e4"])]
     params = SearchParams.of(rules.spec, memory_mb=8)
-    with Grove(rules.spec, evaluator, games, params, rules=rules) as grove:
-        grove.run(Limits(simulations=200))
-        tree = grove._plants[0].tree
+    with TreeBatch(rules.spec, evaluator, games, params, rules=rules) as batch:
+        batch.run(Limits(simulations=200))
+        tree = batch._trees[0].tree
         visit(tree, tree.root, FULL_COUNT)
-        reports = grove.run(Limits(simulations=200))
+        reports = batch.run(Limits(simulations=200))
     assert [report.stopped_by for report in reports] == ["counts", "simulations"]
 
 

@@ -1,4 +1,4 @@
-"""The graph: what holds at every node after every visit, and what makes it smaller than a tree."""
+"""The graph: invariants of every node after every visit, and transpositions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_node_of_the_path_satisfies_its_equation(
     tree.begin()
     for _ in range(2000 if variant == "dobutsu" else 300):
         rows, _ = tree.fill(batch, 0, 1, 1)
-        length = int(tree.trip["length"])
+        length = int(tree.path_info["length"])
         if rows:
             answer = search.evaluators[0].evaluate(batch.planes.reshape(1, *search.encoder.shape))
             tree.complete(batch, 0, 1, answer.value, answer.policy, None)
@@ -60,7 +60,7 @@ def test_visits_add_up_at_every_node(make_search: MakeSearch, params: dict[str, 
     g = search.tree.arrays
     for node in reachable(search):
         record = g.nodes[node]
-        assert record["flight"] == 0
+        assert record["pending"] == 0
         if record["state"] == OPEN:
             edges = search.tree.edges(node)
             assert int(record["visits"]) == 1 + int(edges.visits.sum())
@@ -74,7 +74,7 @@ def test_without_transpositions_q_is_the_mean_of_the_leaves(make_search: MakeSea
     g = search.tree.arrays
 
     def total(node: int) -> float:
-        """Sum over the visits of a node of their leaves' values, for its side to move."""
+        """Sum of the values of the leaves over the visits of a node, for its side to move."""
         record = g.nodes[node]
         if record["state"] != OPEN:
             return float(record["q"])
@@ -115,7 +115,7 @@ def test_edges_lead_to_the_position_after_their_move(make_search: MakeSearch, va
 
 @pytest.mark.parametrize("net", ["uniform", "random"])
 def test_transpositions_merge(make_search: MakeSearch, net: str) -> None:
-    """Fewer nodes than a tree search of the same visits."""
+    """The graph has fewer nodes than a tree with the same visits."""
     nodes = {}
     for together in (True, False):
         search = make_search("dobutsu", net=net, transpositions=together, solver=False)
@@ -136,7 +136,7 @@ def test_a_position_has_one_node(make_search: MakeSearch) -> None:
 
 
 def test_a_swept_graph_changes_nothing_twice(make_search: MakeSearch) -> None:
-    """Other parents than those of the path may be stale; a sweep from the leaves up settles all."""
+    """Parents outside the path may be out of date; one sweep from the leaves up corrects all."""
     search = make_search("crazyhouse", TACTICAL, net="random", solver=False)
     search.run(Limits(simulations=2000))
     g, rules = search.tree.arrays, search.rules
@@ -185,7 +185,7 @@ def test_the_corrections_of_the_paper_merge_too(make_search: MakeSearch) -> None
 def test_copies_of_a_child_are_its_own(
     make_search: MakeSearch, variant: str, params: dict[str, object]
 ) -> None:
-    """Slots that do not ask the child know its Q and proof, over a few moves of reused graph."""
+    """Slots with a copy have the Q and proof of the child, over a few moves of a reused graph."""
     search = make_search(variant, **params)
     shared = single = repeats = 0
     for _ in range(3):

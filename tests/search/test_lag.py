@@ -1,4 +1,4 @@
-"""What moves cost beyond the time meant for them, and the clock kept for it."""
+"""Lag of moves, and the time reserved for it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.search.move.clock import Clock, TimeManager
-from variant_ai.core.search.move.lag import FEARED, GAIN, MEMORY, MOST, Lag
+from variant_ai.core.search.move.clock import FEARED, GAIN, MEMORY, MOST, Clock, Lag, TimeManager
 
 
 def calm() -> Lag:
-    """One that fears nothing it has not seen."""
+    """Time manager that assumes no lag before any was seen."""
     lag = Lag()
     lag.worst = 0.0
     return lag
@@ -34,7 +33,7 @@ def test_the_greatest_lag_is_forgotten_slowly_and_the_usual_one_soon() -> None:
     assert lag.usual < 0.001
 
 
-def test_what_is_feared_at_first_is_forgotten_like_what_was_seen() -> None:
+def test_the_lag_assumed_at_first_is_forgotten_like_a_real_one() -> None:
     lag = Lag()
     lag.sent(0, 10.0, 0.0, meant=0.5)
     lag.shown(2, 9.499)
@@ -44,14 +43,14 @@ def test_what_is_feared_at_first_is_forgotten_like_what_was_seen() -> None:
 @pytest.mark.parametrize(
     ("ply", "remaining"),
     [
-        (16, 10.8),  # time was added, or a new control has begun
+        (16, 10.8),  # time was added, or a new time control has begun
         (14, 9.0),  # taken back
         (15, 9.0),  # the other side, which the same engine plays
         (18, 8.0),  # a move that was pondered in between
         (0, 5.0),  # another game
     ],
 )
-def test_clocks_that_say_nothing_of_the_last_move(ply: int, remaining: float) -> None:
+def test_clocks_that_do_not_show_the_lag(ply: int, remaining: float) -> None:
     lag = calm()
     lag.sent(14, 10.1, 0.5, meant=0.1)
     lag.shown(ply, remaining)
@@ -72,11 +71,11 @@ def test_a_move_is_compared_once() -> None:
     lag = calm()
     lag.sent(14, 10.0, 0.0, meant=0.5)
     lag.shown(16, 9.4)
-    lag.shown(16, 9.1)  # the same position asked for again
+    lag.shown(16, 9.1)  # the same position is searched again
     assert lag.worst == pytest.approx(0.1)
 
 
-def test_a_new_game_keeps_what_was_learnt_and_not_the_last_clock() -> None:
+def test_a_new_game_keeps_the_estimates_and_not_the_last_clock() -> None:
     manager = TimeManager()
     manager.lag = calm()
     manager.lag.sent(0, 10.0, 0.0, meant=0.5)
@@ -119,7 +118,7 @@ def test_pace_by_the_time_left_and_the_lag_above_the_usual() -> None:
     assert paces(manager, 0.0, 0.31, 0.33, 0.61, 0.63) == expected
     manager.lag.worst = 0.0
     assert paces(manager, 0.0, 0.07, 0.09, 0.13, 0.15) == expected
-    # as slow a way for every move is no reason to keep more than it takes
+    # a constant lag is no reason to reserve more than it takes
     manager.lag.worst = manager.lag.usual = 0.2
     assert paces(manager, 0.0, 0.25, 0.27, 0.31, 0.33) == expected
 
@@ -134,7 +133,7 @@ def test_time_that_comes_back_is_spent() -> None:
 
 @pytest.mark.parametrize("lag", [0.0, 0.05, 0.2])
 def test_a_steady_lag_that_the_increment_pays_for_leaves_time_to_search(lag: float) -> None:
-    """The clock settles where the increments are spent, and the search gets its share of them."""
+    """The clock becomes stable where the increments are spent, and the search gets its share of them."""
     manager = TimeManager(overhead=0.02)
     remaining, increment = 2.0, lag + 0.1
     searched = 0
@@ -160,8 +159,8 @@ def test_a_steady_lag_that_the_increment_pays_for_leaves_time_to_search(lag: flo
 def test_threads_that_wake_up_late_lose_no_game_at_one_second(
     every: int, late: float, first: int, usual: float
 ) -> None:
-    """200 moves at 1 s + 10 ms, where every so many moves one takes up to 110 ms more than meant:
-    as much as the increments can pay for."""
+    """200 moves at 1 s + 10 ms; regularly a move takes up to 110 ms more than intended, as much as the
+    increments can pay for."""
     manager = TimeManager(overhead=0.02)
     manager.lag = calm()
     remaining, increment = 1.0, 0.01

@@ -25,7 +25,7 @@ def test_published_settings_of_the_variants() -> None:
     assert (xiangqi.u_divisor, xiangqi.q_weight, xiangqi.node_temperature) == (1.0, 0.0, 1.7)
 
 
-def test_overrides_stand_above_the_spec() -> None:
+def test_overrides_replace_settings_of_the_spec() -> None:
     spec = registry().variant("crazyhouse")
     params = SearchParams.of(spec, PAPER, q_weight=0.25, batch_size=64)
     assert (params.q_weight, params.batch_size) == (0.25, 64)
@@ -35,7 +35,7 @@ def test_overrides_stand_above_the_spec() -> None:
 
 
 def test_a_named_set_is_complete_in_itself() -> None:
-    """A set starts from the plain defaults: nothing of the spec's `search:` enters it."""
+    """A set starts from the defaults and contains nothing of the spec's `search:`."""
     spec = registry().variant("crazyhouse")
     other = spec.model_copy(
         update={"search": SearchWords(cpuct_init=9.0), "settings": {"mine": SearchWords(u_min=0.5)}}
@@ -44,7 +44,7 @@ def test_a_named_set_is_complete_in_itself() -> None:
     assert SearchParams.of(other, "mine") == SearchParams(u_min=0.5)
 
 
-def test_an_unknown_set_is_answered_with_those_of_the_spec() -> None:
+def test_the_error_for_an_unknown_set_lists_those_of_the_spec() -> None:
     with pytest.raises(UnknownNameError, match=r"crazyhouse 'papr'.*'paper'.*default, paper"):
         SearchParams.of(registry().variant("crazyhouse"), "papr")
 
@@ -64,7 +64,7 @@ def test_whole_numbers_become_floats_where_floats_are_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "accepted"),
     [
         ("batch_size", 0, "a whole number from 1 to 4096"),
         ("batch_size", 1.5, "a whole number"),
@@ -78,8 +78,8 @@ def test_whole_numbers_become_floats_where_floats_are_meant() -> None:
         ("noise_style", None, "dirichlet or uniform"),
     ],
 )
-def test_a_value_out_of_range_is_refused(name: str, value: object, said: str) -> None:
-    with pytest.raises(SettingError, match=f"{name} = .*{said}"):
+def test_a_value_out_of_range_is_rejected(name: str, value: object, accepted: str) -> None:
+    with pytest.raises(SettingError, match=f"{name} = .*{accepted}"):
         SearchParams(**{name: value})
 
 
@@ -121,7 +121,7 @@ def test_settings_are_read_from_text(name: str, text: str, value: object) -> Non
 @pytest.mark.parametrize(
     ("name", "text"), [("batch_size", "many"), ("solver", "maybe"), ("backup", "")]
 )
-def test_unreadable_text_is_refused(name: str, text: str) -> None:
+def test_unreadable_text_is_rejected(name: str, text: str) -> None:
     with pytest.raises(SettingError, match=name):
         setting(name).parse(text)
 
@@ -134,7 +134,7 @@ def test_search_words_are_no_part_of_what_nets_and_games_depend_on() -> None:
 
 
 def test_hashes_of_the_specs_that_games_and_nets_carry() -> None:
-    """Words added to the vocabulary leave them as they are."""
+    """New words of the schema do not change the hashes."""
     hashes = {
         name: (rules_hash(spec), encoding_hash(spec))
         for name in ("crazyhouse", "xiangqi")

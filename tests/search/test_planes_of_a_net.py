@@ -1,4 +1,4 @@
-"""Nets that were trained with other planes or another policy than the variant's spec has."""
+"""Nets trained with other planes or another policy than those of the variant's spec."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ OWN = changed(TEXT.replace("  - colour\n", "  - last_moves: 2\n  - colour\n"))
 @dataclass(frozen=True)
 class Net:
     path: Path
-    """A run directory with a file and a checkpoint of the same step."""
+    """Run directory with a file and a checkpoint of the same step."""
     onnx: Path
 
 
 def write(folder: Path, spec: VariantSpec, *, says_spec: bool = True) -> Net:
-    """A net with random weights that says by which spec it sees."""
+    """Net with random weights that contains the spec of its planes."""
     encoder = Encoder(spec)
     planes, height, width = encoder.shape
     config = configure_net(
@@ -63,18 +63,18 @@ def write(folder: Path, spec: VariantSpec, *, says_spec: bool = True) -> Net:
     )  # fmt: skip
     torch.manual_seed(1)
     net = config.build()
-    said = {
+    metadata = {
         "variant": spec.variant,
         "encoding_hash": encoding_hash(spec),
         "encoder_version": str(ENCODER_VERSION),
         **({"spec": json.loads(spec.model_dump_json(by_alias=True))} if says_spec else {}),
     }
     path = folder / "model.onnx"
-    export_onnx(net, path, {**said, "net": "tiny", "head": "map"}, shape=config.shape)
+    export_onnx(net, path, {**metadata, "net": "tiny", "head": "map"}, shape=config.shape)
     checkpoint = folder / "checkpoints" / "step-00000001"
     checkpoint.mkdir(parents=True)
     (checkpoint / "config.json").write_text(
-        json.dumps({**said, "net": config.model_dump(mode="json")})
+        json.dumps({**metadata, "net": config.model_dump(mode="json")})
     )
     save_file(
         {k: v.contiguous() for k, v in net.state_dict().items()}, checkpoint / "model.safetensors"
@@ -95,8 +95,8 @@ def played(spec: VariantSpec) -> Game:
 
 
 @pytest.mark.parametrize("evaluator", ["onnx", "torch"])
-def test_a_search_sees_as_the_net_was_taught_to(net: Net, evaluator: str) -> None:
-    """The game is told by the variant's spec, which remembers no moves."""
+def test_a_search_uses_the_planes_of_the_net(net: Net, evaluator: str) -> None:
+    """The game has the variant's spec, whose positions contain no last moves."""
     found = []
     for spec in (PLAIN, OWN):
         made = make_evaluator(spec, net.path, evaluator=evaluator, threads=1)
@@ -112,7 +112,7 @@ def test_a_search_sees_as_the_net_was_taught_to(net: Net, evaluator: str) -> Non
     assert found[0] == found[1]
 
 
-def test_many_searches_and_the_word_of_the_net(net: Net) -> None:
+def test_many_searches_use_the_spec_of_the_net(net: Net) -> None:
     lines, words = [], []
     for spec in (PLAIN, OWN):
         made, game = make_evaluator(spec, net.onnx, evaluator="onnx", threads=1), played(spec)
@@ -129,7 +129,7 @@ def test_many_searches_and_the_word_of_the_net(net: Net) -> None:
     np.testing.assert_allclose(value, words[0], rtol=1e-5)
 
 
-def test_what_asks_for_the_planes_of_a_spec_is_not_given_others(net: Net) -> None:
+def test_a_net_with_other_planes_is_rejected_if_those_of_the_spec_are_needed(net: Net) -> None:
     with pytest.raises(DataError, match="another version of the minixiangqi spec"):
         OnnxEvaluator(net.onnx, PLAIN)
 
@@ -142,15 +142,15 @@ def test_other_rules_are_another_game(tmp_path: Path) -> None:
         make_evaluator(PLAIN, other.onnx, evaluator="onnx")
 
 
-def test_a_net_that_does_not_say_how_it_sees(tmp_path: Path) -> None:
+def test_a_net_without_a_spec(tmp_path: Path) -> None:
     silent = write(tmp_path, OWN, says_spec=False)
     with pytest.raises(DataError, match="use the spec it was trained with"):
         make_evaluator(PLAIN, silent.onnx, evaluator="onnx")
     make_evaluator(OWN, silent.onnx, evaluator="onnx").close()
 
 
-def test_commands_go_by_the_spec_that_a_net_brings(net: Net, tmp_path: Path) -> None:
-    """Beside no run's configuration; and of a variant that this installation does not know."""
+def test_commands_use_the_spec_of_the_net(net: Net, tmp_path: Path) -> None:
+    """Without the configuration of a run, and for a variant that is not installed."""
     lone = tmp_path / "lone.onnx"
     lone.write_bytes(net.onnx.read_bytes())
     assert spec_of_model(lone, None) == OWN

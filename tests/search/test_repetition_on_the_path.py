@@ -1,4 +1,4 @@
-"""Repetition belongs to the path: the game's history decides, and the verdict is that of the moves."""
+"""Repetition belongs to the path: it depends on the game's history, and the verdict on the moves."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def test_the_move_that_closes_the_cycle_is_worth_the_games_verdict(
 
 
 @pytest.mark.parametrize("net", ["uniform", "random"])
-def test_a_search_whose_only_move_repeats_is_left_again(
+def test_a_search_whose_only_move_repeats_ends(
     make_search: MakeSearch, one_move_left: str, net: str
 ) -> None:
-    """There is never a leaf to evaluate: compiled code once looked for one for ever."""
+    """There is never a leaf to evaluate; compiled code must not search for one forever."""
     search = make_search("xiangqi", None, one_move_left, net=net)
     assert len(search.game.legal_moves()) == 1
     report = search.run(Limits(movetime=0.05))
@@ -63,7 +63,7 @@ def test_a_search_whose_only_move_repeats_is_left_again(
 
 
 def test_one_node_two_histories_two_verdicts(make_search: MakeSearch) -> None:
-    """The same position, once as it stands and once with its past."""
+    """The same position, once without and once with its history."""
     shuffle = "h3e3 h8e8 e3h3 e8h8"
     verdicts = {}
     for history in (shuffle, f"{shuffle} {shuffle}"):
@@ -75,8 +75,8 @@ def test_one_node_two_histories_two_verdicts(make_search: MakeSearch) -> None:
     assert verdicts == {3: False, 7: True}
 
 
-def test_the_second_occurrence_counts_behind_the_root(make_search: MakeSearch) -> None:
-    """Bare kings that can only shuffle: the search sees the draw a cycle earlier than the game."""
+def test_the_second_occurrence_counts_after_the_root(make_search: MakeSearch) -> None:
+    """Bare kings: the search finds the draw one cycle earlier than the game."""
     search = make_search("xiangqi", "3k5/9/9/9/9/9/9/9/9/5K3 w - - 0 1", look_for_mates=False)
     report = search.run(Limits(simulations=300))
     assert report.terminals > 0
@@ -95,11 +95,11 @@ def test_the_past_counts_every_occurrence() -> None:
 
 
 @pytest.mark.parametrize("judged", [False, True])
-def test_a_search_without_a_judge_asks_nobody(make_search: MakeSearch, judged: bool) -> None:
+def test_a_search_without_a_judge_has_no_verdicts(make_search: MakeSearch, judged: bool) -> None:
     search = make_search("xiangqi")
     search.judge_chases(judged)
     search.run(Limits(simulations=20_000))
-    assert bool(np.count_nonzero(search.tree._chases.judged["used"])) == judged
+    assert bool(np.count_nonzero(search.tree._chases.verdicts["used"])) == judged
 
 
 CHASED_KING = "4k4/9/9/9/9/9/9/9/5K3/4R4 b - - 0 1"
@@ -109,7 +109,7 @@ CHASED_KING = "4k4/9/9/9/9/9/9/9/5K3/4R4 b - - 0 1"
 def test_a_move_lost_by_repetition_is_not_played(
     make_search: MakeSearch, use_raw_network: bool
 ) -> None:
-    """However much the policy likes it, and however short the search."""
+    """Even if its prior is high and the search is short."""
     cycle = "e10d10 e1d1 d10e10 d1e1"
     search = make_search("xiangqi", CHASED_KING, f"{cycle} {cycle}".rsplit(" ", 1)[0])
     game = search.game

@@ -1,4 +1,4 @@
-"""Keeping the graph between moves, and giving back what cannot be reached."""
+"""Keeping the graph between moves, and freeing unreachable nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MakeSearch = Callable[..., Search]
 
 
 def cells_of(search: Search) -> int:
-    """Cells of all nodes that the root reaches."""
+    """Number of cells of all nodes that the root reaches."""
     g, total = search.tree.arrays, 0
     for node in reachable(search):
         record = g.nodes[node]
@@ -44,7 +44,7 @@ def test_what_is_below_the_new_root_is_kept(make_search: MakeSearch, transpositi
     assert report.lines[0].visits == before.visits.max()
 
 
-def test_the_rest_is_given_back(make_search: MakeSearch) -> None:
+def test_unreachable_nodes_are_freed(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse")
     search.run(Limits(simulations=4000))
     search.advance(search.report().lines[0].move)
@@ -62,20 +62,20 @@ def test_the_rest_is_given_back(make_search: MakeSearch) -> None:
     assert search.tree.counter("cells") == cells_of(search)
 
 
-def test_searching_on_while_memory_is_given_back(make_search: MakeSearch) -> None:
-    """New nodes, and old ones met again, survive a marking that is under way."""
+def test_searching_on_while_memory_is_freed(make_search: MakeSearch) -> None:
+    """New nodes, and old ones reached again, survive a marking that is going on."""
     search = make_search("crazyhouse", net="random", batch_size=4)
     for _ in range(3):
         report = search.run(Limits(simulations=400))
         search.advance(report.best or 0)
-        while search.tree.reclaim(40):  # between slices a little search each
+        while search.tree.reclaim(40):  # a short search between the slices
             search.run(Limits(simulations=8))
         assert search.tree.counter("node_count") == len(reachable(search))
         assert search.tree.counter("cells") == cells_of(search)
 
 
 def test_free_neighbours_are_joined(make_search: MakeSearch) -> None:
-    """Blocks of nodes with few moves become room for nodes with many."""
+    """Blocks of nodes with few moves are joined for nodes with many."""
     search = make_search("crazyhouse")
     search.run(Limits(simulations=3000))
     search.advance(search.report().lines[0].move)
@@ -103,9 +103,9 @@ def test_two_moves_on(make_search: MakeSearch) -> None:
     assert search.report().lines[0].visits > 0
 
 
-def test_a_game_that_is_played_on_is_the_same_one(make_search: MakeSearch) -> None:
-    """As an engine's table does: the game that was set gets further moves. Without a table of
-    positions, the tree has only the moves to go by."""
+def test_a_game_with_new_moves_is_the_same_one(make_search: MakeSearch) -> None:
+    """Engines do this: moves are added to the game that was set. Without transpositions the tree
+    can only follow the moves."""
     search = make_search("crazyhouse", transpositions=False)
     game = Game(search.rules)
     search.set_game(game)
@@ -118,7 +118,7 @@ def test_a_game_that_is_played_on_is_the_same_one(make_search: MakeSearch) -> No
     assert search.tree.root == child
 
 
-def test_another_position_starts_anew(make_search: MakeSearch) -> None:
+def test_another_position_starts_a_new_graph(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse")
     search.run(Limits(simulations=500))
     other = "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R[] w KQkq - 4 4"
@@ -128,7 +128,7 @@ def test_another_position_starts_anew(make_search: MakeSearch) -> None:
 
 
 def test_the_same_position_with_another_ply_is_another(make_search: MakeSearch) -> None:
-    """The network sees the move number, so nothing may be shared."""
+    """The network uses the move number, so no node may be shared."""
     search = make_search("crazyhouse")
     search.run(Limits(simulations=500))
     start = search.spec.rules.start.rsplit(" ", 1)[0]
@@ -137,7 +137,7 @@ def test_the_same_position_with_another_ply_is_another(make_search: MakeSearch) 
 
 
 HUNTED = "4k4/1R7/R8/9/9/4P4/9/9/9/4K4 b - - 0 1"
-"""Two rooks hunt a king, and have let it come back twice already after these moves."""
+"""Two rooks chase a king; after these moves its position has already occurred twice."""
 TWICE = "e10d10 b9b7 d10e10 b7b9 e10d10 b9b7 d10e10"
 
 
@@ -145,7 +145,7 @@ TWICE = "e10d10 b9b7 d10e10 b7b9 e10d10 b9b7 d10e10"
 def test_a_proof_does_not_outlive_its_history(
     make_search: MakeSearch, transpositions: bool
 ) -> None:
-    """The same position, where the first move of the mate that was proven now draws."""
+    """The same position, but now the first move of the proven mate draws."""
     search = make_search("xiangqi", transpositions=transpositions)
     game = Game.from_uci(search.rules, HUNTED, TWICE.split())
     search.set_game(Game(search.rules, game.fen()))
@@ -166,7 +166,7 @@ OPENING = "e2e4 d7d5 e4d5 d8d5 b1c3 d5a5"
 
 
 def game_of(search: Search, moves: str, begun_at: int) -> Game:
-    """The position behind the moves, with the history since a ply."""
+    """Position after the moves, with the history from a ply on."""
     played = moves.split()
     fen = Game.from_uci(search.rules, None, played[:begun_at]).fen()
     return Game.from_uci(search.rules, fen, played[begun_at:])
@@ -183,7 +183,7 @@ def game_of(search: Search, moves: str, begun_at: int) -> Game:
         ("chess", 6, 0, False),
         ("chess", 0, 5, False),
         ("crazyhouse", 0, 0, True),
-        ("crazyhouse", 0, 4, False),  # what was taken may come back
+        ("crazyhouse", 0, 4, False),  # captured pieces may return to the board
     ],
 )
 def test_the_same_position_with_another_past_is_another(
@@ -197,8 +197,8 @@ def test_the_same_position_with_another_past_is_another(
 
 
 @pytest.mark.parametrize("begun_at", [0, 4, 6])
-def test_a_game_is_told_anew_with_every_move(make_search: MakeSearch, begun_at: int) -> None:
-    """As clients do; some of them tell positions alone."""
+def test_a_game_is_sent_again_with_every_move(make_search: MakeSearch, begun_at: int) -> None:
+    """Clients do this; some send only positions."""
     search = make_search("chess")
     search.set_game(game_of(search, OPENING, begun_at))
     report = search.run(Limits(simulations=2000))
@@ -209,8 +209,8 @@ def test_a_game_is_told_anew_with_every_move(make_search: MakeSearch, begun_at: 
     assert search.tree.visits_at_root() > 0
 
 
-def test_positions_alone_go_on(make_search: MakeSearch) -> None:
-    """Some clients tell no moves."""
+def test_positions_without_moves_keep_the_graph(make_search: MakeSearch) -> None:
+    """Some clients send no moves."""
     search = make_search("chess")
     game = game_of(search, OPENING, 6)
     search.set_game(game)
@@ -220,8 +220,8 @@ def test_positions_alone_go_on(make_search: MakeSearch) -> None:
     assert search.tree.visits_at_root() > 0
 
 
-def test_a_move_taken_back(make_search: MakeSearch) -> None:
-    """The new root meets what was searched, and so does who plays the moves again."""
+def test_a_takeback(make_search: MakeSearch) -> None:
+    """The new root finds the nodes searched before, also after the moves are played again."""
     search = make_search("crazyhouse", noise_epsilon=0.0)
     game = Game.from_uci(search.rules, None, ["e2e4", "e7e5"])
     search.set_game(game)
@@ -234,7 +234,7 @@ def test_a_move_taken_back(make_search: MakeSearch) -> None:
     edges = search.tree.edges(search.tree.root)
     (child,) = edges.children[edges.moves == move].tolist()
     assert child == known
-    assert report.evaluations < report.visits - 50  # what is known is not evaluated again
+    assert report.evaluations < report.visits - 50  # known nodes are not evaluated again
     moves = edge_arrays(search.tree.arrays, search.tree.root)[0]
     assert sorted(moves.tolist()) == sorted(game.legal_moves().tolist())
     game.push(move)
@@ -244,9 +244,8 @@ def test_a_move_taken_back(make_search: MakeSearch) -> None:
     assert search.tree.counter("node_count") == len(reachable(search))
 
 
-def test_what_a_repetition_was_worth_is_forgotten_with_it(make_search: MakeSearch) -> None:
-    """Where a position of the game had occurred twice, the graph knows of draws that are none any
-    more."""
+def test_values_of_repetitions_are_forgotten(make_search: MakeSearch) -> None:
+    """If a position of the game had occurred twice, the graph contains draws that are no longer valid."""
     search = make_search("xiangqi")
     moves = "h3e3 h10g8 e3h3 g8h10"
     for played, nodes in ((f"{moves} h3e3", 1), (f"{moves}", 1)):
@@ -255,7 +254,7 @@ def test_what_a_repetition_was_worth_is_forgotten_with_it(make_search: MakeSearc
         search.run(Limits(simulations=300))
 
 
-def test_moves_taken_back_leave_room(make_search: MakeSearch) -> None:
+def test_takebacks_leave_enough_memory(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", memory_mb=1)
     game = Game.from_uci(search.rules, None, ["e2e4", "e7e5", "g1f3"])
     search.set_game(game)
@@ -263,7 +262,7 @@ def test_moves_taken_back_leave_room(make_search: MakeSearch) -> None:
     game.pop()
     search.set_game(game)
     assert search.tree.counter("node_count") > 1
-    report = search.run(Limits(simulations=1_000_000))  # what it does not reach is given back
+    report = search.run(Limits(simulations=1_000_000))  # unreachable nodes are freed
     assert report.stopped_by == "memory"
     assert search.tree.counter("node_count") == len(reachable(search))
     game.pop()
@@ -287,7 +286,7 @@ def test_a_full_tree_still_answers(make_search: MakeSearch) -> None:
     assert bytes_used(search.tree.arrays) <= 1 << 20
     search.advance(report.best or 0)
     report = search.run(Limits(simulations=1000))
-    assert report.visits == 1000  # the rest was given back
+    assert report.visits == 1000  # the other nodes were freed
 
 
 def test_memory_for_ten_nodes(make_search: MakeSearch) -> None:

@@ -1,4 +1,4 @@
-"""`Search` from outside: limits, stopping, reports, settings, bad input."""
+"""`Search`: limits, stopping, reports, settings, bad input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 2
 
 
 class Stuck(RandomEvaluator):
-    """Answers the first batches and then waits until it is let go."""
+    """Evaluates the first batches and then waits until it is released."""
 
     def __init__(self, encoder: Encoder, answers: int = 3) -> None:
         super().__init__(encoder.shape, encoder.actions)
@@ -48,7 +48,7 @@ class Stuck(RandomEvaluator):
 
 
 class Broken(RandomEvaluator):
-    """Says something that is no number."""
+    """Returns something that is not a number."""
 
     def __init__(self, encoder: Encoder, value: float, logit: float) -> None:
         super().__init__(encoder.shape, encoder.actions)
@@ -60,7 +60,7 @@ class Broken(RandomEvaluator):
 
 
 class Drawish(RandomEvaluator):
-    """Knows a draw rate."""
+    """Returns draw probabilities."""
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
         answer = super().evaluate(planes)
@@ -74,7 +74,7 @@ class Drawish(RandomEvaluator):
 
 @pytest.mark.parametrize("net", ["uniform", "random"])
 @pytest.mark.parametrize("wanted", [1, 2, 17, 500])
-def test_as_many_simulations_as_asked(make_search: MakeSearch, net: str, wanted: int) -> None:
+def test_the_number_of_simulations(make_search: MakeSearch, net: str, wanted: int) -> None:
     search = make_search("crazyhouse", net=net)
     report = search.run(Limits(simulations=wanted))
     assert (report.visits, report.stopped_by) == (wanted, "simulations")
@@ -121,7 +121,7 @@ def test_a_batch_larger_than_the_tree_can_fill(make_search: MakeSearch) -> None:
 
 
 class Counting(RandomEvaluator):
-    """Keeps the sizes of its batches."""
+    """Records the sizes of its batches."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder.shape, encoder.actions)
@@ -133,7 +133,7 @@ class Counting(RandomEvaluator):
 
 
 @pytest.mark.parametrize("growth", [8, 4, 0])
-def test_batches_grow_with_what_the_root_knows(
+def test_batches_grow_with_the_visits_of_the_root(
     make_search: MakeSearch, rules_of: Callable[[str], Rules], growth: float
 ) -> None:
     evaluator = Counting(Encoder(rules_of("crazyhouse").spec))
@@ -144,12 +144,12 @@ def test_batches_grow_with_what_the_root_knows(
     for size in evaluator.sizes:
         if growth and visits:
             assert size <= max(1, visits / growth)
-        # visits that need no evaluation come on top: the root knows this much at least
+        # there are also visits without evaluation, so this is the minimum for the root
         visits += size
     assert evaluator.sizes.count(16) > 1000 / 16 / 2
     assert evaluator.sizes[1:8] == [1 if growth else 16] * 7
     evaluator.sizes.clear()
-    search.run(Limits(simulations=500))  # goes on in the same tree: the root knows enough
+    search.run(Limits(simulations=500))  # continues in the same tree: the root has enough visits
     assert evaluator.sizes[0] == 16
 
 
@@ -161,14 +161,14 @@ def test_batches_grow_with_what_the_root_knows(
     ],
 )
 def test_a_proof_leaves_no_leaf_waiting(make_search: MakeSearch, fen: str) -> None:
-    """Leaves that were gathered for the next batch when the proof came: forgotten, they would be
-    collisions for ever, and a later search that meets nothing else would never end."""
+    """Leaves collected for the next batch when the root was proven must be abandoned: otherwise they
+    would be collisions forever, and a later search with no other leaves would never end."""
     search = make_search("crazyhouse", fen, net="random", batch_size=16)
     assert search.run(Limits(simulations=400)).stopped_by == "solved"
     g = search.tree.arrays
     for node in reachable(search):
         assert g.nodes[node]["state"] != WAITING
-        assert g.nodes[node]["flight"] == 0
+        assert g.nodes[node]["pending"] == 0
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -193,9 +193,9 @@ def test_stop_does_not_wait_for_the_network(
     assert report.visits == 1 + 2 * 4
     edges = search.tree.edges(search.tree.root)
     assert 1 + edges.visits.sum() == report.visits
-    # nothing is left under way, and the search goes on from where it was
+    # nothing is left pending, and the search continues from there
     g = search.tree.arrays
-    assert g.nodes[search.tree.root]["flight"] == 0
+    assert g.nodes[search.tree.root]["pending"] == 0
     evaluator.answers = 1 << 30
     evaluator.go_on.set()
     assert search.run(Limits(simulations=200)).visits == 200
@@ -209,7 +209,7 @@ def test_a_batch_that_waits_is_not_evaluated_after_a_stop(
 
     def stop() -> None:
         evaluator.stuck.wait()
-        while len(search._flights) < search.max_flights:
+        while len(search._pending) < search.max_pending:
             time.sleep(0.001)
         search.stop()
 
@@ -219,7 +219,7 @@ def test_a_batch_that_waits_is_not_evaluated_after_a_stop(
     thread.join()
     evaluator.go_on.set()
     search.settle()
-    assert evaluator.answers == -1  # the one at work; the one behind it was not begun
+    assert evaluator.answers == -1  # the running one; the one after it was not started
 
 
 def test_stop_before_the_root_is_known(
@@ -243,7 +243,7 @@ def test_no_batch_is_begun_where_no_time_is_left(
     assert report.best in search.game.legal_moves()
     assert (report.stopped_by, evaluator.answers) == ("movetime", 1)
     assert not report.lines[0].is_known
-    assert search.run(Limits(evaluations=1)).evaluations == 1  # nothing was left under way
+    assert search.run(Limits(evaluations=1)).evaluations == 1  # nothing was left pending
 
 
 def test_an_infinite_search_of_a_mate_waits_for_stop(make_search: MakeSearch) -> None:
@@ -335,7 +335,7 @@ def test_another_seed_gives_another_tree(make_search: MakeSearch) -> None:
 # --- moves and lines ------------------------------------------------------------------------------
 
 
-def test_only_the_moves_asked_for(make_search: MakeSearch) -> None:
+def test_only_the_given_moves_are_searched(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", TACTICAL)
     search.run(Limits(simulations=300))
     legal = search.game.legal_moves().tolist()
@@ -353,10 +353,10 @@ def by_text(search: Search, *texts: str) -> list[int]:
     return [read(search.game.rules, search.game.position, text) for text in texts]
 
 
-def test_what_was_left_out_of_a_search_is_not_left_out_of_the_next(
+def test_moves_excluded_from_a_search_are_in_the_next(
     make_search: MakeSearch,
 ) -> None:
-    """One move alone gets all visits of its search, which would make it the choice of the next."""
+    """A single move gets all visits of its search and would therefore be chosen in the next one."""
     search = make_search("crazyhouse", net="random", seed=1)
     free = search.run(Limits(simulations=300)).best
     other = next(m for m in search.game.legal_moves() if m != free)
@@ -366,7 +366,7 @@ def test_what_was_left_out_of_a_search_is_not_left_out_of_the_next(
     assert sum(line.visits for line in again.lines) <= 301
 
 
-def test_the_same_moves_again_go_on_where_they_stopped(make_search: MakeSearch) -> None:
+def test_the_same_moves_again_continue_the_search(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", net="random")
     moves = by_text(search, "e2e4", "d2d4")
     search.run(Limits(simulations=200), moves=moves)
@@ -374,7 +374,7 @@ def test_the_same_moves_again_go_on_where_they_stopped(make_search: MakeSearch) 
     assert sum(line.visits for line in report.lines) >= 399
 
 
-def test_a_mate_that_is_left_out_proves_nothing_of_the_others(make_search: MakeSearch) -> None:
+def test_an_excluded_mate_proves_nothing_about_the_others(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", "6k1/5ppp/8/8/8/8/5PPP/3R2K1[] w - - 0 1", net="random")
     assert search.run(Limits(simulations=500)).lines[0].mate_in == 1
     report = search.run(Limits(simulations=300), moves=by_text(search, "g2g3", "g1f1"))
@@ -383,7 +383,7 @@ def test_a_mate_that_is_left_out_proves_nothing_of_the_others(make_search: MakeS
     assert search.run(Limits(simulations=500)).lines[0].mate_in == 1
 
 
-def test_moves_that_were_not_looked_at_are_no_draws(make_search: MakeSearch) -> None:
+def test_moves_without_visits_are_no_draws(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", net="random", node_temperature=0.5)
     report = search.run(Limits(simulations=8), multipv=99)
     assert len(report.lines) == len(search.game.legal_moves())
@@ -393,7 +393,7 @@ def test_moves_that_were_not_looked_at_are_no_draws(make_search: MakeSearch) -> 
     assert len(policy.run(Limits(simulations=8), multipv=5).known_lines) == 5
 
 
-def test_no_legal_move_among_those_asked_for(make_search: MakeSearch) -> None:
+def test_no_legal_move_among_the_given_ones(make_search: MakeSearch) -> None:
     with pytest.raises(MoveError, match="none of the moves"):
         make_search("crazyhouse").run(Limits(simulations=10), moves=[0])
 
@@ -473,7 +473,7 @@ def test_answers_that_are_no_numbers(
 
 
 class Interrupted(RandomEvaluator):
-    """Is interrupted while it evaluates the first batch, as by Ctrl-C in the thread that waits."""
+    """Raises KeyboardInterrupt while it evaluates the first batch, as Ctrl-C does in the waiting thread."""
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
         signal.raise_signal(signal.SIGINT)
@@ -499,56 +499,56 @@ def test_time_without_end(make_search: MakeSearch) -> None:
         assert search.run(Limits(simulations=50, movetime=movetime)).stopped_by == "simulations"
 
 
-def test_a_closed_search_says_so(make_search: MakeSearch) -> None:
+def test_a_closed_search_raises(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", net="random")
     search.close()
     with pytest.raises(VariantAIError, match="this search is closed"):
         search.run(Limits(simulations=5))
 
 
-def test_an_endless_search_tells_what_it_knows_when_it_has_ended(make_search: MakeSearch) -> None:
+def test_an_infinite_search_reports_when_it_has_finished(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse", "6k1/5ppp/8/8/8/8/8/R5K1[] w - - 0 1")
-    told: list[Report] = []
+    reports: list[Report] = []
 
     def hear(report: Report) -> None:
-        told.append(report)
+        reports.append(report)
         search.stop()
 
     search.run(Limits(infinite=True), on_report=hear, interval=1000)
-    assert [(report.stopped_by, report.lines[0].mate_in) for report in told] == [("solved", 1)]
+    assert [(report.stopped_by, report.lines[0].mate_in) for report in reports] == [("solved", 1)]
 
 
 def test_a_depth_that_no_line_reaches(make_search: MakeSearch) -> None:
-    """Two bare kings: every line repeats a position before it is so long."""
+    """Two bare kings: every line repeats a position before it is long enough."""
     search = make_search("xiangqi", "3k5/9/9/9/9/9/9/9/9/5K3 w - - 0 1")
     report = search.run(Limits(depth=60, movetime=60))
     assert report.stopped_by == "depth"
     assert report.visits >= 60 * 500
 
 
-def test_slow_rules_are_asked_for_a_visit_at_first(
+def test_slices_begin_with_one_visit_for_slow_rules(
     make_search: MakeSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody sees the tree within a slice, and a visit may take ten milliseconds."""
+    """Slices must be short, because a visit may take ten milliseconds."""
     search = make_search("atomic")
-    asked: list[int] = []
+    sizes: list[int] = []
     fill = search.tree.fill
 
     def watched(
         batch: object, start: int, size: int, most: int, enough: int, *rest: object
     ) -> object:
-        asked.append(enough)
+        sizes.append(enough)
         return fill(batch, start, size, most, enough, *rest)
 
     monkeypatch.setattr(search.tree, "fill", watched)
     search.run(Limits(simulations=20))
-    assert asked[1] <= 4  # the first is the root's own
+    assert sizes[1] <= 4  # the first is that of the root
 
 
 def test_ends_of_games_leave_the_last_batches_whole(
     make_search: MakeSearch, rules_of: Callable[[str], Rules]
 ) -> None:
-    """A limit of evaluations is none of visits, some of which end by repetition here."""
+    """A limit of evaluations does not limit visits, some of which end by repetition here."""
     net = Counting(Encoder(rules_of("xiangqi").spec))
     fen = "2bak4/9/9/9/9/9/9/9/4A4/4KAB2 w - - 0 1"
     search = make_search("xiangqi", fen, net=net, batch_size=16, batch_growth=0.0)
@@ -562,7 +562,7 @@ def test_ends_of_games_leave_the_last_batches_whole(
 
 def test_a_net_of_another_shape(rules_of: Callable[[str], Rules]) -> None:
     rules, other = rules_of("crazyhouse"), Encoder(rules_of("xiangqi").spec)
-    with pytest.raises(DataError, match="takes planes"):
+    with pytest.raises(DataError, match="expects planes"):
         Search(rules.spec, UniformEvaluator(other.shape, other.actions), rules=rules)
 
 

@@ -21,7 +21,7 @@ from variant_ai.core.inference import (
 )
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.many_searches import Grove, analyse_many
+from variant_ai.core.search.many_searches import TreeBatch, analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
@@ -42,7 +42,7 @@ def test_several_evaluators_share_a_tree(rules_of: Callable[[str], Rules]) -> No
 
 
 class Counting(RandomEvaluator):
-    """Knows how many batches it has begun, and the largest of them."""
+    """Counts the batches it has started, and records the largest."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder.shape, encoder.actions)
@@ -59,7 +59,7 @@ class Counting(RandomEvaluator):
 
 
 class Waiting(Counting):
-    """In each of its batches it waits until the other evaluator has begun one more than it has."""
+    """In each batch, waits until the other evaluator has started one more batch."""
 
     other: Counting
     came_too_late = 0
@@ -81,11 +81,13 @@ def test_parts_of_an_evaluator_do_not_wait_for_each_other(
     settings = {"batch_size": 8, "batch_growth": 0.0}
     search = make_search("crazyhouse", net=ParallelEvaluator([first, second]), **settings)
     search.run(Limits(simulations=1))
-    first.begun = second.begun = first.came_too_late = 0  # the root was the first one's alone
+    first.begun = second.begun = first.came_too_late = (
+        0  # the root was evaluated by the first one alone
+    )
     assert search.run(Limits(simulations=200)).visits == 200
     assert (first.largest, second.largest) == (4, 4)
     assert first.begun > 20
-    assert first.came_too_late < 4  # some of the last, after which none is begun
+    assert first.came_too_late < 4  # some of the last batches, after which none is started
 
 
 def test_how_an_evaluator_works_does_not_change_a_deterministic_tree(
@@ -128,7 +130,7 @@ def test_many_positions_with_shared_batches(
 
 
 class Slow(RandomEvaluator):
-    """Takes so long for a batch that time runs out with some under way."""
+    """Takes so long for a batch that the time runs out with batches pending."""
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
         time.sleep(0.02)
@@ -141,11 +143,11 @@ def test_many_positions_go_on_after_their_time_ran_out(rules_of: Callable[[str],
     params = SearchParams.of(rules.spec, memory_mb=64, batch_size=4)
     games = [Game(rules), Game(rules, TACTICAL)]
     evaluator = Slow(encoder.shape, encoder.actions)
-    with Grove(rules.spec, evaluator, games, params, rules=rules) as grove:
-        for _ in range(4):  # more often than it has batches
-            reports = grove.run(Limits(movetime=0.05))
+    with TreeBatch(rules.spec, evaluator, games, params, rules=rules) as batch:
+        for _ in range(4):  # more often than there are batches
+            reports = batch.run(Limits(movetime=0.05))
             assert [report.stopped_by for report in reports] == ["movetime"] * 2
-        reports = grove.run(Limits(simulations=60))
+        reports = batch.run(Limits(simulations=60))
         assert [report.stopped_by for report in reports] == ["simulations"] * 2
-        for plant in grove._plants:
-            assert plant.tree.arrays.nodes[plant.tree.root]["flight"] == 0
+        for searched in batch._trees:
+            assert searched.tree.arrays.nodes[searched.tree.root]["pending"] == 0

@@ -1,4 +1,4 @@
-"""The shortest win is told, is a forced one, and its nodes obey what all nodes do."""
+"""The shortest win is reported, is forced, and its nodes satisfy the invariants."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from graph_walk import equation, reachable
 
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.mate.shortest_mate import Gardener
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.nodes import LOST, OPEN, UNPROVEN, WON
+from variant_ai.core.search.tree.shortest_mate import MateShortener
 
 MakeSearch = Callable[..., Search]
 
-TOLD_TOO_LONG = [
-    # mates in two whose first proof is of a longer win
+LONGER_PROOF_FIRST = [
+    # mates in two for which a longer win is proven first
     "2bak4/4a4/3cb4/p8/8p/4n4/P3r3P/2R1C1R2/4r4/3K5 b - - 0 1",
     "2b1kab2/9/3a5/9/9/9/3R5/2n1r4/3K5/9 b - - 0 1",
     "5k3/3cP4/9/1N4N2/9/9/9/9/4A4/2BK1AB2 w - - 0 1",
     "3a5/1C1na4/4k3C/p5p1p/5R3/6P2/P7P/4B4/4A4/2Br1K3 w - - 0 1",
 ]
-"""From ../shared/data/puzzles/xiangqi-mates.jsonl."""
+"""Positions of ../shared/data/puzzles/xiangqi-mates.jsonl."""
 
 
 def wins_within(rules: Rules, game: Game, plies: int) -> bool:
-    """Whether the side to move wins in so many plies, as slowly and plainly as can be."""
+    """Return True if the side to move wins within the plies; a simple and slow reference."""
     side = game.side
     for move in game.legal_moves().tolist():
         game.push(move)
@@ -48,8 +48,8 @@ def wins_within(rules: Rules, game: Game, plies: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("fen", TOLD_TOO_LONG)
-def test_a_win_is_told_by_its_shortest_line(make_search: MakeSearch, fen: str) -> None:
+@pytest.mark.parametrize("fen", LONGER_PROOF_FIRST)
+def test_a_win_is_reported_with_its_shortest_line(make_search: MakeSearch, fen: str) -> None:
     search = make_search("xiangqi", fen)
     report = search.run(Limits(simulations=200_000))
     assert report.stopped_by == "solved"
@@ -59,9 +59,9 @@ def test_a_win_is_told_by_its_shortest_line(make_search: MakeSearch, fen: str) -
     assert wins_within(search.rules, Game(search.rules, fen), 3)
 
 
-@pytest.mark.parametrize("fen", TOLD_TOO_LONG[:2])
-def test_what_is_planted_is_a_whole_proof(make_search: MakeSearch, fen: str) -> None:
-    """Every proven node follows from its children, with the rules' own moves and ends."""
+@pytest.mark.parametrize("fen", LONGER_PROOF_FIRST[:2])
+def test_the_written_mate_is_a_whole_proof(make_search: MakeSearch, fen: str) -> None:
+    """Every proof follows from the children, with the moves and ends of the rules."""
     search = make_search("xiangqi", fen)
     search.run(Limits(simulations=200_000))
     tree = search.tree
@@ -95,9 +95,9 @@ def test_what_is_planted_is_a_whole_proof(make_search: MakeSearch, fen: str) -> 
     assert checked > 1
 
 
-def test_the_equation_holds_where_nodes_were_planted(make_search: MakeSearch) -> None:
-    """Without transpositions, or other parents of a planted node learn of it at their next visit."""
-    search = make_search("xiangqi", TOLD_TOO_LONG[2], transpositions=False)
+def test_the_equation_holds_where_a_mate_was_written(make_search: MakeSearch) -> None:
+    """Without transpositions, because other parents of a new node are updated at their next visit."""
+    search = make_search("xiangqi", LONGER_PROOF_FIRST[2], transpositions=False)
     report = search.run(Limits(simulations=200_000))
     assert report.lines[0].mate == 3
     g = search.tree.arrays
@@ -109,8 +109,8 @@ def test_the_equation_holds_where_nodes_were_planted(make_search: MakeSearch) ->
                 assert abs(g.nodes[node]["q"] - q) < 1e-5
 
 
-def test_the_answer_to_a_planted_reply_is_known(make_search: MakeSearch) -> None:
-    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+def test_the_move_after_a_written_reply_is_known(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", LONGER_PROOF_FIRST[0])
     line = search.run(Limits(simulations=200_000)).lines[0]
     search.advance(line.pv[0])
     assert search.tree.solved
@@ -119,22 +119,22 @@ def test_the_answer_to_a_planted_reply_is_known(make_search: MakeSearch) -> None
     assert (report.stopped_by, report.visits, report.lines[0].mate) == ("solved", 0, 1)
 
 
-def test_a_lost_side_is_told_how_long_it_has(make_search: MakeSearch) -> None:
-    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+def test_the_distance_of_a_lost_side_is_reported(make_search: MakeSearch) -> None:
+    search = make_search("xiangqi", LONGER_PROOF_FIRST[0])
     first = search.run(Limits(simulations=200_000)).best
     assert first is not None
-    fresh = make_search("xiangqi", TOLD_TOO_LONG[0])
+    fresh = make_search("xiangqi", LONGER_PROOF_FIRST[0])
     fresh.advance(first)
     fresh.clear()
     assert fresh.run(Limits(simulations=200_000)).lines[0].mate == -2
 
 
-def test_moves_left_out_win_nothing(make_search: MakeSearch) -> None:
-    """With the shortest win's move left out, a longer one is told."""
-    search = make_search("xiangqi", TOLD_TOO_LONG[0])
+def test_excluded_moves_do_not_win(make_search: MakeSearch) -> None:
+    """If the move of the shortest win is excluded, a longer one is reported."""
+    search = make_search("xiangqi", LONGER_PROOF_FIRST[0])
     best = search.run(Limits(simulations=200_000)).best
     others = [int(move) for move in search.game.legal_moves() if move != best]
-    fresh = make_search("xiangqi", TOLD_TOO_LONG[0])
+    fresh = make_search("xiangqi", LONGER_PROOF_FIRST[0])
     report = fresh.run(Limits(simulations=20_000), moves=others)
     assert report.best != best
     assert report.lines[0].mate is None or report.lines[0].mate >= 3
@@ -149,18 +149,21 @@ def test_moves_left_out_win_nothing(make_search: MakeSearch) -> None:
         ("xiangqi", "3k5/9/9/9/9/9/9/9/4R4/4K4 w - - 0 1", 1),
     ],
 )
-def test_seeking_tells_the_distance(
+def test_the_quickest_win_has_the_right_distance(
     make_search: MakeSearch, variant: str, fen: str, plies: int
 ) -> None:
-    """Also by a stalemate where the rules of the variant make it a win."""
+    """Also by stalemate, if it is a win in the variant."""
     search = make_search(variant, fen)
-    found = Gardener(search.tree, 100_000, lambda: True).quickest(plies)
+    found = MateShortener(search.tree, 100_000, lambda: True).quickest(plies)
     plain = [n for n in (1, 3) if n <= plies and wins_within(search.rules, search.game, n)]
-    assert (found[0] if isinstance(found, tuple) else None) == (plain[0] if plain else None)
+    assert (found.plies if found else None) == (plain[0] if plain else None)
 
 
 def test_too_few_positions_leave_the_first_proof(make_search: MakeSearch) -> None:
-    search = make_search("xiangqi", TOLD_TOO_LONG[0])
-    assert Gardener(search.tree, 5, lambda: True).quickest(5) is True
-    start = make_search("crazyhouse")
-    assert Gardener(start.tree, 10**9, lambda: False).quickest(9) is True
+    for search, positions, goes_on in (
+        (make_search("xiangqi", LONGER_PROOF_FIRST[0]), 5, True),
+        (make_search("crazyhouse"), 10**9, False),
+    ):
+        shortener = MateShortener(search.tree, positions, lambda goes_on=goes_on: goes_on)
+        assert shortener.quickest(9) is None
+        assert shortener.ran_out

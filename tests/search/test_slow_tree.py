@@ -1,4 +1,4 @@
-"""Variants whose rules are not compiled: the walk in Python makes the same tree."""
+"""Variants whose rules are not compiled: the descent in Python makes the same tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from variant_ai.core.search.tree.slow_tree import SlowTree
     [("minixiangqi", ""), ("dobutsu", ""), ("xiangqi", "h3e3 h8e8 e3h3 e8h8 h3e3 h8e8 e3h3")],
 )
 @pytest.mark.parametrize("transpositions", [True, False])
-def test_both_walks_make_the_same_tree(
+def test_both_descents_make_the_same_tree(
     rules_of: Callable[[str], Rules], variant: str, moves: str, transpositions: bool
 ) -> None:
     rules = rules_of(variant)
@@ -57,7 +57,7 @@ def test_both_walks_make_the_same_tree(
     assert found[0] == found[1]
 
 
-def test_a_walk_without_a_leaf_comes_to_an_end(
+def test_a_descent_without_a_leaf_ends(
     rules_of: Callable[[str], Rules], one_move_left: str
 ) -> None:
     rules = rules_of("xiangqi")
@@ -97,14 +97,14 @@ def test_workers_change_nothing_but_the_time(make_search: Callable[..., Search],
         search.run(Limits(simulations=20))
         edges = search.tree.edges(search.tree.root)
         found.append((edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist()))
-        flights = search.tree.arrays.nodes["flight"][search.tree.root]
-        assert flights == 0
+        pending = search.tree.arrays.nodes["pending"][search.tree.root]
+        assert pending == 0
         search.close()
     assert found[0] == found[1]
 
 
-def test_an_engine_made_out_of_the_kernel_is_asked(rules_of: Callable[[str], Rules]) -> None:
-    """Compiled code would go by the kernel's tables."""
+def test_rules_derived_from_the_kernel_are_used(rules_of: Callable[[str], Rules]) -> None:
+    """Compiled code would use the kernel's tables."""
 
     class Passive(KernelRules):
         def legal_moves(self, position: Position) -> np.ndarray:
@@ -126,26 +126,26 @@ def test_an_engine_made_out_of_the_kernel_is_asked(rules_of: Callable[[str], Rul
 
 
 @pytest.mark.parametrize("net", ["random", "uniform"])
-def test_stop_is_heard_in_the_middle_of_a_batch(
+def test_stop_works_in_the_middle_of_a_batch(
     make_search: Callable[..., Search], monkeypatch: pytest.MonkeyPatch, net: str
 ) -> None:
     pytest.importorskip("pyffish")
     search = make_search("atomic", net=net, memory_mb=16, batch_size=64, batch_growth=0.0)
     workers_of(search.rules, 0)
     search.run(Limits(simulations=1))  # so that a whole batch can be filled
-    ask, asked = search.rules.play, 0
+    original, calls = search.rules.play, 0
 
     def play(position: Position, move: int) -> Position:
-        nonlocal asked
-        asked += 1
-        if asked == 5:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
             search.stop()
-        return ask(position, move)
+        return original(position, move)
 
     monkeypatch.setattr(search.rules, "play", play)
     assert search.run(Limits(infinite=True)).stopped_by == "stop"
-    assert asked == 5
-    assert search.tree.arrays.nodes["flight"][search.tree.root] == 0
+    assert calls == 5
+    assert search.tree.arrays.nodes["pending"][search.tree.root] == 0
 
 
 def test_workers_are_ready_before_a_search_begins(make_search: Callable[..., Search]) -> None:
@@ -154,7 +154,7 @@ def test_workers_are_ready_before_a_search_begins(make_search: Callable[..., Sea
     workers = workers_of(search.rules, 1)
     assert workers is not None and not workers.is_running
     search.clear()
-    assert not workers.is_running  # nobody but a new tree has them started
+    assert not workers.is_running  # only a new tree starts them
     encoder = search.encoder
     net = RandomEvaluator(encoder.shape, encoder.actions)
     again = Search(search.rules.spec, net, search.params, rules=search.rules)

@@ -1,4 +1,4 @@
-"""What the search proves: mates and their length, draws, and what it must not take for proof."""
+"""Proofs of the search: mates and their length, draws, and what must not count as a proof."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_mates_elsewhere(
 
 
 def test_a_lost_root_takes_the_longest_defence(make_search: MakeSearch, shared_data: Path) -> None:
-    """After the first move of a mate in two every answer is mated in one: two plies."""
+    """After the first move of a mate in two every reply allows mate in one: two plies."""
     row = mates(shared_data, 2, 1)[0]
     search = make_search("xiangqi", row["fen"], row["pv"].split()[0])
     report = search.run(Limits(simulations=100_000))
@@ -79,7 +79,7 @@ def test_a_lost_root_takes_the_longest_defence(make_search: MakeSearch, shared_d
 
 
 def test_a_bare_draw_is_proven(make_search: MakeSearch) -> None:
-    """King takes the last piece: a dead position, the other moves lose nothing less."""
+    """The king captures the last piece, which leaves a dead position; no other move is better."""
     search = make_search("chess", "8/8/8/8/8/2k5/1p6/K7 w - - 0 1")
     report = search.run(Limits(simulations=20_000))
     assert report.lines[0].q > -1
@@ -90,13 +90,13 @@ def test_without_the_solver_nothing_is_proven(make_search: MakeSearch) -> None:
     report = search.run(Limits(simulations=2000))
     assert report.stopped_by == "simulations"
     assert report.lines[0].mate is None
-    # mate stop: once the mating move has been tried, nothing else is
+    # mate stop: once the mating move has been tried, no other move is
     assert report.lines[0].q > 0.9
     assert report.lines[0].visits > 1500
 
 
 def test_the_move_count_proves_nothing(make_search: MakeSearch) -> None:
-    """One ply before the count is full every quiet move draws, but only by the count."""
+    """One ply before the limit of the move count every quiet move draws, but only by the count."""
     fen = "4k4/9/9/9/9/9/9/9/4A4/3K1A3 w - - 119 100"
     search = make_search("xiangqi", fen)
     report = search.run(Limits(simulations=500))

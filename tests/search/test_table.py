@@ -1,4 +1,4 @@
-"""The hash table: what is in a key, and growth."""
+"""The hash table: contents of keys, and growth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from variant_ai.core.search.tree.transpositions import counters_read, find, node
         ("xiangqi", "repetitions", False),
     ],
 )
-def test_counters_are_in_the_key_where_something_reads_them(
+def test_counters_are_in_the_key_if_something_uses_them(
     rules_of: Callable[[str], Rules], variant: str, field: str, matters: bool
 ) -> None:
     rules = rules_of(variant)
@@ -55,11 +55,11 @@ def test_the_table_grows_with_the_graph(make_search: Callable[..., Search]) -> N
 
 
 def test_priors_keep_eleven_bits() -> None:
-    chances = np.concatenate([np.random.default_rng(0).random(500) ** 6, [1.0, 0.5, 1e-9]])
-    codes = np.array([encode_prior(float(p)) for p in chances], np.uint16)
+    probabilities = np.concatenate([np.random.default_rng(0).random(500) ** 6, [1.0, 0.5, 1e-9]])
+    codes = np.array([encode_prior(float(p)) for p in probabilities], np.uint16)
     kept = np.array([decode_prior(np.int64(c)) for c in codes])
     assert np.array_equal(kept.astype(np.float32), decode_priors(codes))
-    known = chances > 1e-8
-    assert np.abs(kept[known] / chances[known] - 1).max() <= 2**-12
+    known = probabilities > 1e-8
+    assert np.abs(kept[known] / probabilities[known] - 1).max() <= 2**-12
     assert decode_prior(np.int64(encode_prior(0.0))) < 1e-9
-    assert np.all(np.diff(kept[np.argsort(chances)]) >= 0)
+    assert np.all(np.diff(kept[np.argsort(probabilities)]) >= 0)

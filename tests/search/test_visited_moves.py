@@ -1,4 +1,4 @@
-"""What a policy may learn from a search: visits, and proofs before visits."""
+"""Targets for the policy from a search: visits, and proofs before visits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def edges(visits: list[int], mates: list[int] | None = None) -> Edges:
         q=none,
         draws=none,
         mates=np.array(mates or [0] * n, np.int64),
-        drawn=none.astype(bool),
         children=none.astype(np.int32),
         closes=none.astype(bool),
     )
@@ -37,12 +36,12 @@ def edges(visits: list[int], mates: list[int] | None = None) -> Edges:
         ([3, 0, 9, 3], None, None, [(12, 9), (10, 3), (13, 3)]),
         ([3, 0, 9, 3], None, [10, 11], [(10, 3)]),
         ([0, 0], None, None, []),
-        # the quickest win alone, with all of the visits
+        # only the quickest win, with all the visits
         ([8, 2, 5], [0, 7, 3], None, [(12, 15)]),
         ([8, 0], [0, 1], None, [(11, 8)]),
         ([0, 0], [0, 1], None, [(11, 1)]),
         ([8, 4], [5, 0], [11], [(11, 4)]),
-        # losses only where there is nothing else
+        # losses only if there is nothing else
         ([8, 2, 5], [-4, 0, -2], None, [(11, 2)]),
         ([8, 2], [-4, -2], None, [(10, 8), (11, 2)]),
         ([8, 0], [-4, 0], None, [(10, 8)]),
@@ -57,12 +56,12 @@ def test_visits_and_proofs(
     assert visited_moves(edges(visits, mates), allowed) == found
 
 
-def test_a_search_tells_its_visits(make_search: MakeSearch) -> None:
+def test_a_search_returns_its_visits(make_search: MakeSearch) -> None:
     search = make_search("xiangqi", net="random")
     report = search.run(Limits(simulations=90), multipv=200)
-    told = search.root_visits()
-    assert dict(told) == {line.move: line.visits for line in report.lines if line.visits}
-    assert told == sorted(told, key=lambda pair: -pair[1])
+    visits = search.root_visits()
+    assert dict(visits) == {line.move: line.visits for line in report.lines if line.visits}
+    assert visits == sorted(visits, key=lambda pair: -pair[1])
 
 
 def test_a_mate_in_one_is_all_of_the_policy(make_search: MakeSearch) -> None:
@@ -74,7 +73,7 @@ def test_a_mate_in_one_is_all_of_the_policy(make_search: MakeSearch) -> None:
     assert move == report.best and visits >= 1
 
 
-def test_a_seed_of_its_own_draws_other_noise(make_search: MakeSearch) -> None:
+def test_another_seed_samples_other_noise(make_search: MakeSearch) -> None:
     search = make_search("xiangqi", net="random", noise_epsilon=0.5, deterministic=True)
 
     def visits(seed: int | None) -> list[tuple[int, int]]:

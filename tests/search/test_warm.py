@@ -1,4 +1,4 @@
-"""A warm search has loaded all the compiled code it will call: what comes late comes on a clock."""
+"""After the warm-up of a search all compiled code is loaded, so that none is loaded while a clock runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 LATE = Path(__file__).with_name("late_code.py")
 LONG_WIN = "2bak4/4a4/3cb4/p8/8p/4n4/P3r3P/2R1C1R2/4r4/3K5 b - - 0 1"
-"""Xiangqi: its first proof is of a longer win than the shortest."""
+"""Xiangqi: the first win proven is not the shortest."""
 
 
 @pytest.mark.parametrize(

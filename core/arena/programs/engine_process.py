@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Self
 
 from variant_ai.core.errors import EngineError
-from variant_ai.core.system.child_processes import end_with_us, ended
+from variant_ai.core.system.child_processes import guard_child, release_child
 
 GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
 """Debian installs games here, which PATH does not always include."""
@@ -171,8 +171,8 @@ class EngineProcess(ABC):
             )
         except OSError as error:
             raise EngineDiedError(f"engine {self.name} cannot be started: {error}") from error
-        end_with_us(process.pid)
-        self._readers = []  # from here on another thread may call `kill`, which joins these
+        guard_child(process.pid)
+        self._readers = []  # another thread may kill from here on, and waits for those begun only
         self._process = process
         readers = [
             threading.Thread(
@@ -205,7 +205,7 @@ class EngineProcess(ABC):
             # If a wrapper script died before its engine, the process group still exists.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        ended(process.pid)  # before the system reuses the number
+        release_child(process.pid)  # before the system gives its number to another process
         process.wait()
         with contextlib.suppress(OSError):
             assert process.stdin is not None

@@ -1,14 +1,14 @@
-"""How long to think: time for a move from what the clock shows (000 section 9.2.4).
+"""Time management: the time for a move by the clock ([CrazyAra-preprint] section 9.2.4).
 
     sudden death   remaining / (50 - own moves played) + 0.7 · increment
                    from 40 own moves on: 0.05 · remaining + 0.7 · increment
     moves to go    an equal share of the remaining time + 0.7 · increment
 
-All times are seconds. A `TimeManager` serves one player; it knows no board and no engine: whoever
-runs the search tells it what the search has found (`Progress`) and asks `verdict`.
+All times are in seconds. A `TimeManager` serves one player and does not depend on boards or engines: the
+caller reports the state of the search (`Progress`) and calls `verdict`.
 
-The papers' rules hold while a move's lag (`Lag`) is small against its time. Where hardly any time is
-left, the clock is worth more kept than spent (`TimeManager.pace`).
+The papers' rules apply as long as the lag of a move (`Lag`) is small compared with its time. If hardly
+any time is left, it is better to save time than to search (`TimeManager.pace`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from typing import Literal
 
 import numpy as np
 
-from variant_ai.core.search.move.lag import Lag
-
 GAME_LENGTH = 50
 PROPORTIONAL_FROM = 40
 PROPORTION = 0.05
@@ -28,23 +26,32 @@ EASY_PRIOR = 0.9
 EASY_SHARE = 0.5
 CRITICAL_DROP = 0.1
 CRITICAL_SHARE = 1.5
-JITTER = 0.1
 
 TARGET_CAP = 0.5
-"""Of the time left, without moves to go: an increment that comes after the move cannot be spent
-before it."""
+"""Largest share of the remaining time for a move: an increment after the move cannot be spent before
+it."""
 LEAST = 0.001
-"""Seconds given where nothing is left, or less than nothing: some clients show negative times."""
+"""Seconds for a move if no time is left, or even less: some clients show negative times."""
 
 NO_TIME, LITTLE_TIME = 3.0, 6.0
-"""How often the reserve, by which the greatest lag is above the usual cost of a move, must fit into the
-time left when that cost is taken off. Below the first nothing is begun, unless the increment pays for
-it; below the second a move that has less than SCARCE for itself is played after one question to the
-net. Lags come in rows, and the time is worth more kept for them than spent on a few simulations."""
+"""Factors of the reserve, which is the difference between the largest and the usual lag, compared with the
+remaining time after the usual cost of a move. Below the first one no search is started, unless the
+increment pays for it. Below the second one a move with less than SCARCE seconds is played after one
+evaluation. Lags occur in series, and saving time for them is worth more than a few simulations."""
 SCARCE = 0.02
-"""Seconds."""
+"""Seconds for a move below which time is scarce."""
 SMALLEST_RESERVE = 0.02
-"""Seconds, however even the lags were."""
+"""Seconds of reserve, even if all lags were equal."""
+
+GAIN = 1 / 8
+"""Weight of the newest lag in the usual one, as for round trips in networks (RFC 6298)."""
+MEMORY = 0.99
+"""Factor of the largest lag after each move; half of it is left after 69 moves."""
+FEARED = 0.1
+"""Seconds assumed as the largest lag before any was seen."""
+MOST = 0.25
+"""Seconds to which larger lags are reduced: time for a pause of the whole machine or network cannot be
+reserved."""
 
 Verdict = Literal["one move", "easy", "early stop", "time"]
 Pace = Literal["search", "look", "at once"]
@@ -52,52 +59,111 @@ Pace = Literal["search", "look", "at once"]
 
 @dataclass(frozen=True)
 class Clock:
-    """What the player's clock shows, in seconds."""
+    """State of the player's clock, in seconds."""
 
     remaining: float
     increment: float = 0.0
     moves_to_go: int | None = None
-    """Own moves to the next time control, this one included; None: sudden death."""
+    """Own moves until the next time control, including this one; None: sudden death."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Time for one move, in seconds from when the clock started to run."""
+    """Time for one move, in seconds since the clock started."""
 
     target: float
-    """For a usual position."""
+    """Time for a normal position."""
     maximum: float
-    """For a critical one; never later than this."""
+    """Time for a critical position; the search never takes longer."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What the search knows by now of the move it would play (the candidate)."""
+    """State of the search; the candidate is the move it would play now."""
 
     elapsed: float
-    """Seconds since the clock started to run."""
+    """Seconds since the clock started."""
     q: float
-    """The candidate's value for the mover, in [-1, 1]."""
+    """Value of the candidate for the mover, in [-1, 1]."""
     top_prior: float = 0.0
     """Greatest prior of all moves."""
     top_prior_leads: bool = False
-    """Whether the move with the greatest prior is the one with the best Q."""
+    """True if the move with the greatest prior has the best Q."""
     leader_visits: int = 0
+    """Visits of the most visited move."""
     second_visits: int = 0
-    """Visits of the most visited move and of the next."""
+    """Visits of the second most visited move."""
     leader_chosen: bool = True
-    """Whether the most visited move is the candidate; with Q in the final choice it need not be."""
+    """True if the most visited move is the candidate; with Q in the final choice it need not be."""
     visits_per_second: float = 0.0
 
 
-class TimeManager:
-    """Gives a budget for each move, and says when to stop within it.
+@dataclass(frozen=True)
+class _Move:
+    """Move that was sent to the client."""
 
-    overhead: seconds between the engine's move and the clock that stops (thesis: 20 ms); the usual
-        lag is taken for it where it is seen to be more.
-    jitter: 0.1 varies the time by up to 10 % either way, for games with people (000 eq. 9).
-    speed: factor of the time for each move, within what the clock allows (Slow Mover of Stockfish).
-    early_stop: whether a search ends once its leader cannot be overtaken any more.
+    ply: int
+    remaining: float
+    increment: float
+    meant: float
+
+
+class Lag:
+    """Estimates the lag from the client's clock, move by move.
+
+    The lag is the time that moves cost on the player's clock beyond the time intended for them: the way
+    to the client and back, threads that wake up late on a busy machine, a slow batch. The engine cannot
+    measure it itself, but the clock before the next move shows it. A large lag may occur again, so the
+    largest one is forgotten slowly. Increments are assumed to be added in full after each move
+    (Fischer clock).
+    """
+
+    def __init__(self) -> None:
+        self.usual = 0.0
+        """Seconds, smoothed over the last moves."""
+        self.worst = FEARED
+        """Seconds, the largest of the last moves."""
+        self._last: _Move | None = None
+
+    def sent(self, ply: int, remaining: float, increment: float, meant: float) -> None:
+        """Record a move that was sent.
+
+        ply: ply of the game before the move. remaining, increment: state of the clock before the move.
+        meant: time intended for the move. Times are in seconds.
+        """
+        self._last = _Move(ply, remaining, increment, meant)
+
+    def shown(self, ply: int, remaining: float) -> None:
+        """Update the lag with the clock before a move.
+
+        Ignored if this cannot be the player's next move after the one sent (takeback, time added,
+        another game or side), and for clocks in whole seconds.
+        """
+        last = self._last
+        self.forget_last()
+        if last is None or ply != last.ply + 2:
+            return
+        spent = last.remaining + last.increment - remaining
+        if spent < 0 or (remaining % 1 == 0 and last.remaining % 1 == 0):
+            return
+        seen = min(max(spent - last.meant, 0.0), MOST)
+        self.usual += GAIN * (seen - self.usual)
+        self.worst = max(seen, MEMORY * self.worst)
+
+    def forget_last(self) -> None:
+        """Ignore the last move when the next clock is shown. The estimates stay."""
+        self._last = None
+
+
+class TimeManager:
+    """Computes the time budget of each move and decides when to stop.
+
+    overhead: seconds between the engine's move and the stop of its clock ([Xiangqi-thesis]: 20 ms); if
+        the usual lag is larger, it is used instead.
+    jitter: 0.1 varies the time randomly by up to 10 %, for games against people ([CrazyAra-preprint]
+        eq. 9).
+    speed: factor of the time for each move, as far as the clock allows (Stockfish's Slow Mover).
+    early_stop: end a search once its most visited move cannot be overtaken.
     """
 
     def __init__(
@@ -110,22 +176,23 @@ class TimeManager:
         rng: np.random.Generator | None = None,
     ) -> None:
         self.lag = Lag()
-        """What moves took beyond what they should have; whoever sees a client's clock tells it."""
+        """Lag of moves; updated by the caller with the client's clock."""
         self.overhead = overhead
         self.jitter = jitter
         self.early_stop = early_stop
         self.speed = speed
         self.last_q: float | None = None
-        """Value of the move played last, for the player; None before the first."""
+        """Value of the last move played, for the player; None before the first move."""
         self._rng = rng or np.random.default_rng()
 
     def budget(self, clock: Clock, own_moves: int) -> Budget:
-        """own_moves: moves the player has made in the game, those of an opening book included."""
+        """Return the time for a move. own_moves: moves that the player has made in the game, including
+        those from an opening book."""
         cost = self._cost
         left = max(clock.remaining - cost, LEAST)
         if clock.moves_to_go:
             moves = clock.moves_to_go
-            # each of the moves costs it once
+            # every move costs this once
             share = max(clock.remaining - moves * cost, LEAST) / moves
             target = min(self.speed * (share + INCREMENT_SHARE * clock.increment), left)
             cap = left - self._reserve if moves == 1 else left * CRITICAL_SHARE * TARGET_CAP
@@ -143,7 +210,7 @@ class TimeManager:
         return Budget(target, max(min(CRITICAL_SHARE * target, cap), LEAST))
 
     def pace(self, clock: Clock, own_moves: int) -> Pace:
-        """Whether there is time to search at all: "look" is one question to the net, "at once" not
+        """Return whether there is time to "search"; "look" allows one evaluation only, "at once" not
         even that."""
         cost = self._cost
         left, reserve = clock.remaining - cost, self._reserve
@@ -155,20 +222,20 @@ class TimeManager:
 
     @property
     def _cost(self) -> float:
-        """Seconds that a move takes beside the search."""
+        """Usual seconds per move in addition to the search."""
         return max(self.overhead, self.lag.usual)
 
     @property
     def _reserve(self) -> float:
-        """Seconds by which a move may cost more than usual."""
+        """Seconds by which the lag of a move may exceed the usual cost."""
         return max(self.lag.worst - self._cost, SMALLEST_RESERVE)
 
     def is_critical(self, q: float) -> bool:
-        """Whether the candidate is 0.1 worse than the last move played was."""
+        """Return True if the candidate is at least 0.1 worse than the last move played."""
         return self.last_q is not None and self.last_q - q >= CRITICAL_DROP
 
     def verdict(self, budget: Budget, progress: Progress, legal_moves: int) -> Verdict | None:
-        """Why to stop now, None to go on. Cheap: asked as often as the search can tell."""
+        """Return the reason to stop now; None: go on. Fast enough to be called often."""
         if legal_moves <= 1:
             return "one move"
         critical = self.is_critical(progress.q)
@@ -183,16 +250,16 @@ class TimeManager:
         return None
 
     def played(self, q: float) -> None:
-        """Tell the value of the move that was played, for the next move's `is_critical`."""
+        """Store the value of the move that was played, for the next move's `is_critical`."""
         self.last_q = q
 
     def forget(self) -> None:
-        """A new game."""
+        """Prepare for a new game."""
         self.last_q = None
         self.lag.forget_last()
 
     def _decided(self, progress: Progress, end: float) -> bool:
-        """Whether all visits to come would not bring the second move past the first."""
+        """Return True if the remaining visits cannot bring the second move past the first."""
         if progress.visits_per_second <= 0 or not progress.leader_chosen:
             return False
         to_come = (end - progress.elapsed) * progress.visits_per_second

@@ -1,4 +1,4 @@
-"""When a search has done enough."""
+"""Limits of a search."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ MOST = 1 << 62
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Each limit is None where there is none; the first one met stops the search.
+    """Limits of a search; None: no limit. The first one reached ends the search.
 
-    Without any limit at all a search goes on until it is told to stop, its tree is solved, or its
-    memory or its counts are full. Raises SettingError for a negative limit.
+    Without any limit a search goes on until it is stopped, its root is proven, or its memory or its
+    visit counts are full. Raises SettingError for a negative limit.
     """
 
     simulations: int | None = None
     """Visits of the root that this search makes."""
     nodes: int | None = None
-    """The same under the name that protocols use."""
+    """The same, under its name in protocols."""
     evaluations: int | None = None
-    """Positions given to the network."""
+    """Positions evaluated by the network."""
     movetime: float | None = None
-    """Seconds from the call of `run`; 0 answers at once."""
+    """Seconds from the call of `run`; with 0 it returns at once."""
     depth: int | None = None
     """Plies of the principal variation (`Report.depth`)."""
     mate: int | None = None
-    """Stops once a win in at most so many full moves of the mover is proven."""
+    """Number of full moves: the search ends when a win of the mover in at most so many is proven."""
     infinite: bool = False
-    """Goes on until told to stop: every other limit, a solved tree and a full one included."""
+    """Go on until stopped, even if another limit is reached, or if the tree is solved or full."""
 
     def __post_init__(self) -> None:
         for name in ("simulations", "nodes", "evaluations", "movetime", "depth", "mate"):
             value = getattr(self, name)
             if value is not None and not _is_at_least_0(value):
-                raise SettingError(f"limit {name} = {value!r}: it takes a number from 0")
+                raise SettingError(f"limit {name} = {value!r}: must be a number of at least 0")
 
     @property
     def visits(self) -> int | None:
@@ -47,17 +47,17 @@ class Limits:
         return min(given, default=None)
 
     def left(self, visits: int, evaluations: int) -> tuple[int, int]:
-        """Visits and evaluations that are not made yet, of a search that has made so many."""
-        most = None if self.infinite else self.visits
-        asked = None if self.infinite else self.evaluations
+        """Return the remaining (visits, evaluations) of a search that has made the given numbers."""
+        most_visits = None if self.infinite else self.visits
+        most_evaluations = None if self.infinite else self.evaluations
         return (
-            MOST if most is None else most - visits,
-            MOST if asked is None else asked - evaluations,
+            MOST if most_visits is None else most_visits - visits,
+            MOST if most_evaluations is None else most_evaluations - evaluations,
         )
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the search can end by a limit."""
+        """True if a limit can end the search."""
         numbers = (self.visits, self.evaluations, self.movetime, self.depth, self.mate)
         return not self.infinite and any(number is not None for number in numbers)
 

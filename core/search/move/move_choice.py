@@ -1,8 +1,8 @@
-"""Which move of the root is played: pure functions over its statistics.
+"""Choice of the move to play: pure functions of the root's statistics.
 
-Arrays have shape (n,), one entry for each move of the root, in any order. `visits` are counts,
-`q` values in [-1, 1] seen from the mover, `mates` proven plies to the end of the game: positive
-where the mover wins, negative where it loses, 0 where nothing is proven.
+Arrays have shape (n,), one entry for each move of the root, in any order. `visits` are counts, `q`
+values in [-1, 1] for the mover, `mates` proven plies to the end of the game: positive if the mover
+wins, negative if it loses, 0 if nothing is proven.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GREEDY = 0.01
-"""Temperatures below this are 0: N^(1/τ) would only be the greatest N anyway."""
+"""Temperatures below this count as 0: N^(1/τ) would select the greatest N anyway."""
 
 
 def q_threshold(total: float, init: float, maximum: float, base: float) -> float:
-    """Share of the greatest N below which a move's Q counts as 0 (000 eq. 7)."""
+    """Share of the greatest N below which a move's Q counts as 0 ([CrazyAra-preprint] eq. 7)."""
     return maximum - math.exp(-total / base) * (maximum - init)
 
 
 def move_policy(visits: Ints, q: Floats, params: SearchParams) -> Floats:
-    """(1 - f)·N/ΣN + f·Q' with Q' in [0, 1] (000 eq. 5); shape (n,), sums to 1.
+    """Policy (1 - f)·N/ΣN + f·Q' with Q' in [0, 1] ([CrazyAra-preprint] eq. 5); shape (n,), sums to 1.
 
-    Q' is (Q + 1)/2, and 0 for moves with less than `q_threshold` of the greatest N. With f = 0 this
-    is the share of visits. Without any visit every move is alike.
+    Q' is (Q + 1)/2, or 0 for moves with less than `q_threshold` of the greatest N. With f = 0 the
+    policy is the share of visits. Without any visits it is uniform.
     """
     total = float(visits.sum())
     if total <= 0:
@@ -44,29 +44,31 @@ def move_policy(visits: Ints, q: Floats, params: SearchParams) -> Floats:
         well_known = visits >= threshold * visits.max()
         policy = (1.0 - f) * policy + f * np.where(well_known, (q + 1.0) / 2.0, 0.0)
     mass = float(policy.sum())
-    # every visit may have gone to lost moves, and f = 1 then leaves nothing
+    # if all visits went to lost moves and f = 1, the sum is 0
     return policy / mass if mass > 0 else visits / total
 
 
 def pv_adjusted(q: Floats, leaf: Floats) -> Floats:
-    """min(Q, value at the end of each move's line), both for the root's mover (000 eq. 6)."""
+    """min(Q, value at the end of the move's line), both for the root's mover ([CrazyAra-preprint]
+    eq. 6)."""
     return np.minimum(q, leaf)
 
 
 def ranking(policy: Floats, q: Floats, prior: Floats, mates: Ints | None = None) -> Ints:
     """Indices of the moves, best first, shape (n,).
 
-    Proven wins come first, the quickest of them first; proven losses last, the longest defence
-    first among them. Between them the policy decides, then Q, then the prior, then the order given.
+    Proven wins come first, the quickest of them first; proven losses come last, the longest defence
+    first. Otherwise moves are ordered by policy, then Q, then prior, then the given order.
     """
     plies = np.zeros(len(policy), np.int64) if mates is None else mates
     proven = np.sign(plies)
-    # for wins fewer plies are better, for losses more: in both cases the smaller signed number
+    # fewer plies are better for wins, more for losses: both mean the smaller signed number
     return np.lexsort((-prior, -q, -policy, plies, -proven)).astype(np.int64)
 
 
 def move_temperature(params: SearchParams, own_moves: int) -> float:
-    """τ after so many own moves of the player: τ·decay^moves, 0 from `temperature_moves` on."""
+    """Temperature after `own_moves` moves of the player: τ·decay^moves, 0 from `temperature_moves`
+    on."""
     if own_moves >= params.temperature_moves:
         return 0.0
     tau = params.temperature * params.temperature_decay**own_moves
@@ -74,20 +76,21 @@ def move_temperature(params: SearchParams, own_moves: int) -> float:
 
 
 def tempered(policy: Floats, tau: float) -> Floats:
-    """policy^(1/τ), normalised (000 eq. 4); τ = 0 leaves the first of the greatest only."""
+    """policy^(1/τ), normalised ([CrazyAra-preprint] eq. 4); τ = 0 keeps only the first maximum."""
     if tau < GREEDY:
         chosen = np.zeros(len(policy))
         chosen[int(np.argmax(policy))] = 1.0
         return chosen
-    # relative to the greatest, or small policies underflow to 0 altogether
+    # relative to the maximum, because small policies could otherwise all underflow to 0
     powers: Floats = (policy / policy.max()) ** (1.0 / tau)
     return powers / float(powers.sum())
 
 
 def clipped(policy: Floats, quantile: float) -> Floats:
-    """Without the unlikeliest moves that together have less than `quantile`, normalised.
+    """Policy without its least likely moves, which together have less than `quantile`; normalised.
 
-    Equally likely moves stay or go together, and the likeliest always stays (thesis table 7.1).
+    Equally likely moves are kept or removed together, and the most likely one is always kept
+    ([Xiangqi-thesis] table 7.1).
     """
     if quantile <= 0:
         return policy
@@ -108,15 +111,15 @@ def choose(
     own_moves: int = 0,
     rng: np.random.Generator | None = None,
 ) -> int:
-    """Index of the move to play.
+    """Return the index of the move to play.
 
-    own_moves: moves the player has made before this one, which the temperature looks at.
-    rng: draws where there is a temperature; None: a new one from `params.seed`.
-    Without visits the priors stand for them. Proven wins are played, and proven losses are drawn
-    only where there is nothing else.
+    own_moves: number of moves that the player has made before, for the temperature. rng: samples the
+    move if there is a temperature; None: a new generator with `params.seed`. Without visits the
+    priors are used instead. Proven wins are always played, proven losses only if there is nothing
+    else.
     """
     policy = move_policy(visits, q, params)
-    if not visits.any() and prior.sum() > 0:  # the net's word is all there is
+    if not visits.any() and prior.sum() > 0:
         policy = prior / prior.sum()
     first = int(ranking(policy, q, prior, mates)[0])
     tau = move_temperature(params, own_moves)

@@ -1,7 +1,4 @@
-"""A search on a clock: its report is looked at again and again, until the clock's rules end it.
-
-The rules are those of `TimeManager`; here they meet a search that runs.
-"""
+"""Search with a clock: a thread checks the search's reports and stops it by `TimeManager`'s rules."""
 
 from __future__ import annotations
 
@@ -15,21 +12,22 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
 
 TICK = 0.05
-"""Longest pause between two looks at the search, in seconds."""
+"""Longest pause between two checks of the search, in seconds."""
 LEAST_TICK = 0.004
+"""Shortest pause, in seconds."""
 TICKS = 20
-"""Looks at a search within its target time."""
+"""Number of checks within the target time."""
 PATIENCE = 0.002
-"""Seconds between two calls of `stop`: one that comes before the search has begun has no effect."""
+"""Seconds between two calls of `stop`: a call before the search has started has no effect."""
 LINES_WATCHED = 3
-"""Root moves that the clock's verdict looks at."""
+"""Number of root moves used for the verdict."""
 LOOK_SHARE = 1 / 6
-"""Share of the time left that a single question to the net may take: a large net may need more and
-then would take the time and answer nothing."""
+"""Share of the remaining time that a single evaluation may take: a large net may need more, and would
+then use up the time without a result."""
 
 
 class ClockableSearch(Protocol):
-    """The part of `Search` that is used here."""
+    """Part of `Search` that is used here."""
 
     def run(self, limits: Limits) -> Report: ...
 
@@ -39,9 +37,9 @@ class ClockableSearch(Protocol):
 
 
 def progress_of(report: Report, elapsed: float) -> Progress | None:
-    """Progress of a search for `TimeManager.verdict`; None if the search has not looked at anything yet.
+    """Return the progress of a search for `TimeManager.verdict`; None if there are no visits yet.
 
-    report: of LINES_WATCHED moves. elapsed: seconds since the clock started to run.
+    report: report with LINES_WATCHED lines. elapsed: seconds since the clock started.
     """
     lines = report.known_lines
     if not lines or not report.visits:
@@ -63,9 +61,9 @@ def progress_of(report: Report, elapsed: float) -> Progress | None:
 def hurried(
     manager: TimeManager, clock: Clock, own_moves: int, movetime: float | None
 ) -> Limits | None:
-    """Limits of a move for which there is hardly any time; None if there is enough.
+    """Return the limits of a move for which there is hardly any time; None if there is enough.
 
-    movetime: seconds that the move may take at most by another limit.
+    movetime: other limit of the time for the move, in seconds; None: there is none.
     """
     pace = manager.pace(clock, own_moves)
     if pace == "search":
@@ -77,7 +75,7 @@ def hurried(
 
 
 def pause_within(budget: Budget) -> float:
-    """Seconds between two looks at a search that has this time."""
+    """Return the seconds between two checks of a search with this budget."""
     return max(LEAST_TICK, min(TICK, budget.target / TICKS))
 
 
@@ -90,10 +88,10 @@ def run_on_clock(
     ply: int,
     legal_moves: int,
 ) -> Report:
-    """Search the game that is set, for as long as the clock's rules allow.
+    """Search the present game for as long as the clock allows.
 
-    limits: further ones; the first that is met ends the search. ply: of the game, before the move.
-    legal_moves: how many there are to choose from.
+    limits: other limits; the first one reached ends the search. ply: ply of the game before the move.
+    legal_moves: number of legal moves.
     """
     own_moves = ply // 2
     manager.lag.shown(ply, clock.remaining)
@@ -104,13 +102,16 @@ def run_on_clock(
     else:
         budget = manager.budget(clock, own_moves)
         latest = budget.maximum if limits.movetime is None else min(budget.maximum, limits.movetime)
-        watch = _Watch(search, manager, budget, legal_moves)
+        ended = threading.Event()
+        arguments = search, manager, budget, legal_moves, ended
+        watch = threading.Thread(target=_watch, args=arguments, name="clock", daemon=True)
         watch.start()
         began = time.perf_counter()
         try:
             report = search.run(replace(limits, movetime=latest))
         finally:
-            watch.end()
+            ended.set()
+            watch.join()
         meant = min(time.perf_counter() - began, latest)
     manager.lag.sent(ply, clock.remaining, clock.increment, meant)
     best = report.lines[0] if report.lines else None
@@ -119,33 +120,19 @@ def run_on_clock(
     return report
 
 
-class _Watch(threading.Thread):
-    """Stops one search when its time is spent well enough."""
-
-    def __init__(
-        self, search: ClockableSearch, manager: TimeManager, budget: Budget, legal_moves: int
-    ) -> None:
-        super().__init__(name="clock", daemon=True)
-        self._search = search
-        self._manager = manager
-        self._budget = budget
-        self._legal_moves = legal_moves
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        began = time.perf_counter()
-        pause = pause_within(self._budget)
-        while not self._ended.wait(pause):
-            elapsed = time.perf_counter() - began
-            progress = progress_of(self._search.report(LINES_WATCHED, pv=False), elapsed)
-            if progress is None:
-                continue
-            if self._manager.verdict(self._budget, progress, self._legal_moves) is not None:
-                while not self._ended.is_set():
-                    self._search.stop()
-                    self._ended.wait(PATIENCE)
-
-    def end(self) -> None:
-        """The search has returned."""
-        self._ended.set()
-        self.join()
+def _watch(
+    search: ClockableSearch,
+    manager: TimeManager,
+    budget: Budget,
+    legal_moves: int,
+    ended: threading.Event,
+) -> None:
+    """Stop a search by `TimeManager.verdict`; returns once `ended` is set."""
+    began = time.perf_counter()
+    while not ended.wait(pause_within(budget)):
+        elapsed = time.perf_counter() - began
+        progress = progress_of(search.report(LINES_WATCHED, pv=False), elapsed)
+        if progress is not None and manager.verdict(budget, progress, legal_moves) is not None:
+            while not ended.is_set():
+                search.stop()
+                ended.wait(PATIENCE)

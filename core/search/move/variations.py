@@ -1,8 +1,9 @@
-"""What a tree says of the root's moves: lines of play, values, the best move."""
+"""Lines of play, values and the best move of a tree: the contents of reports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,20 +15,21 @@ from variant_ai.core.search.tree.edges import Edges
 from variant_ai.core.search.tree.game_tree import Tree
 
 LONGEST = 200
+"""Maximum number of plies in a line."""
 VISITS_A_PLY = 500
-"""Visits for each ply of a depth asked for, after which a line that ends by itself will do."""
+"""Visits per ply of a depth limit, after which a shorter line is accepted if it cannot get longer."""
 
 
 def order(edges: Edges, params: SearchParams) -> list[int]:
-    """Edges of a node, best first: proven ones, then by equation 5."""
+    """Return the edges of a node, best first: by proof, then by `move_policy`."""
     policy = move_policy(edges.visits, edges.q, params)
     return [int(e) for e in ranking(policy, edges.q, edges.priors, edges.mates)]
 
 
 def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[tuple[int, int]]:
-    """Moves and nodes (0 where there is none) that follow from an edge of the root.
+    """Return the line of play that starts with an edge of the root: moves and their nodes (0: none).
 
-    It ends where nothing was visited, where the game ends, and where a position comes again.
+    It ends where nothing was visited, at the end of the game, and at a repeated position.
     """
     assert tree.game is not None
     position = tree.game.position
@@ -54,8 +56,8 @@ def line_of(tree: Tree, edge: int, edges: Edges, params: SearchParams) -> list[t
 
 
 def is_deep(game: Game, report: Report, depth: int) -> bool:
-    """Whether the best line has `depth` plies; or, after VISITS_A_PLY visits for each, never will,
-    since it ends the game or comes to a position again."""
+    """Return True if the best line has `depth` plies, or after VISITS_A_PLY visits per ply, if it
+    cannot get longer because it ends with the end of the game or a repetition."""
     if report.depth >= depth:
         return True
     if report.visits < depth * VISITS_A_PLY:
@@ -70,12 +72,12 @@ def is_deep(game: Game, report: Report, depth: int) -> bool:
 
 
 def visited_moves(edges: Edges, allowed: Sequence[int] | None) -> list[tuple[int, int]]:
-    """(move, visits) of the root's moves that were visited, the most visited first: what a policy
-    may learn from a search.
+    """Return (move, visits) of the root's visited moves, the most visited first, as a target for the
+    policy.
 
-    What is proven goes before what was counted, for a proof ends a search before its visits tell of
-    it: of moves that win the quickest stands alone, with all of the visits, and moves that lose are
-    left out where there are others. `allowed`: as of `make_report`.
+    Proofs override visits, because a proof ends the search before the visits reflect it: if moves
+    win, only the quickest is returned, with all the visits, and moves that lose are excluded if there
+    are others. allowed: as in `make_report`.
     """
     use = np.ones(len(edges.moves), bool)
     if allowed is not None:
@@ -106,9 +108,12 @@ def make_report(
     rng: np.random.Generator | None = None,
     pv: bool = True,
 ) -> Report:
-    """The state of a search. `allowed`: moves of the root that may be played, None for all; `rng`:
-    draws the final move, None for a report on the way; `least_depth`: depth of an earlier report of
-    the search; `pv`: whether lines go on behind their first move, which costs most of a report."""
+    """Report the state of a search.
+
+    allowed: moves of the root that may be played; None: all. rng: samples the final move; None: the
+    search goes on. least_depth: depth of an earlier report of the search. pv: lines continue after
+    their first move, which takes most of the time of a report.
+    """
     edges = tree.edges(tree.root)
     kept = np.arange(len(edges.moves))
     if allowed is not None:
@@ -175,12 +180,11 @@ def make_report(
 
 
 def _adjusted(tree: Tree, edges: Edges, params: SearchParams) -> Edges:
-    """Q lowered to the value down each move's line (000 eq. 6)."""
+    """Edges with Q lowered to the value at the end of each move's line ([CrazyAra-preprint] eq. 6)."""
     leaf = edges.q.copy()
     for edge in np.flatnonzero(edges.visits).tolist():
         nodes = [node for _, node in line_of(tree, edge, edges, params)[: params.pv_depth] if node]
         if nodes:
             value = float(tree.arrays.nodes[nodes[-1]]["q"])
             leaf[edge] = value if len(nodes) % 2 == 0 else -value
-    values = {name: getattr(edges, name) for name in Edges.__dataclass_fields__}
-    return Edges(**{**values, "q": pv_adjusted(edges.q, leaf)})
+    return replace(edges, q=pv_adjusted(edges.q, leaf))

@@ -1,1 +1,1 @@
-"""The search graph: nodes, selection, descent, backup, repetition, reuse."""
+"""The search graph: nodes, selection, expansion, backup, repetition, reuse. README.md lists the modules."""

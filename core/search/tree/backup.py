@@ -1,15 +1,15 @@
-"""Back-up: what a visit changes on its path, and what finished games prove.
+"""Backup of a visit along its path, virtual loss, and the MCTS solver.
 
-The value of a node is a function of its edges (arXiv 2012.11045 keeps a mean instead):
+The value of a node is a function of its edges ([MCGS] keeps a mean instead):
 
     Q(n) = (V(n) + sum over a of N(n, a) * Q(n, a)) / (1 + sum over a of N(n, a))
 
-with V(n) the evaluator's value and Q(n, a) = -Q(child). It is computed anew for every node of the
-path, so what another parent's visits taught a child reaches this path at its next visit. The rate of
-draws, which selects nothing, is the mean of what the visits brought.
+where V(n) is the evaluator's value and Q(n, a) = -Q(child). It is computed again for every node of the
+path, so a change of a child by another parent's visits reaches this path at its next visit. The
+probability of a draw, which selection does not use, is the mean over the visits.
 
-With `q-epsilon` and `none` an edge keeps the mean of the values that came through it, and the node
-the mean of all, as in a tree.
+With the backups `q-epsilon` and `none` an edge keeps the mean of the values that passed through it, and
+the node the mean of all, as in a tree.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.jit.arrays import Ints3D
 from variant_ai.core.search.compiled_settings import CATCH_UP, Settings
 from variant_ai.core.search.tree.nodes import (
-    ASKS,
-    CLOSES,
+    CLOSES_CYCLE,
     DRAWN,
     LOST,
-    MOST_VISITS,
+    MAX_VISITS,
+    NO_COPY,
     REPEATS,
     UNPROVEN,
     WON,
@@ -34,17 +34,17 @@ from variant_ai.core.search.tree.nodes import (
 )
 
 FAR = 32_000
-"""Greatest distance kept."""
+"""Largest distance to the end of the game that is stored."""
 
 
 @borrowing
 def recompute(g: Arrays, s: Settings, node: Number) -> None:
-    """Q and visits of an OPEN node from its edges, and what they prove.
+    """Compute Q and visits of an OPEN node from its edges, and its proof (MCTS solver).
 
-    The solver: a lost child makes a win, by the shortest line; if all children are won for the
-    opponent it is a loss, by the longest; if all are proven and one is drawn, a draw. A node one of
-    whose edges has closed a repetition can be proven won by another edge, but neither lost nor
-    drawn: on another path that edge is worth something else.
+    A lost child proves a win, with the shortest distance. If all children are won for the opponent,
+    the node is lost, with the longest distance. If all are proven and one is drawn, it is a draw. If
+    an edge has closed a repetition, the node can be proven won by another edge, but neither lost nor
+    drawn, because that edge has another value on another path.
     """
     record = g.nodes[node]
     slots = np.int64(record["slots"])
@@ -52,7 +52,7 @@ def recompute(g: Arrays, s: Settings, node: Number) -> None:
     total = np.float64(record["value"])
     visits = np.int64(1)
     drawn = False
-    unproven = opened < np.int64(record["count"]) or record["flags"] & CLOSES != 0
+    unproven = opened < np.int64(record["count"]) or record["flags"] & CLOSES_CYCLE != 0
     quickest = np.int64(FAR)
     longest = np.int64(0)
     for e in range(opened):
@@ -77,7 +77,7 @@ def recompute(g: Arrays, s: Settings, node: Number) -> None:
             longest = max(longest, np.int64(g.nodes[child]["distance"]) + 1)
         else:
             drawn = True
-    record["visits"] = min(visits, np.int64(MOST_VISITS))
+    record["visits"] = min(visits, np.int64(MAX_VISITS))
     if s[0]["backup"] == CATCH_UP:
         record["q"] = total / visits
     if s[0]["solver"]:
@@ -92,7 +92,7 @@ def recompute(g: Arrays, s: Settings, node: Number) -> None:
 
 @borrowing
 def prove(g: Arrays, node: Number, proof: Number, distance: Number) -> None:
-    """Write what is proven of a node; its value is exact from now on."""
+    """Store the proof of a node; its value is exact from now on."""
     record = g.nodes[node]
     record["proof"] = proof
     record["distance"] = distance
@@ -109,13 +109,13 @@ def back_up(
     length: Number,
     value: float,
     draw: float,
-    flown: Number,
+    was_pending: Number,
 ) -> None:
     """Add one visit to the edges of a path, deepest first.
 
-    path: int32 [rows, 2, depth], nodes and their edges; `length` of them are in use. `value` and
-    `draw` are of the position behind the last edge, for its side to move; the value matters only
-    where edges keep values. `flown` 1 also ends the visit's flight.
+    path: int32 [rows, 2, depth], nodes and their edges; `length` of them are used. `value` and
+    `draw` belong to the position after the last edge, for its side to move; `value` is used only if
+    edges keep values. `was_pending` 1 also removes the virtual loss of the visit.
     """
     keeps = s[0]["backup"] != CATCH_UP
     for d in range(length - 1, -1, -1):
@@ -123,13 +123,13 @@ def back_up(
         record = g.nodes[node]
         slot = np.int64(record["slots"]) + np.int64(path[row, 1, d])
         edge = g.slots[slot]
-        if edge["visits"] < MOST_VISITS:
+        if edge["visits"] < MAX_VISITS:
             edge["visits"] += 1
-        if flown:
-            edge["flight"] -= 1
-            record["flight"] -= 1
+        if was_pending:
+            edge["pending"] -= 1
+            record["pending"] -= 1
         child = np.int64(edge["child"])
-        if child != 0 and edge["flags"] & ASKS == 0:
+        if child != 0 and edge["flags"] & NO_COPY == 0:
             edge["q"] = g.nodes[child]["q"]
             edge["proof"] = g.nodes[child]["proof"]
         if record["proof"] == UNPROVEN:
@@ -151,9 +151,11 @@ def back_up(
 
 
 @borrowing
-def fly(g: Arrays, path: Ints3D, row: Number, length: Number, change: Number) -> None:
-    """Begin (`change` 1) or end (-1) the flight of a visit along a path."""
+def apply_virtual_loss(
+    g: Arrays, path: Ints3D, row: Number, length: Number, change: Number
+) -> None:
+    """Add (`change` 1) or remove (-1) the virtual loss of a pending visit along a path."""
     for d in range(length):
         record = g.nodes[np.int64(path[row, 0, d])]
-        record["flight"] += change
-        g.slots[np.int64(record["slots"]) + np.int64(path[row, 1, d])]["flight"] += change
+        record["pending"] += change
+        g.slots[np.int64(record["slots"]) + np.int64(path[row, 1, d])]["pending"] += change

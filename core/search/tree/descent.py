@@ -1,14 +1,14 @@
-"""One descent: from the root along the edges that selection picks, to whatever ends it.
+"""One descent (simulation) from the root along selected edges, and the ways it can end:
 
-    LEAF        a position to evaluate; its path is under way until the evaluator has answered
-    COLLISION   the leaf is at the evaluator already; the path is under way until the batch is full
-    DONE        backed up: the game was over, proven, repeated or known through another path
-    FULL        no memory for a new node
-    ASK         a chase must be judged first; nothing has changed (of the path, `length` + 1 edges)
-    STUCK       every move left to the search is proven to lose
+    LEAF           a position to evaluate; its path is pending until the evaluation is backed up
+    COLLISION      the leaf is already pending; the path is pending until the batch is full
+    DONE           backed up: game over, proven, repeated, or known through another path
+    FULL           no memory for a new node
+    NEEDS_JUDGE    a chase must be judged first; nothing has changed (the path has `length` + 1 edges)
+    STUCK          every move that may be searched is proven to lose
 
-Positions are not kept in the graph: the path's are played anew on the line, 30 ns a move, behind
-the game's positions up to the root, which repetition needs.
+The graph stores no positions. Those of the path are played again on the line, 30 ns a move, after the
+game's positions up to the root, which repetition needs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Ints3D, Key
+from variant_ai.core.jit.functions import prefetch
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
@@ -28,18 +29,18 @@ from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
-from variant_ai.core.search.tree.backup import back_up, fly, prove
+from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up, prove
 from variant_ai.core.search.tree.nodes import (
-    CHECKED,
-    CLOSES,
+    CHECKS_TRIED,
+    CLOSES_CYCLE,
     DRAWN,
     END,
     FRESH,
-    LOOKED,
+    HAS_MATE,
+    IN_CHECK,
     LOST,
     MARKING,
-    MATES,
-    MOST_VISITS,
+    MAX_VISITS,
     OPEN,
     REPEATS,
     SHARED,
@@ -56,67 +57,67 @@ from variant_ai.core.search.tree.nodes import (
     repeat_of,
     share,
 )
-from variant_ai.core.search.tree.prefetch import prefetch
 from variant_ai.core.search.tree.priors import Expander
 from variant_ai.core.search.tree.repetition import (
-    ASK_FROM,
-    ASK_SHARE,
+    JUDGE_FROM,
+    JUDGE_SHARE,
     NO_CYCLE,
-    Judged,
     Past,
+    Verdicts,
     check_verdict,
     cycle_key,
     cycle_start,
     idle_verdict,
-    judged_place,
+    verdict_index,
 )
 from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
 from variant_ai.core.search.tree.transpositions import find, insert, node_key
 
-LEAF, COLLISION, DONE, FULL, ASK, STUCK = range(6)
+LEAF, COLLISION, DONE, FULL, NEEDS_JUDGE, STUCK = range(6)
 
-LOOK_FROM = 4
+MATE_CHECK_VISITS = 4
 """Visits at which a node's checks are tried for mate."""
 
-TRIP = np.dtype(
+PATH_INFO = np.dtype(
     [
         ("root_at", "i8"),  # index of the root in the line
-        ("root_end", "i8"),  # edges of the root that may be taken, in front
+        ("root_end", "i8"),  # edges of the root before this one may be selected
         ("leaf", "i8"),  # node of a LEAF
         ("length", "i8"),  # edges of the path
-        ("row", "i8"),  # ASK: row of the path
-        ("cycle", "i8"),  # ASK: index in the line where the cycle begins
-        ("cycle_end", "i8"),  # and where it ends
+        ("row", "i8"),  # NEEDS_JUDGE: row of the path
+        ("cycle", "i8"),  # NEEDS_JUDGE: index in the line where the cycle begins
+        ("cycle_end", "i8"),  # NEEDS_JUDGE: index in the line where it ends
     ]
 )
+"""Root and result of a descent."""
 
 
-class Trail(NamedTuple):
-    """What a descent walks on; one per tree."""
+class Descent(NamedTuple):
+    """Arrays that descents read and write; one set per tree."""
 
     line: Position
-    """POSITION: the game's positions up to the root, then the path's."""
+    """POSITION: the game's positions up to the root, then those of the path."""
     past: Past
-    """PAST, of the game."""
-    judged: Judged
-    """JUDGED."""
+    """PAST of the game."""
+    verdicts: Verdicts
+    """VERDICT: chases judged so far."""
     root_priors: NDArray[np.float32]
-    """See `select_edge`; empty where the root's own priors serve."""
+    """See `select_edge`; empty if the root's own priors are used."""
     no_priors: NDArray[np.float32]
-    """Empty."""
-    trip: Annotated[NDArray[np.void], array(TRIP)]
-    """TRIP, shape (1,)."""
+    """Empty array, for inner nodes."""
+    path_info: Annotated[NDArray[np.void], array(PATH_INFO)]
+    """PATH_INFO, shape (1,)."""
     out: MoveLists
     """Move lists of the generator."""
     work: MoveWork
-    """Scratch of the generator."""
+    """Scratch memory of the generator."""
 
 
-class Bench(NamedTuple):
-    """Scratch of expansion, one per tree."""
+class Scratch(NamedTuple):
+    """Scratch memory of expansion; one set per tree."""
 
     expander: Expander
-    """EXPANDER."""
+    """EXPANDER, shape (1,)."""
     checks: CheckWork
     """CHECKS."""
     trial: Position
@@ -124,11 +125,11 @@ class Bench(NamedTuple):
 
 
 @borrowing
-def make_node(t: Tables, s: Settings, g: Arrays, w: Trail, at: Number, key: Key) -> Number:
-    """A new node for position `at` of the line: FRESH, or END where the game is over there.
+def make_node(t: Tables, s: Settings, g: Arrays, w: Descent, at: Number, key: Key) -> Number:
+    """Create a node for position `at` of the line: FRESH, or END if the game is over there.
 
-    0 where memory is full. What a position shows by itself proves its node; the move count does
-    not, since it depends on how one got there.
+    Returns 0 if memory is full. An end of the game that depends on the position alone proves the
+    node. The move count does not, because it depends on the path.
     """
     n = legal_moves_into(t, w.line, at, w.out, w.work)
     end = end_of(t, w.line, at, n, np.int64(w.work[0]["check"]))
@@ -139,7 +140,7 @@ def make_node(t: Tables, s: Settings, g: Arrays, w: Trail, at: Number, key: Key)
     record = g.nodes[node]
     record["key"] = key
     if w.work[0]["check"]:
-        record["flags"] = CHECKED
+        record["flags"] = IN_CHECK
     if end == NO_END:
         first = first_move(node, n)
         moves = w.out[0]["move"]
@@ -155,7 +156,7 @@ def make_node(t: Tables, s: Settings, g: Arrays, w: Trail, at: Number, key: Key)
 def finish(
     s: Settings, g: Arrays, node: Number, winner: Number, side: Number, proves: Truth
 ) -> None:
-    """Make an END node; winner -1 for a draw."""
+    """Make a node END; `winner` is -1 for a draw. `proves`: the result does not depend on the path."""
     record = g.nodes[node]
     record["state"] = END
     record["visits"] = 1
@@ -170,9 +171,9 @@ def finish(
 
 @borrowing
 def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> None:
-    """Let an edge lead to a node, `known` if there was one for its position already.
+    """Link an edge to a child node; `known`: the child existed before, and has other parents.
 
-    A marking that has passed the parent must not miss the child.
+    If a marking is going on, the child is marked, because the parent may have been handled already.
     """
     slot = g.slots[np.int64(g.nodes[node]["slots"]) + edge]
     there = g.nodes[child]
@@ -196,9 +197,10 @@ def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> 
 
 @borrowing
 def stops_at(g: Arrays, s: Settings, slot: Number) -> Truth:
-    """Whether a visit goes no further than a child that other parents visited.
+    """Return True if a visit ends at a child that was also visited through other parents.
 
-    Catch-up: the child knows more than this edge has counted. Q_epsilon: the edge's mean is off.
+    Catch-up: the child has more visits than this edge. Q-epsilon: the edge's mean differs from the
+    child's Q by more than epsilon ([MCGS]).
     """
     edge = g.slots[slot]
     child = g.nodes[np.int64(edge["child"])]
@@ -220,7 +222,7 @@ def stops_at(g: Arrays, s: Settings, slot: Number) -> Truth:
 
 @borrowing
 def correction(g: Arrays, s: Settings, slot: Number) -> float:
-    """The value, for the child's mover, that brings an edge's mean to the child's Q."""
+    """Value, for the child's side to move, that brings an edge's mean to the child's Q ([MCGS])."""
     edge = g.slots[slot]
     q = np.float64(g.nodes[np.int64(edge["child"])]["q"])
     if s[0]["backup"] != Q_EPSILON or edge["visits"] == 0:
@@ -234,23 +236,23 @@ def verdict_on_cycle(
     t: Tables,
     s: Settings,
     g: Arrays,
-    w: Trail,
+    w: Descent,
     slot: Number,
     first: Number,
     at: Number,
     near: Truth,
 ) -> Number:
-    """Value of a closed cycle for the side to move at its end; UNKNOWN where a judge must be asked.
+    """Value of a closed cycle for the side to move at its end; UNKNOWN if a judge must decide.
 
-    `near`: the edge belongs to the root, where the judge is asked at once.
+    `near`: the edge belongs to the root, where chases are always judged.
     """
     value = check_verdict(t, s, w.line, first, at)
     if value != UNKNOWN:
         return value
     if s[0]["chase_loses"]:
-        place = judged_place(w.judged, cycle_key(w.line, first, at))
-        if w.judged[place]["used"]:
-            return np.int64(w.judged[place]["value"])
+        index = verdict_index(w.verdicts, cycle_key(w.line, first, at))
+        if w.verdicts[index]["used"]:
+            return np.int64(w.verdicts[index]["value"])
         if near:
             return np.int64(UNKNOWN)
         if g.slots[slot]["flags"] & REPEATS:
@@ -259,41 +261,43 @@ def verdict_on_cycle(
                 return np.int64(g.repeats[repeat]["verdict"])
             times = np.int64(g.repeats[repeat]["visits"])
             visits = np.int64(g.nodes[np.int64(g.state[0]["root"])]["visits"])
-            if times >= ASK_FROM and times * ASK_SHARE >= visits:
+            if times >= JUDGE_FROM and times * JUDGE_SHARE >= visits:
                 return np.int64(UNKNOWN)
     return idle_verdict(s, w.line, at)
 
 
 @borrowing
 def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
-    """Count a visit that closed a cycle worth `value` to the side to move at its end; False where
-    memory is full."""
+    """Count a visit that closed a cycle with this value for the side to move at its end; returns
+    False if memory is full."""
     entry = repeat_of(g, g.slots[slot])
     if entry == 0:
         return False
-    g.nodes[node]["flags"] |= CLOSES
+    g.nodes[node]["flags"] |= CLOSES_CYCLE
     repeat = g.repeats[entry]
-    if repeat["visits"] == MOST_VISITS:
+    if repeat["visits"] == MAX_VISITS:
         return True
     repeat["visits"] += 1
     if value == 0:
         repeat["draws"] += 1.0
     else:
-        # a verdict that came late holds for the visits before it as well
+        # a late verdict also applies to the visits before it
         repeat["sum"] = -1.0 * value * np.int64(repeat["visits"])
         repeat["draws"] = 0.0
     return True
 
 
 @borrowing
-def look_for_mate(t: Tables, g: Arrays, w: Trail, k: Bench, node: Number, at: Number) -> None:
-    """Make a move that mates, if there is one among the untried, the next to be tried.
+def find_mate_in_one(
+    t: Tables, g: Arrays, w: Descent, k: Scratch, node: Number, at: Number
+) -> None:
+    """If an untried move mates, make it the next one to be tried.
 
-    Only checks can, and a node is looked at once, when it has had a few visits: with priors that
-    know nothing a mate in one would otherwise wait for its turn among all the moves.
+    Only checks can mate. Each node is searched once, after a few visits: with uninformative priors a
+    mate in one would otherwise have to wait for its turn among all moves.
     """
     record = g.nodes[node]
-    record["flags"] |= LOOKED
+    record["flags"] |= CHECKS_TRIED
     count = np.int64(record["count"])
     opened = np.int64(record["opened"])
     first = first_move(node, count)
@@ -314,10 +318,10 @@ def look_for_mate(t: Tables, g: Arrays, w: Trail, k: Bench, node: Number, at: Nu
             g.moves[first + j] = g.moves[first + j - 1]
             g.priors[first_prior(node) + j] = g.priors[first_prior(node) + j - 1]
         g.moves[first + opened] = move
-        # its prior is raised to that of the move it replaces, so that the best stays in front
+        # it gets at least the prior of the move it replaces, so that the best one stays in front
         kept = g.priors[first_prior(node) + opened]
         g.priors[first_prior(node) + opened] = max(prior, kept)
-        record["flags"] |= MATES
+        record["flags"] |= HAS_MATE
         return
 
 
@@ -326,60 +330,78 @@ def descend(
     t: Tables,
     s: Settings,
     g: Arrays,
-    w: Trail,
-    k: Bench,
+    w: Descent,
+    k: Scratch,
     path: Ints3D,
     row: Number,
 ) -> Number:
-    """Walk one path into `path[row]`, int32 [rows, 2, depth]: nodes and the edges taken."""
-    trip = w.trip[0]
+    """Follow selection from the root and return how the descent ended (LEAF, COLLISION, ...).
+
+    path: int32 [rows, 2, depth], nodes and selected edges; the descent is written to `path[row]`.
+    Further results are in PATH_INFO.
+    """
+    info = w.path_info[0]
     state = g.state[0]
-    at = np.int64(trip["root_at"])
+    at = np.int64(info["root_at"])
     node = np.int64(state["root"])
     depth = np.int64(0)
-    flown = np.int64(0)
+    was_pending = np.int64(0)
     while True:
         record = g.nodes[node]
-        prefetch(g.nodes, np.int64(record["slot0"][0]))  # of most nodes the only child yet
-        where = record["state"]
-        trip["length"] = depth
-        if where == FRESH:
+        prefetch(g.nodes, np.int64(record["slot0"][0]))  # most nodes have only this child yet
+        node_state = record["state"]
+        info["length"] = depth
+        if node_state == FRESH:
             record["state"] = WAITING
-            trip["leaf"] = node
-            fly(g, path, row, depth, np.int64(1))
+            info["leaf"] = node
+            apply_virtual_loss(g, path, row, depth, np.int64(1))
             return np.int64(LEAF)
-        if where == WAITING:
-            fly(g, path, row, depth, np.int64(1))
+        if node_state == WAITING:
+            apply_virtual_loss(g, path, row, depth, np.int64(1))
             state["collisions"] += 1
             return np.int64(COLLISION)
-        if where == END or (record["proof"] != UNPROVEN and depth > 0):
+        if node_state == END or (record["proof"] != UNPROVEN and depth > 0):
             back_up(
-                g, s, path, row, depth, np.float64(record["q"]), np.float64(record["draw"]), flown
+                g,
+                s,
+                path,
+                row,
+                depth,
+                np.float64(record["q"]),
+                np.float64(record["draw"]),
+                was_pending,
             )
             state["terminals"] += 1
             return np.int64(DONE)
         if depth >= s[0]["max_depth"]:
             back_up(
-                g, s, path, row, depth, np.float64(record["q"]), np.float64(record["draw"]), flown
+                g,
+                s,
+                path,
+                row,
+                depth,
+                np.float64(record["q"]),
+                np.float64(record["draw"]),
+                was_pending,
             )
             state["cuts"] += 1
             return np.int64(DONE)
         plain = depth > 0 or w.root_priors.shape[0] == 0
-        if record["visits"] >= LOOK_FROM and record["flags"] & LOOKED == 0 and plain:
+        if record["visits"] >= MATE_CHECK_VISITS and record["flags"] & CHECKS_TRIED == 0 and plain:
             if s[0]["solver"] and s[0]["look_for_mates"]:
-                look_for_mate(t, g, w, k, node, at)
+                find_mate_in_one(t, g, w, k, node, at)
             else:
-                record["flags"] |= LOOKED
-        if record["flags"] & MATES and plain:
+                record["flags"] |= CHECKS_TRIED
+        if record["flags"] & HAS_MATE and plain:
             edge = np.int64(record["opened"])
-            record["flags"] &= 255 - MATES
+            record["flags"] &= 255 - HAS_MATE
         elif depth == 0:
-            edge = select_edge(g, s, node, w.root_priors, np.int64(trip["root_end"]))
+            edge = select_edge(g, s, node, w.root_priors, np.int64(info["root_end"]))
             if edge == NO_EDGE:
                 return np.int64(STUCK)
         else:
             edge = select_edge(g, s, node, w.no_priors, np.int64(record["count"]))
-            if edge == NO_EDGE:  # all proven to lose, yet one has closed a repetition
+            if edge == NO_EDGE:  # all are proven to lose, but one has closed a repetition
                 edge = np.int64(0)
         if edge == np.int64(record["opened"]) and not open_edge(g, node):
             return np.int64(FULL)
@@ -394,21 +416,23 @@ def descend(
             play_into(t, w.line, at, w.line, at + 1, move)
         else:
             replay_into(t, w.line, at, w.line, at + 1, move)
-            if g.nodes[child]["flags"] & CHECKED:
+            if g.nodes[child]["flags"] & IN_CHECK:
                 count_given_check(t, w.line, at + 1)
         at += 1
         depth += 1
-        first = cycle_start(s, w.line, np.int64(trip["root_at"]), at, w.past)
+        first = cycle_start(s, w.line, np.int64(info["root_at"]), at, w.past)
         if first != NO_CYCLE:
             value = verdict_on_cycle(t, s, g, w, slot, first, at, depth == 1)
             if value == UNKNOWN:
-                trip["row"] = row
-                trip["cycle"] = first
-                trip["cycle_end"] = at
-                return np.int64(ASK)
+                info["row"] = row
+                info["cycle"] = first
+                info["cycle_end"] = at
+                return np.int64(NEEDS_JUDGE)
             if not visit_cycle(g, node, slot, value):
                 return np.int64(FULL)
-            back_up(g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, flown)
+            back_up(
+                g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, was_pending
+            )
             state["terminals"] += 1
             return np.int64(DONE)
         if child == 0:
@@ -427,7 +451,7 @@ def descend(
         if s[0]["transpositions"] and stops_at(g, s, slot):
             value = correction(g, s, slot)
             draw = np.float64(g.nodes[child]["draw"])
-            back_up(g, s, path, row, depth, value, draw, flown)
+            back_up(g, s, path, row, depth, value, draw, was_pending)
             state["catches"] += 1
             return np.int64(DONE)
         node = child

@@ -1,14 +1,17 @@
-"""The edges of a node as arrays, for everything that is not compiled."""
+"""Edges of a node as NumPy arrays, and the root's edges before a search (noise, allowed moves)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.nodes import (
-    DRAWN,
+    CHECKS_TRIED,
+    HAS_MATE,
     LOST,
     OPEN,
     REPEATS,
@@ -24,33 +27,33 @@ from variant_ai.core.search.tree.priors import decode_priors
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of a node, best prior first. Arrays of shape (n,)."""
+    """Edges of a node: the tried ones first, then the untried ones by prior. Arrays of shape (n,)."""
 
     moves: NDArray[np.int32]
     priors: NDArray[np.float64]
     visits: NDArray[np.int64]
     q: NDArray[np.float64]
-    """For the side that moves; 0 without visits."""
+    """Value for the side that makes the move; 0 without visits."""
     draws: NDArray[np.float64]
+    """Probability of a draw."""
     mates: NDArray[np.int64]
-    """Plies to the end of a proven game: positive won, negative lost for the side that moves."""
-    drawn: NDArray[np.bool_]
-    """Proven draws."""
+    """Plies to the end of a proven game: positive if the side that makes the move wins, negative if it
+    loses, 0 if nothing is proven."""
     children: NDArray[np.int32]
-    """Nodes, 0 none."""
+    """Nodes; 0: none."""
     closes: NDArray[np.bool_]
-    """Edges most of whose visits closed a repetition."""
+    """True if at least half of the edge's visits closed a repetition."""
 
 
 def edge_arrays(g: Arrays, node: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-    """Moves and prior codes of a node, both [n], in place."""
+    """Return views of a node's moves and encoded priors, both [n]."""
     n = int(g.nodes[node]["count"])
     move, prior = int(first_move(node, n)), int(first_prior(node))
     return g.moves[move : move + n], g.priors[prior : prior + n]
 
 
 def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
-    """The edges of a node. `root_priors` [n] take the place of its own priors; empty for none."""
+    """Return the edges of a node. `root_priors` [n] replace its own priors; empty: they do not."""
     record = g.nodes[node]
     n, opened = int(record["count"]), int(record["opened"])
     moves, codes = edge_arrays(g, node)
@@ -64,11 +67,11 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
     visits[:opened] = slots["visits"]
     children = np.zeros(n, np.int32)
     children[:opened] = slots["child"]
-    there = g.nodes[children]
+    nodes = g.nodes[children]
     known = children > 0
-    proof = np.where(known, there["proof"], UNPROVEN)
-    q = np.where(known, -there["q"].astype(np.float64), 0.0)
-    draws = np.where(known, there["draw"].astype(np.float64), 0.0)
+    proof = np.where(known, nodes["proof"], UNPROVEN)
+    q = np.where(known, -nodes["q"].astype(np.float64), 0.0)
+    draws = np.where(known, nodes["draw"].astype(np.float64), 0.0)
     repeats = np.zeros(n, np.int32)
     repeats[:opened] = np.where(slots["flags"] & REPEATS, slots["repeat"], 0)
     closes = np.zeros(n, bool)
@@ -84,7 +87,7 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
         exact = proof != UNPROVEN
         q[:opened] = np.where(exact[:opened], q[:opened], g.edge_values[slot : slot + opened])
     q = np.where((visits > 0) | (proof != UNPROVEN), q, 0.0)
-    plies = there["distance"].astype(np.int64) + 1
+    plies = nodes["distance"].astype(np.int64) + 1
     mates = np.where(proof == LOST, plies, np.where(proof == WON, -plies, 0))
     if record["state"] != OPEN:  # not evaluated yet
         priors = np.full(n, 1.0 / max(n, 1), np.float32)
@@ -99,7 +102,47 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
         q=q,
         draws=draws,
         mates=mates,
-        drawn=proof == DRAWN,
         children=children,
         closes=closes,
     )
+
+
+_NOTHING = np.zeros(0, np.float32)
+
+
+def prepare_root_edges(
+    g: Arrays,
+    root: int,
+    params: SearchParams,
+    allowed: Sequence[int] | None,
+    rng: np.random.Generator,
+) -> tuple[int, NDArray[np.float32]]:
+    """Sort the untried edges of an evaluated root, with Dirichlet noise, before a search.
+
+    allowed: moves that may be searched; None: all. Other edges come last. Returns the number of edges
+    that may be selected, which are in front, and the priors to use instead of the node's own (see
+    `select_edge`); these are empty if the node's own are used.
+    """
+    record = g.nodes[root]
+    n, opened = int(record["count"]), int(record["opened"])
+    moves, codes = edge_arrays(g, root)
+    if int(record["flags"]) & HAS_MATE:  # the order of its edges is about to change
+        record["flags"] = int(record["flags"]) & ~(HAS_MATE | CHECKS_TRIED)
+    record["flags"] = int(record["flags"]) | SORTED
+    order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
+    moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
+    priors = decode_priors(codes).astype(np.float64)
+    use = np.ones(n, bool) if allowed is None else np.isin(moves, np.array(allowed, np.int32))
+    if params.noise_epsilon == 0 and use.all():
+        return n, _NOTHING
+    if params.noise_epsilon > 0:
+        count = int(use.sum())
+        noise = np.full(count, 1.0 / count)
+        if params.noise_style == "dirichlet":
+            noise = rng.dirichlet(np.full(count, params.noise_alpha))
+        priors[use] = (1.0 - params.noise_epsilon) * priors[use] + params.noise_epsilon * noise
+    priors[~use] = -1.0
+    order = opened + np.argsort(-priors[opened:], kind="stable")
+    moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
+    priors[opened:] = priors[order]
+    return opened + int((priors[opened:] >= 0).sum()), priors.astype(np.float32)

@@ -1,12 +1,11 @@
-"""One graph and the game it belongs to: the face of the compiled search for Python.
+"""`Tree`: the search graph of one game, the Python interface to the compiled search.
 
-A tree belongs to one thread at a time; `Search` guards it with a lock.
+A tree belongs to one thread at a time; `Search` protects it with a lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +20,18 @@ from variant_ai.core.rules.kernel.movegen import new_moves, new_work
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import compile_settings
-from variant_ai.core.search.mate.shortest_mate import Gardener
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.chases import Chases
-from variant_ai.core.search.tree.descent import ASK, TRIP, Bench, Trail, make_node
-from variant_ai.core.search.tree.edges import Edges, edge_arrays, edges_of
+from variant_ai.core.search.tree.descent import NEEDS_JUDGE, PATH_INFO, Descent, Scratch, make_node
+from variant_ai.core.search.tree.edges import Edges, edges_of, prepare_root_edges
 from variant_ai.core.search.tree.leaf_batch import Batch, abandon, complete, fill, new_batch
 from variant_ai.core.search.tree.nodes import (
-    CLOSES,
+    CLOSES_CYCLE,
     IDLE,
     JOINING,
     LOST,
     MARKING,
-    MOST_VISITS,
+    MAX_VISITS,
     OPEN,
     SWEEPING,
     TABLE_SHARE,
@@ -47,15 +45,15 @@ from variant_ai.core.search.tree.nodes import (
     share,
 )
 from variant_ai.core.search.tree.priors import EXPANDER
-from variant_ai.core.search.tree.repetition import earlier, is_single, past_of
+from variant_ai.core.search.tree.repetition import is_single, past_of, repeatable
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
-from variant_ai.core.search.tree.root_noise import arrange
+from variant_ai.core.search.tree.shortest_mate import MateShortener
 from variant_ai.core.search.tree.transpositions import find, grown, insert, node_key
 
-FULL_COUNT = MOST_VISITS - (1 << 20)
-"""Visits of the root at which a search ends: below the greatest count by more than one slice makes."""
-ASKED_AT_ONCE = 4
-"""Chases judged before the caller may see to other things, at about 5 ms each."""
+FULL_COUNT = MAX_VISITS - (1 << 20)
+"""Visits of the root at which a search ends: so far below the maximum that one slice cannot reach it."""
+JUDGED_AT_ONCE = 4
+"""Chases verdicts before the caller may see to other things, at about 5 ms each."""
 _NOTHING = np.zeros(0, np.float32)
 _warm: set[str] = set()
 """Variants for which everything compiled was called once in this process."""
@@ -74,28 +72,29 @@ class Tree:
         self.root = 0
         self.game: Game | None = None
         self._moves: list[int] = []
-        """Of the game when it was set: its owner may play on it."""
+        """Moves of the game when it was set; the caller may have added moves since."""
         self._start: Position | None = None
-        self._earlier: list[int] = []
-        """Keys of its positions that may come again."""
-        self._loose = False
-        """Whether there may be nodes which the root does not reach and nobody looks for."""
+        """Start position of the game."""
+        self._repeatable: list[int] = []
+        """Keys of its positions that may occur again."""
+        self._has_garbage = False
+        """True if there may be nodes that the root does not reach and that no reclaim looks for."""
         self._chases = Chases(rules)
-        self.trail = self._new_trail(None)
-        """Of the present game and search; replaced by `set_game` and `prepare_root`."""
-        self.bench: Bench = Bench(np.zeros(1, EXPANDER), new_checks(), new_trial())
+        self.descent = self._new_descent(None)
+        """Arrays of the present game and search; replaced by `set_game` and `prepare_root`."""
+        self.scratch: Scratch = Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
         if rules.spec.variant not in _warm:
             self._warm_up()
             _warm.add(rules.spec.variant)
 
     def _new_tables(self) -> Tables:
-        """What compiled code knows of the rules."""
+        """Rules tables for compiled code."""
         assert isinstance(self.rules, KernelRules)
         return self.rules.tables
 
     def _warm_up(self) -> None:
-        """Load or compile what a search calls only now and then: a minute's compilation must not
-        fall into the first game."""
+        """Load or compile everything that a search calls, so that the first game is not interrupted
+        by a minute of compilation."""
         batch = new_batch(1, 0, 1)
         self.set_game(Game(self.rules))
         self.fill(batch, 0, 1, 1)
@@ -104,79 +103,80 @@ class Tree:
         logits = np.zeros((1, self.encoder.actions), np.float32)
         self.complete(batch, 0, 1, np.zeros(1, np.float32), logits, None)
         grown(self.arrays)
-        find(self.arrays, self._key(self.trail.line[:1].copy()))
+        find(self.arrays, self._key(self.descent.line[:1].copy()))
         share(self.arrays, np.int64(self.root))
         begin_reclaim(self.arrays)
         self.finish_reclaim()
-        self._chases.warm_up(self.trail)
+        self._chases.warm_up(self.descent)
         self._warm_up_rare(batch)
         self.forget()
 
     def _warm_up_rare(self, batch: Batch) -> None:
-        """What only some searches come to; the root is evaluated, the graph forgotten afterwards."""
-        Gardener(self, 1, lambda: False).warm_up()
+        """Call functions that only some searches need. The root is evaluated, and the graph is
+        cleared afterwards."""
+        MateShortener(self, 1, lambda: False).warm_up()
 
     # --- the game --------------------------------------------------------------------------------
 
     def set_game(self, game: Game) -> bool:
-        """Search from the game's last position. Returns whether what is known of it was kept."""
+        """Set the game; searches start from its last position. Returns True if the graph was kept."""
         searched = self.root != 0 and self.params.reuse_tree
-        kept = searched and self._go_on(game)
+        kept = searched and self._keep_graph(game)
         if not kept:
-            if searched and self._goes_back(game):
-                self._loose = True
+            if searched and self._is_takeback(game):
+                self._has_garbage = True
             else:
-                self._uproot()
+                self._clear()
         self.game = game
         self._moves, self._start = list(game.moves), game.positions[0].copy()
-        self._earlier = earlier(game)
-        self.trail = self._new_trail(game)
+        self._repeatable = repeatable(game)
+        self.descent = self._new_descent(game)
         if not kept:
-            self._plant()
-        self.trail.trip[0]["root_end"] = int(self.arrays.nodes[self.root]["count"])
+            self._make_root()
+        self.descent.path_info[0]["root_end"] = int(self.arrays.nodes[self.root]["count"])
         if kept and self.params.deterministic:
             self.finish_reclaim()
         return kept
 
-    def _uproot(self) -> None:
-        """Nothing is known any more."""
+    def _clear(self) -> None:
+        """Remove all nodes."""
         clear(self.arrays)
         self.root = 0
-        self._loose = False
+        self._has_garbage = False
         self._chases.forget()
 
     def after(self, position: Position, move: int, child: int) -> Position:
-        """The position after a move that leads to the node `child`, or to none (0)."""
+        """Position after a move that leads to the node `child`; 0: no node."""
         return self.rules.play(position, move)
 
     def judge_chases(self, on: bool) -> None:
-        """See `Search.judge_chases`."""
+        """Switch the judging of chases on or off; see `Search.judge_chases`."""
         knows = self.rules.spec.rules.repetition.perpetual_chase != "none"
         self.settings[0]["chase_loses"] = on and knows
 
     def forget(self) -> None:
-        """Drop the graph."""
-        self._uproot()
+        """Remove all nodes and the game."""
+        self._clear()
         self.game = None
 
     def close(self) -> None:
-        """Let go what the tree holds besides memory."""
+        """Release what the tree holds besides memory."""
 
-    def _new_trail(self, game: Game | None) -> Trail:
+    def _new_descent(self, game: Game | None) -> Descent:
         positions: Sequence[Position] = game.positions if game else ()
         line = np.zeros(len(positions) + self.params.max_depth + 2, POSITION)
         for index, position in enumerate(positions):
             line[index] = position[0]
-        trip = np.zeros(1, TRIP)
-        trip[0]["root_at"] = len(positions) - 1
+        path_info = np.zeros(1, PATH_INFO)
+        path_info[0]["root_at"] = len(positions) - 1
         keys = line["key"][: len(positions)].copy()
-        return Trail(
+        return Descent(
             line=line,
             past=past_of(keys),
-            judged=self._chases.judged,
+            verdicts=self._chases.verdicts,
             root_priors=_NOTHING,
             no_priors=_NOTHING,
-            trip=trip,
+            path_info=path_info,
             out=new_moves(2),
             work=new_work(),
         )
@@ -185,27 +185,28 @@ class Tree:
         key: int = node_key(position, 0, np.int64(self.settings[0]["read"]))
         return np.uint64(key)
 
-    def _plant(self) -> None:
-        """The first node."""
-        trail = self.trail
-        at = np.int64(trail.trip[0]["root_at"])
-        key = self._key(trail.line[at : at + 1].copy())
-        node = make_node(self.tables, self.settings, self.arrays, trail, at, key)
-        if node == 0:  # what was searched before moves were taken back fills the memory
-            self._uproot()
-            node = make_node(self.tables, self.settings, self.arrays, trail, at, key)
+    def _make_root(self) -> None:
+        """Create the root of a game whose position has no node."""
+        descent = self.descent
+        at = np.int64(descent.path_info[0]["root_at"])
+        key = self._key(descent.line[at : at + 1].copy())
+        node = make_node(self.tables, self.settings, self.arrays, descent, at, key)
+        if node == 0:  # after a takeback, the graph searched before fills the memory
+            self._clear()
+            node = make_node(self.tables, self.settings, self.arrays, descent, at, key)
         insert(self.arrays, np.int64(node), key)
-        self._take_root(int(node))
+        self._set_root(int(node))
 
-    def _take_root(self, node: int) -> None:
+    def _set_root(self, node: int) -> None:
         self.root = node
         self.arrays.state[0]["root"] = node
 
-    def _go_on(self, game: Game) -> bool:
-        """Make the node of the game's last position the root, if there is one, and its graph was
-        searched with the same past: values and proofs hold where the same lines repeat."""
-        continues = self._continues(game)
-        if not continues and earlier(game) != self._earlier and not self._goes_back(game):
+    def _keep_graph(self, game: Game) -> bool:
+        """Make the node of the game's last position the root and return True, if there is such a node
+        and the same positions can be repeated as when the graph was searched: values and proofs
+        depend on them."""
+        continues = self._is_continued(game)
+        if not continues and repeatable(game) != self._repeatable and not self._is_takeback(game):
             return False
         key = self._key(game.position)
         g = self.arrays
@@ -216,47 +217,50 @@ class Tree:
             node = self._walk_to(game) if continues else 0
         if node == 0 or g.nodes[node]["key"] != key:
             return False
-        if int(g.nodes[node]["count"]) == 0:  # an end that the game does not see
+        if int(g.nodes[node]["count"]) == 0:  # an end of the game that `Game` does not know
             return False
         if node != self.root:
             self._finish_sweep()
-            share(g, np.int64(node))  # its parents are about to go
-            self._take_root(node)
+            share(g, np.int64(node))  # its parents will be freed
+            self._set_root(node)
             begin_reclaim(g)
-            self._loose = False
+            self._has_garbage = False
         self._check_proof(game)
         return True
 
-    def _continues(self, game: Game) -> bool:
-        """Whether the game is the present one, played on or as it is."""
+    def _is_continued(self, game: Game) -> bool:
+        """Return True if the game is the present one, with or without new moves."""
         assert self._start is not None
         same = game.moves[: len(self._moves)] == self._moves
         return same and np.array_equal(game.positions[0], self._start)
 
-    def _goes_back(self, game: Game) -> bool:
-        """Whether moves were taken back, the graph holds for the game before them, and leaves room
-        for more: a new root will meet its nodes by their keys."""
-        whole = int(self.trip["root_end"]) == int(self.arrays.nodes[self.root]["count"])
+    def _is_takeback(self, game: Game) -> bool:
+        """Return True if moves were taken back, and the graph is still valid and leaves enough
+        memory: a new root finds its nodes by their keys."""
+        whole = int(self.path_info["root_end"]) == int(self.arrays.nodes[self.root]["count"])
         if not (whole and self.settings[0]["transpositions"] and self.hashfull <= 500):
             return False
         assert self._start is not None
         back = game.moves == self._moves[: len(game.moves)]
         same = back and np.array_equal(game.positions[0], self._start)
-        return same and is_single(self.trail.past, self.rules.spec.rules.repetition.fold)
+        return same and is_single(self.descent.past, self.rules.spec.rules.repetition.fold)
 
     def _walk_to(self, game: Game) -> int:
-        """Without a table: follow the moves that were played since."""
+        """Without a transposition table: follow the new moves of the game. 0: there is no node."""
         node = self.root
         for move in game.moves[len(self._moves) :]:
             edges = self.edges(node)
-            places = np.flatnonzero(edges.moves == move)
-            node = int(edges.children[places[0]]) if len(places) else 0
+            found = np.flatnonzero(edges.moves == move)
+            node = int(edges.children[found[0]]) if len(found) else 0
             if node == 0:
                 return 0
         return node
 
     def _check_proof(self, game: Game) -> None:
-        """A proof holds for every path; the game's own history may still cut the line short."""
+        """Remove the root's proof if, with the positions of the game, its line ends in a repetition.
+
+        A proof is valid for every path in the graph, but not for every game before it.
+        """
         g = self.arrays
         if g.nodes[self.root]["proof"] == UNPROVEN:
             return
@@ -275,11 +279,11 @@ class Tree:
         for node in nodes:
             if int(g.nodes[node]["count"]):
                 g.nodes[node]["proof"] = UNPROVEN
-                g.nodes[node]["flags"] |= CLOSES
-                share(g, np.int64(node))  # no slot may keep the proof
+                g.nodes[node]["flags"] |= CLOSES_CYCLE
+                share(g, np.int64(node))  # no slot may keep a copy of the proof
 
     def proven_line(self, node: int) -> list[tuple[int, int]]:
-        """Moves and nodes of the shortest proven win or the longest defence from a proven node."""
+        """Moves and nodes of the shortest proven win, or the longest defence, from a proven node."""
         line: list[tuple[int, int]] = []
         while int(self.arrays.nodes[node]["count"]) and len(line) < 1000:
             edges = self.edges(node)
@@ -298,54 +302,37 @@ class Tree:
 
     def shorten(
         self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
-    ) -> Gardener | None:
-        """Look for a shorter end of a proven root (`shortest.py`): who can plant it, or None where
-        none was found. No batch may be at the evaluator."""
-        gardener = Gardener(self, positions, goes_on)
-        return gardener if gardener.find(allowed) else None
-
-    def move_of(self, node: int, edge: int) -> int:
-        return int(edge_arrays(self.arrays, node)[0][edge])
-
-    def bring_forward(self, node: int, move: int) -> int:
-        """The edge of a legal move; an untried one becomes the first of these."""
-        record = self.arrays.nodes[node]
-        moves, codes = edge_arrays(self.arrays, node)
-        edge, opened = int(np.flatnonzero(moves == move)[0]), int(record["opened"])
-        if edge <= opened:
-            return edge
-        orders: list[NDArray[Any]] = [moves, codes]
-        if node == self.root and len(self.trail.root_priors):
-            orders.append(self.trail.root_priors)
-        for values in orders:
-            values[opened : edge + 1] = np.roll(values[opened : edge + 1], 1)
-        return opened
+    ) -> MateShortener | None:
+        """Search for a shorter end from a proven root (`shortest_mate.py`). Returns the object that
+        writes it into the graph, or None if none was found. No batch may be pending."""
+        shortener = MateShortener(self, positions, goes_on)
+        return shortener if shortener.find(allowed) else None
 
     # --- before a search -------------------------------------------------------------------------
 
     @property
     def root_is_open(self) -> bool:
-        """Whether the root has been evaluated."""
+        """True if the root has been evaluated."""
         return bool(self.arrays.nodes[self.root]["state"] == OPEN)
 
     def visits_at_root(self) -> int:
-        """0 until it has been evaluated."""
+        """Return the visits of the root; 0 until it has been evaluated."""
         return int(self.arrays.nodes[self.root]["visits"])
 
     @property
     def counts_are_full(self) -> bool:
-        """Whether more visits could not be counted."""
+        """True if more visits could not be counted."""
         return self.visits_at_root() >= FULL_COUNT
 
     def begin(self) -> None:
-        """Start the counts of a search."""
+        """Reset the counters for a new search."""
         reset_counters(self.arrays)
 
-    def worth_searching(self) -> list[int] | None:
-        """Moves to search where nobody names any: without those that lose at once by repetition,
-        unless all do. None: all.
+    def moves_to_search(self) -> list[int] | None:
+        """Return the moves to search by default: without those that lose at once by repetition,
+        unless all do. None: all moves.
 
-        A policy that likes nothing else would give a lost move most visits of a short search.
+        A short search could otherwise give most visits to a lost move with a high prior.
         """
         assert self.game is not None
         lost = self.game.lost_at_once()
@@ -353,13 +340,13 @@ class Tree:
         return kept if lost and kept else None
 
     def prepare_root(self, allowed: Sequence[int] | None, rng: np.random.Generator) -> None:
-        """Noise in the root's priors, and the moves the search may use (None: all).
+        """Add noise to the root's priors and set the moves that may be searched (None: all).
 
-        The root must have been evaluated. Its untried edges are sorted anew, those left out last.
+        The root must have been evaluated. Its untried edges are sorted, with excluded ones last.
         """
-        end, priors = arrange(self.arrays, self.root, self.params, allowed, rng)
-        self.trail.trip[0]["root_end"] = end
-        self.trail = self.trail._replace(root_priors=priors)
+        end, priors = prepare_root_edges(self.arrays, self.root, self.params, allowed, rng)
+        self.descent.path_info[0]["root_end"] = end
+        self.descent = self.descent._replace(root_priors=priors)
 
     # --- the search ------------------------------------------------------------------------------
 
@@ -372,20 +359,23 @@ class Tree:
         enough: int | None = None,
         goes_on: Callable[[], bool] = lambda: True,
     ) -> tuple[int, int]:
-        """Gather leaves: (row behind the last, outcome), see `batch.fill`. ASK: chases were judged,
-        which took milliseconds, and there is more to gather. `enough`: the evaluator is uniform.
-        `goes_on` is asked before each descent that takes milliseconds, and ends them."""
+        """Collect leaves: (row after the last one, outcome), see `leaf_batch.fill`.
+
+        NEEDS_JUDGE: chases were judged, which took milliseconds, and there is more to collect.
+        enough: given if the evaluator is uniform. goes_on: called before each descent that takes
+        milliseconds; returns False to stop.
+        """
         made = 0
-        for _ in range(ASKED_AT_ONCE):
+        for _ in range(JUDGED_AT_ONCE):
             before = int(self.arrays.state[0]["visits"])
             result = fill(
                 self.tables,
                 self.encoder.input_record,
                 self.settings,
                 self.arrays,
-                self.trail,
+                self.descent,
                 batch,
-                self.bench,
+                self.scratch,
                 np.int64(first),
                 np.int64(end),
                 np.int64((enough or 0) - made),
@@ -393,13 +383,13 @@ class Tree:
                 np.int64(enough is not None),
             )
             row, outcome = int(result) >> 3, int(result) & 7
-            if outcome != ASK:
+            if outcome != NEEDS_JUDGE:
                 return row, outcome
             assert self.game is not None
-            self._chases.ask(self.trail, self.arrays, batch.paths, list(self.game.moves))
+            self._chases.judge(self.descent, self.arrays, batch.paths, list(self.game.moves))
             made += int(self.arrays.state[0]["visits"]) - before + max(row - first, 0)
             first = row
-        return first, ASK
+        return first, NEEDS_JUDGE
 
     def complete(
         self,
@@ -410,9 +400,9 @@ class Tree:
         logits: NDArray[np.float32],
         draws: NDArray[np.float32] | None,
     ) -> None:
-        """Take the evaluator's answer for rows `first` to `end`.
+        """Expand and back up rows `first` to `end` with their evaluations.
 
-        Raises DataError where it is not a number; those rows are given up.
+        Raises DataError if one is not a number; it and the rows after it are abandoned.
         """
         done = int(
             complete(
@@ -422,7 +412,7 @@ class Tree:
                 self.settings,
                 self.arrays,
                 batch,
-                self.bench,
+                self.scratch,
                 np.int64(first),
                 np.int64(end),
                 np.ascontiguousarray(values, np.float32),
@@ -434,18 +424,18 @@ class Tree:
             fen = self.rules.fen(batch.positions[done : done + 1].copy())
             self.abandon(batch, done, end)
             raise DataError(
-                f"the net's answer is not a number (value {values[done]}) for the position {fen}"
+                f"the net's output is not a number (value {values[done]}) for the position {fen}"
             )
 
     def abandon(self, batch: Batch, first: int, end: int) -> None:
-        """Undo rows `first` to `end`."""
+        """Remove the virtual loss of rows `first` to `end`, whose evaluations are not needed."""
         abandon(self.arrays, batch, np.int64(first), np.int64(end))
 
     # --- memory ----------------------------------------------------------------------------------
 
     def reclaim(self, steps: int = SLICE) -> bool:
-        """Free a little of what cannot be reached any more, and let the hash table grow with the
-        graph: what there is to do between batches. False when nothing is left to free."""
+        """Free some unreachable nodes and let the hash table grow with the graph; called between
+        batches. Returns False when nothing is left to free."""
         g = self.arrays
         crowded = 2 * int(g.state[0]["node_count"]) > len(g.heads)
         crowded &= 2 * g.heads.nbytes <= (self.params.memory_mb << 20) // TABLE_SHARE
@@ -456,11 +446,11 @@ class Tree:
         return bool(reclaim(self.arrays, np.int64(steps)) != IDLE)
 
     def make_room(self) -> bool:
-        """Free all that cannot be reached any more; False where there was nothing to free."""
-        if self._loose:
+        """Free all unreachable nodes; returns False if there was nothing to free."""
+        if self._has_garbage:
             self._finish_sweep()
             begin_reclaim(self.arrays)
-            self._loose = False
+            self._has_garbage = False
         if not self.reclaim():
             return False
         self.finish_reclaim()
@@ -480,22 +470,23 @@ class Tree:
         limit = self.params.memory_mb << 20
         return min(1000, bytes_used(self.arrays) * 1000 // limit)
 
-    # --- what it knows ---------------------------------------------------------------------------
+    # --- results ---------------------------------------------------------------------------------
 
     def edges(self, node: int) -> Edges:
-        """The edges of a node."""
-        priors = self.trail.root_priors if node == self.root else _NOTHING
+        """Return the edges of a node."""
+        priors = self.descent.root_priors if node == self.root else _NOTHING
         return edges_of(self.arrays, node, priors)
 
     @property
-    def trip(self) -> np.void:
-        """TRIP record of the last descent."""
-        return self.trail.trip[0]  # type: ignore[no-any-return]
+    def path_info(self) -> np.void:
+        """PATH_INFO record: root and result of the last descent."""
+        return self.descent.path_info[0]  # type: ignore[no-any-return]
 
     def counter(self, name: str) -> int:
-        """A counter of the present search: visits, evaluations, terminals, collisions, merges..."""
+        """Return a counter of the present search, such as visits, evaluations or collisions."""
         return int(self.arrays.state[0][name])
 
     @property
     def solved(self) -> bool:
+        """True if the root is proven won, lost or drawn."""
         return bool(self.arrays.nodes[self.root]["proof"] != UNPROVEN)

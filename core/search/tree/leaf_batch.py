@@ -1,10 +1,10 @@
-"""Batches: leaves gathered for the evaluator, and what becomes of its answer.
+"""Batches of leaves for the evaluator:
 
-    fill      descents until there are enough leaves; planes and paths are kept by row
-    complete  the evaluator's answer makes OPEN nodes of the leaves and is backed up, row by row
-    abandon   the answer is not waited for: paths and leaves become as they were
+    fill        descends until there are enough leaves; stores planes and paths by row
+    complete    expands the leaves with the evaluations and backs these up, row by row
+    abandon     removes pending leaves, if their evaluations are not needed any more
 
-Rows below the batch size hold leaves, those above it collisions of the present `fill`.
+Rows below the batch size hold leaves, rows from there on the collisions of the present `fill`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from variant_ai.core.jit.arrays import Floats2D, Ints3D
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import Settings
-from variant_ai.core.search.tree.backup import back_up, fly
-from variant_ai.core.search.tree.descent import COLLISION, DONE, LEAF, Bench, Trail, descend
+from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
+from variant_ai.core.search.tree.descent import COLLISION, DONE, LEAF, Descent, Scratch, descend
 from variant_ai.core.search.tree.nodes import FRESH, UNPROVEN, Arrays
 from variant_ai.core.search.tree.priors import expand_node, expand_uniform
 
 ENOUGH = 6
-"""Outcome of `fill` that ended as it should; the others are those of a descent."""
+"""Outcome of a normal `fill`; the other outcomes are those of a descent."""
 DONE_AT_ONCE = 256
-"""Visits without a leaf after which `fill` looks whether it should go on: where every move ends the
-game or repeats, there may never be a leaf again."""
+"""Visits without a leaf after which `fill` returns: if every move ends the game or repeats, there may
+never be a leaf again."""
 
 
 class Batch(NamedTuple):
-    """B leaves and as many collisions."""
+    """Arrays for B leaves and B collisions."""
 
     planes: Floats2D
-    """[B, C * H * W]; no rows where the evaluator looks at none."""
+    """[B, C * H * W]; no rows if the evaluator needs no planes."""
     positions: Position
     """POSITION [B]."""
     leaves: NDArray[np.int32]
@@ -45,11 +45,12 @@ class Batch(NamedTuple):
     lengths: NDArray[np.int64]
     """Edges of each row's path, [2 * B]."""
     paths: Ints3D
-    """[2 * B, 2, depth]."""
+    """Nodes and selected edges of each row, [2 * B, 2, depth]."""
 
 
 def new_batch(size: int, planes: int, depth: int) -> Batch:
-    """Room for `size` leaves of `planes` numbers each (0: none) and paths of `depth` edges."""
+    """Create a batch for `size` leaves with `planes` numbers each (0: none) and paths of `depth`
+    edges."""
     return Batch(
         planes=np.zeros((size if planes else 0, planes), np.float32),
         positions=np.zeros(size, POSITION),
@@ -65,21 +66,21 @@ def fill(
     e: InputTables,
     s: Settings,
     g: Arrays,
-    w: Trail,
+    w: Descent,
     b: Batch,
-    bench: Bench,
+    scratch: Scratch,
     first: Number,
     end: Number,
     enough: Number,
     most: Number,
     uniform: Number,
 ) -> Number:
-    """Descend until rows `first` to `end` hold leaves, `most` visits were begun or made, or as many
-    collisions happened as there are rows, or DONE_AT_ONCE visits ended without a leaf.
+    """Descend until rows `first` to `end` hold leaves, `most` visits were started or made, as many
+    collisions happened as the batch has rows, or DONE_AT_ONCE visits ended without a leaf.
 
-    With `uniform` 1 the evaluator is one that says the same of every position, the answer is taken
-    at once, and batches follow one another until `enough` visits were made. Returns
-    outcome + 8 * (row behind the last leaf). t: TABLES, e: INPUT.
+    With `uniform` 1 the evaluator returns the same for every position: leaves are expanded at once,
+    and batches follow one another until `enough` visits were made. Returns
+    outcome + 8 * (row after the last leaf). t: TABLES, e: INPUT.
     """
     size = b.leaves.shape[0]
     root = np.int64(g.state[0]["root"])
@@ -90,12 +91,12 @@ def fill(
         collided = size
         done = np.int64(0)
         while row < end and made < most and collided < 2 * size and done < DONE_AT_ONCE:
-            found = descend(t, s, g, w, bench, b.paths, row)
-            length = np.int64(w.trip[0]["length"])
+            found = descend(t, s, g, w, scratch, b.paths, row)
+            length = np.int64(w.path_info[0]["length"])
             if found == LEAF:
-                at = np.int64(w.trip[0]["root_at"]) + length
+                at = np.int64(w.path_info[0]["root_at"]) + length
                 b.positions[row] = w.line[at]
-                b.leaves[row] = w.trip[0]["leaf"]
+                b.leaves[row] = w.path_info[0]["leaf"]
                 b.lengths[row] = length
                 if b.planes.shape[0] > 0:
                     encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
@@ -116,12 +117,14 @@ def fill(
                 outcome = found
                 break
         for c in range(size, collided):
-            fly(g, b.paths, np.int64(c), np.int64(b.lengths[c]), np.int64(-1))
+            apply_virtual_loss(g, b.paths, np.int64(c), np.int64(b.lengths[c]), np.int64(-1))
         if not uniform:
             break
         for k in range(row):
             node = np.int64(b.leaves[k])
-            expand_uniform(t, s, g, node, b.positions, k, bench.expander, bench.checks, bench.trial)
+            expand_uniform(
+                t, s, g, node, b.positions, k, scratch.expander, scratch.checks, scratch.trial
+            )
             finish_row(s, g, b, np.int64(k))
         row = np.int64(0)
         solved = g.nodes[root]["proof"] != UNPROVEN
@@ -138,17 +141,17 @@ def complete(
     s: Settings,
     g: Arrays,
     b: Batch,
-    bench: Bench,
+    scratch: Scratch,
     first: Number,
     end: Number,
     values: NDArray[np.float32],
     logits: Floats2D,
     draws: NDArray[np.float32],
 ) -> Number:
-    """Expand and back up rows `first` to `end`. Returns the row behind the last one done, which is
-    `end` unless an answer was not a number.
+    """Expand and back up rows `first` to `end`. Returns the row after the last one done, which is
+    `end` unless an evaluation is not a number.
 
-    values [B], logits [B, A], draws [B] or empty where the evaluator knows none.
+    values [B], logits [B, A], draws [B] or empty if the evaluator has none.
     """
     for row in range(first, end):
         node = np.int64(b.leaves[row])
@@ -166,9 +169,9 @@ def complete(
             row,
             np.float64(values[row]),
             draw,
-            bench.expander,
-            bench.checks,
-            bench.trial,
+            scratch.expander,
+            scratch.checks,
+            scratch.trial,
         ):
             return np.int64(row)
         finish_row(s, g, b, row)
@@ -194,7 +197,7 @@ def finish_row(s: Settings, g: Arrays, b: Batch, row: Number) -> None:
 
 @borrowing
 def abandon(g: Arrays, b: Batch, first: Number, end: Number) -> None:
-    """Undo rows `first` to `end`: their leaves wait to be visited again."""
+    """Remove the virtual loss of rows `first` to `end` and make their leaves FRESH again."""
     for row in range(first, end):
-        fly(g, b.paths, row, b.lengths[row], np.int64(-1))
+        apply_virtual_loss(g, b.paths, row, b.lengths[row], np.int64(-1))
         g.nodes[np.int64(b.leaves[row])]["state"] = FRESH

@@ -1,7 +1,7 @@
-"""Priors: from the policy's logits to the edges of a node.
+"""Expansion of a leaf: from the policy's logits to the priors of its edges.
 
-A prior is kept in 16 bits: 5 bits of exponent and 11 of mantissa, of a positive number up to 1.
-The relative error is at most 2**-12, and 0 means 2**-31, which no search tells from 0.
+A prior in (0, 1] is stored in 16 bits: 5 bits of exponent and 11 of mantissa. The relative error is at
+most 2**-12. Code 0 means 2**-31, which makes no difference from 0 in a search.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ _OFFSET = 96 << 11
 EXPANDER = np.dtype(
     [
         ("p", "f8", (2048,)),  # probabilities of the legal moves
-        ("gives", "u1", (2048,)),  # 1 where the move gives check
+        ("gives", "u1", (2048,)),  # 1 if the move gives check
     ],
     align=True,
 )
+"""Scratch memory of expansion."""
 Expander: TypeAlias = Annotated[NDArray[np.void], array(EXPANDER)]
 
 
 @borrowing
 def encode_prior(p: float) -> Number:
-    """The code of a probability in [0, 1], rounded to the nearest."""
+    """Encode a probability in [0, 1], rounded to the nearest code."""
     bits = np.int64(np.float32(p).view(np.uint32))
     code = ((bits + (1 << (_SHIFT - 1))) >> _SHIFT) - _OFFSET
     return min(max(code, 0), 31 << 11)
@@ -45,12 +46,12 @@ def encode_prior(p: float) -> Number:
 
 @borrowing
 def decode_prior(code: np.uint16) -> Number:
-    """The probability of a code, a float32."""
+    """Decode a probability, a float32."""
     return np.uint32((np.int64(code) + _OFFSET) << _SHIFT).view(np.float32)
 
 
 def decode_priors(codes: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Probabilities of an array of codes."""
+    """Decode an array of probabilities."""
     return ((codes.astype(np.uint32) + np.uint32(_OFFSET)) << np.uint32(_SHIFT)).view(np.float32)
 
 
@@ -72,15 +73,15 @@ def expand_node(
     work: CheckWork,
     trial: Position,
 ) -> Truth:
-    """Make an OPEN node of what the evaluator says of position i: `logits[j]`, value, draw rate.
+    """Expand a node with the evaluation of position i: `logits[j]`, value and draw probability.
 
-    False, with the node as it was, where that is not a number. `action_table` maps indices of the
-    policy map to logits (-1: the head has none, prior 0).
+    Returns False, and leaves the node unchanged, if the evaluation is not a number. `action_table`
+    maps indices of the policy map to logits (-1: the head has none; the prior is 0).
     """
     record = g.nodes[node]
     n = np.int64(record["count"])
     first = first_move(node, n)
-    chances = scratch[0]["p"]
+    probabilities = scratch[0]["p"]
     greatest = -np.inf
     for k in range(n):
         index = action_of(a, p, i, np.int64(g.moves[first + k]))
@@ -92,25 +93,25 @@ def expand_node(
             logit = np.float64(logits[j, action])
             if math.isnan(logit):
                 return False
-        chances[k] = logit
+        probabilities[k] = logit
         greatest = max(greatest, logit)
     if not math.isfinite(value) or not math.isfinite(draw):
         return False
     if not math.isfinite(greatest):
         if greatest > 0 or n == 0:
             return False
-        for k in range(n):  # no move has a logit: all alike
-            chances[k] = 0.0
+        for k in range(n):  # no move has a logit: all get the same prior
+            probabilities[k] = 0.0
         greatest = 0.0
     total = 0.0
     for k in range(n):
-        chances[k] = math.exp((chances[k] - greatest) / s[0]["node_temperature"])
-        total += chances[k]
+        probabilities[k] = math.exp((probabilities[k] - greatest) / s[0]["node_temperature"])
+        total += probabilities[k]
     if not math.isfinite(total):
         return False
     for k in range(n):
-        chances[k] /= total
-    settle(t, s, g, node, p, i, scratch, work, trial)
+        probabilities[k] /= total
+    write_priors(t, s, g, node, p, i, scratch, work, trial)
     record["value"] = min(max(value, -1.0), 1.0)
     record["q"] = record["value"]
     record["draw"] = min(max(draw, 0.0), 1.0)
@@ -131,14 +132,14 @@ def expand_uniform(
     work: CheckWork,
     trial: Position,
 ) -> None:
-    """`expand_node` for an evaluator that finds every move alike and every position even."""
+    """Expand a node for the uniform evaluator: equal priors, value 0."""
     record = g.nodes[node]
     n = np.int64(record["count"])
-    chances = scratch[0]["p"]
+    probabilities = scratch[0]["p"]
     if s[0]["enhance_checks"] and n * s[0]["enhance_threshold"] > 1.0:
         for k in range(n):
-            chances[k] = 1.0 / n
-        settle(t, s, g, node, p, i, scratch, work, trial)
+            probabilities[k] = 1.0 / n
+        write_priors(t, s, g, node, p, i, scratch, work, trial)
     else:
         first = first_prior(node)
         code = encode_prior(1.0 / n)
@@ -149,7 +150,7 @@ def expand_uniform(
 
 
 @borrowing
-def settle(
+def write_priors(
     t: Tables,
     s: Settings,
     g: Arrays,
@@ -160,25 +161,25 @@ def settle(
     work: CheckWork,
     trial: Position,
 ) -> None:
-    """Enhance checks (000 eq. 12), then write the node's priors, the best in front."""
+    """Enhance checks ([CrazyAra-preprint] eq. 12), then write the node's priors, the best in front."""
     record = g.nodes[node]
     n = np.int64(record["count"])
     first = first_move(node, n)
     to_prior = first_prior(node)
-    chances = scratch[0]["p"]
+    probabilities = scratch[0]["p"]
     if s[0]["enhance_checks"]:
         gives = scratch[0]["gives"]
         if checks_into(t, p, i, g.moves, first, n, work, trial, gives) > 0:
             greatest = 0.0
             for k in range(n):
-                greatest = max(greatest, chances[k])
+                greatest = max(greatest, probabilities[k])
             total = 0.0
             for k in range(n):
-                if gives[k] and chances[k] < s[0]["enhance_threshold"]:
-                    chances[k] += s[0]["enhance_factor"] * greatest
-                total += chances[k]
+                if gives[k] and probabilities[k] < s[0]["enhance_threshold"]:
+                    probabilities[k] += s[0]["enhance_factor"] * greatest
+                total += probabilities[k]
             for k in range(n):
-                chances[k] /= total
+                probabilities[k] /= total
     for k in range(n):
-        g.priors[to_prior + k] = encode_prior(chances[k])
+        g.priors[to_prior + k] = encode_prior(probabilities[k])
     bring_best(g, node)

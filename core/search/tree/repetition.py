@@ -1,12 +1,11 @@
-"""Repetition on the path: what closing a cycle is worth.
+"""Repetition on the path: the value of a move that closes a cycle.
 
-A repetition belongs to the path and not to the node: the same position reached another way is not
-repeated. The second occurrence of a position counts as the end of the game where the first one lies
-after the root, since the cycle can be gone round again; otherwise the spec's full fold is needed,
-as in the game itself. The verdict is that of the cycle's moves (`core/rules/game.py`).
+A repetition belongs to the path and not to the node: the same position reached in another way is not
+a repetition. If the first occurrence of a position is after the root, the second one counts as the
+end of the game, because the cycle can be repeated. Otherwise the spec's full fold is needed, as in the
+game itself. The verdict depends on the moves of the cycle (`core/rules/game.py`).
 
-The line, POSITION records, holds the game's positions up to the root at index `root`, and the path
-behind it.
+The line, POSITION records, holds the game's positions up to the root at index `root`, then the path.
 """
 
 from __future__ import annotations
@@ -30,31 +29,30 @@ if TYPE_CHECKING:
 
 NO_CYCLE = -1
 
-PAST = np.dtype([("key", "u8"), ("times", "i4"), ("last", "i4")])
+PAST = np.dtype([("key", "u8"), ("times", "i8")])
 Past: TypeAlias = Annotated[NDArray[np.void], array(PAST)]
-"""How often a position occurred in the game up to the root, and its last index. An open hash
-table, a power of two of entries, `times` 0 where empty."""
+"""Number of occurrences of each position in the game up to the root: an open hash table with a power
+of two of entries; `times` is 0 in empty ones."""
 
 
 def past_of(keys: NDArray[np.uint64]) -> NDArray[np.void]:
-    """The table of a game's position keys, the root's last."""
+    """Build the table from a game's position keys, the root's last."""
     size = 1 << (2 * len(keys)).bit_length()
-    held, times, last = [0] * size, [0] * size, [0] * size
-    for index, key in enumerate(keys.tolist()):
+    held, times = [0] * size, [0] * size
+    for key in keys.tolist():
         at = key & (size - 1)
         while times[at] and held[at] != key:
             at = (at + 1) & (size - 1)
         held[at] = key
         times[at] += 1
-        last[at] = index
     past = np.empty(size, PAST)
-    past["key"], past["times"], past["last"] = np.array(held, np.uint64), times, last
+    past["key"], past["times"] = np.array(held, np.uint64), times
     return past
 
 
-def earlier(game: Game) -> list[int]:
-    """Keys of the positions before a game's last one that may come again, in their order: where there
-    are no hands, what a capture took does not come back."""
+def repeatable(game: Game) -> list[int]:
+    """Keys of the positions before a game's last one that may occur again, in their order. Without
+    hands, a position from before the last capture cannot."""
     has_hands = game.rules.spec.hands is not None
     pieces = np.count_nonzero(game.position["board"])
     keys: list[int] = []
@@ -66,14 +64,14 @@ def earlier(game: Game) -> list[int]:
 
 
 def is_single(past: NDArray[np.void], fold: int) -> bool:
-    """Whether no position occurred so often that its next occurrence ends the game: then nothing
-    that was searched from the game's last position depends on the positions before it."""
+    """Return True if no position occurred so often that its next occurrence ends the game: then the
+    search from the game's last position did not depend on the positions before it."""
     return int(past["times"].max()) < fold - 1
 
 
 @borrowing
 def times_before(past: Past, key: Key) -> Number:
-    """Occurrences of a position in the game up to the root."""
+    """Number of occurrences of a position in the game up to the root."""
     mask = np.uint64(past.shape[0] - 1)
     at = np.int64(key & mask)
     while past[at]["times"] != 0:
@@ -85,12 +83,12 @@ def times_before(past: Past, key: Key) -> Number:
 
 @borrowing
 def cycle_start(s: Settings, line: Position, root: Number, at: Number, past: Past) -> Number:
-    """Index in the line from which position `at` has gone round, NO_CYCLE where the game goes on.
+    """Index in the line where the cycle that ends at position `at` begins; NO_CYCLE if there is none.
 
     Writes the position's `repetitions`.
     """
     key = line[at]["key"]
-    # with the ply in the node keys a root cannot come back as a node of its own graph
+    # with the ply in the node keys the root cannot occur again in its own graph
     first = root if s[0]["read"] & READS_PLY else root - 1
     k = at - 2
     while k > first:
@@ -116,7 +114,8 @@ def cycle_start(s: Settings, line: Position, root: Number, at: Number, past: Pas
 
 @borrowing
 def checks_all_along(t: Tables, line: Position, first: Number, last: Number) -> Truth:
-    """Whether the side to move was in check at `last` and every second position back to `first`."""
+    """Return True if the side to move was in check at `last` and at every second position back to
+    `first`."""
     k = last
     while k >= first:
         if not is_in_check(t, line, k):
@@ -127,8 +126,8 @@ def checks_all_along(t: Tables, line: Position, first: Number, last: Number) -> 
 
 @borrowing
 def check_verdict(t: Tables, s: Settings, line: Position, first: Number, at: Number) -> Number:
-    """Value of the cycle from `first` to `at` for the side to move at its end by the rule of
-    perpetual check: -1, 1, 0 where both check all along; UNKNOWN where it does not decide."""
+    """Value of the cycle from `first` to `at` by the rule of perpetual check, for the side to move at
+    its end: -1, 1, 0 if both sides always give check, UNKNOWN if the rule does not apply."""
     if not s[0]["check_loses"]:
         return np.int64(UNKNOWN)
     opponent = checks_all_along(t, line, first, at)
@@ -144,41 +143,42 @@ def check_verdict(t: Tables, s: Settings, line: Position, first: Number, at: Num
 
 @borrowing
 def idle_verdict(s: Settings, line: Position, at: Number) -> Number:
-    """Value of a repetition in which nobody checks or chases, for the side to move."""
+    """Value of a repetition without perpetual check or chase, for the side to move."""
     if s[0]["idle"] == IDLE_DRAW:
         return np.int64(0)
     if s[0]["idle"] == IDLE_FIRST_LOSES:
         return np.int64(-1) if line[at]["side"] == 0 else np.int64(1)
-    return np.int64(1)  # `loss of mover`: who made the move has lost
+    return np.int64(1)  # `loss of mover`: the side that made the last move loses
 
 
-JUDGED = np.dtype([("key", "u8"), ("value", "i1"), ("used", "i1")])
-"""Verdicts on cycles that a judge of chases has given: an open hash table, a power of two."""
-Judged: TypeAlias = Annotated[NDArray[np.void], array(JUDGED)]
-ASK_FROM = 16
-"""Visits that close a cycle through one edge before its chase is looked into."""
-ASK_SHARE = 64
-"""And one in so many of the root's visits: a judge takes as long as a thousand visits do."""
+VERDICT = np.dtype([("key", "u8"), ("value", "i1"), ("used", "i1")])
+"""Verdict of the chase judge on a cycle; in an open hash table with a power of two of entries."""
+Verdicts: TypeAlias = Annotated[NDArray[np.void], array(VERDICT)]
+JUDGE_FROM = 16
+"""Visits of an edge that close a cycle before its chase is judged."""
+JUDGE_SHARE = 64
+"""These visits must also be at least 1/64 of the root's visits: judging takes as long as a thousand
+visits."""
 
 
-def new_judged() -> NDArray[np.void]:
-    """An empty table of verdicts; half of it may be filled."""
-    return np.zeros(4096, JUDGED)
+def new_verdicts() -> NDArray[np.void]:
+    """Create an empty table of verdicts; at most half of it may be filled."""
+    return np.zeros(4096, VERDICT)
 
 
 @borrowing
-def judged_place(judged: Judged, key: Key) -> Number:
-    """Where a cycle's verdict stands, or would stand."""
-    mask = np.uint64(judged.shape[0] - 1)
+def verdict_index(verdicts: Verdicts, key: Key) -> Number:
+    """Index of a cycle's verdict, or of the empty entry for it."""
+    mask = np.uint64(verdicts.shape[0] - 1)
     at = np.int64(key & mask)
-    while judged[at]["used"] and judged[at]["key"] != key:
+    while verdicts[at]["used"] and verdicts[at]["key"] != key:
         at = np.int64(np.uint64(at + 1) & mask)
     return at
 
 
 @borrowing
 def cycle_key(line: Position, first: Number, at: Number) -> Number:
-    """A key of the cycle's positions in their order, uint64."""
+    """Hash of the cycle's positions in their order, uint64."""
     key = line[first]["key"]
     for k in range(first + 1, at + 1):
         key = mixed(key ^ (line[k]["key"] >> np.uint64(1)))

@@ -1,13 +1,12 @@
-"""Keeping what is below a new root, and giving back the rest bit by bit.
+"""Tree reuse: keeping the nodes below a new root and freeing the others step by step.
 
-A move was played: the new root is a node of the graph, and most other nodes can no longer be
-reached. They are found and freed in slices between batches, each so short that nobody notices,
-while the search goes on:
+After a move the new root is a node of the graph, and most other nodes can no longer be reached. They
+are found and freed in short slices between batches, while the search goes on:
 
-    MARKING   from the root along the slots; nodes made meanwhile are born marked, and an edge newly
-              led to an unmarked node puts that one on the stack (`descend.link`)
-    SWEEPING  chain by chain, nodes without the mark leave the table and are freed
-    JOINING   in the order of memory, free blocks that lie side by side become one
+    MARKING     marks nodes from the root along the slots; nodes created meanwhile are marked from the
+                start, and a node that gets a new edge is put on the stack (`descent.link`)
+    SWEEPING    goes through the hash chains and frees the nodes without the mark
+    JOINING     goes through memory and joins neighbouring free blocks
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from variant_ai.core.search.tree.nodes import (
     SWEEPING,
     USED,
     Arrays,
+    add_free_block,
     free_node,
-    list_block,
 )
 
 SLICE = 4096
@@ -33,7 +32,8 @@ SLICE = 4096
 
 @borrowing
 def begin_reclaim(g: Arrays) -> None:
-    """Start to look for nodes that the root does not reach. The last one must be over, or still marking."""
+    """Start to free the nodes that the root does not reach. An earlier run must be finished, or still
+    marking."""
     state = g.state[0]
     state["mark"] = 1 if state["mark"] == 255 else state["mark"] + 1
     state["phase"] = MARKING
@@ -45,7 +45,7 @@ def begin_reclaim(g: Arrays) -> None:
 
 @borrowing
 def reclaim(g: Arrays, steps: Number) -> Number:
-    """Look at about so many nodes; returns the phase afterwards, IDLE when done."""
+    """Work through about `steps` nodes; returns the phase afterwards, IDLE when finished."""
     state = g.state[0]
     while steps > 0 and state["phase"] == MARKING:
         if state["stack"] == 0:
@@ -109,6 +109,6 @@ def reclaim(g: Arrays, steps: Number) -> Number:
             if end == top:
                 state["cell_top"] = block
             else:
-                list_block(g, block, end - block)
+                add_free_block(g, block, end - block)
         steps -= 1
     return np.int64(state["phase"])

@@ -1,9 +1,10 @@
-"""Selection: which edge of a node a descent takes (000 eq. 2, 3, 10, 11).
+"""Selection of an edge by PUCT ([CrazyAra-preprint] eq. 2, 3, 10, 11).
 
     argmax over a of Q(s, a) + U(s, a),   U(s, a) = c(s) P(s, a) sqrt(N(s)) / (d(s) + N(s, a))
 
-N(s) is the sum of the edges' visits. Ties go to the better prior, and so does the first pick, when
-every U is 0. All untried edges share one Q, so only the first of them can win: `nodes.py`.
+N(s) is the sum of the edges' visits. Ties go to the better prior, and so does the first choice, when
+every U is 0. All untried edges have the same Q (`unvisited_value`, "first play urgency"), so only the
+first of them can be chosen; see `nodes.py`. Pending visits count as virtual loss or virtual visits.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ NO_EDGE = -1
 
 @borrowing
 def edge_value(g: Arrays, s: Settings, slot: Number) -> float:
-    """Q(s, a) of a slot with visits, for the side that moves along it.
+    """Q(s, a) of a slot with visits, for the side that makes the move.
 
-    It is the child's, so that all parents see what any of them has learnt. Visits that
-    closed a repetition are a matter of the path, not of the child: they keep a value of their own
-    (w_rep of n_rep visits): Q = ((N - n_rep) * -Q(child) + w_rep) / N.
+    It is the child's Q, so that all parents profit from the visits of each. Visits that closed a
+    repetition belong to the path and not to the child, so they have a separate value (w_rep of n_rep
+    visits): Q = ((N - n_rep) * -Q(child) + w_rep) / N.
     """
     edge = g.slots[slot]
     if s[0]["backup"] != CATCH_UP:
@@ -60,7 +61,7 @@ def edge_value(g: Arrays, s: Settings, slot: Number) -> float:
 
 @borrowing
 def unvisited_value(g: Arrays, s: Settings, node: Number) -> Number:
-    """Q of an edge without visits (000 9.1)."""
+    """Q of an edge without visits: first play urgency ([CrazyAra-preprint] section 9.1)."""
     q_unvisited = s[0]["q_unvisited"]
     if q_unvisited == LOSS:
         return -1.0
@@ -73,10 +74,10 @@ def unvisited_value(g: Arrays, s: Settings, node: Number) -> Number:
 def select_edge(
     g: Arrays, s: Settings, node: Number, root_priors: NDArray[np.float32], end: Number
 ) -> Number:
-    """The edge to take from an OPEN node; `opened` for the first untried one, NO_EDGE if none.
+    """Select an edge of an OPEN node; `opened` means the first untried one, NO_EDGE none.
 
-    Edges before `end` are considered. `root_priors` is empty at inner nodes; at the root it holds
-    the priors to use instead of the node's own (noise), negative for moves left out.
+    Only edges before `end` are considered. `root_priors` is empty at inner nodes; at the root it
+    holds the priors to use instead of the node's own (with noise), negative for excluded moves.
     """
     record, settings = g.nodes[node], s[0]
     opened = np.int64(record["opened"])
@@ -84,7 +85,7 @@ def select_edge(
     priors = first_prior(node)
     own = root_priors.shape[0] > 0
     virtual = settings["virtual_loss"]
-    total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["flight"])
+    total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["pending"])
     whole = np.int64(total)
     if 0 <= whole < TABLED and whole == total:
         explore = settings["explore"][whole]
@@ -100,7 +101,7 @@ def select_edge(
             divisor = low - math.exp(-total / settings["u_base"]) * (low - settings["u_init"])
     unvisited = unvisited_value(g, s, node)
     solver = settings["solver"]
-    follows = settings["backup"] == CATCH_UP  # an edge's Q is its child's
+    follows = settings["backup"] == CATCH_UP  # an edge's Q is that of its child
     best = -np.inf
     chosen = np.int64(NO_EDGE)
     for e in range(opened):
@@ -119,18 +120,18 @@ def select_edge(
         else:
             if flags & REPEATS == 0:
                 if flags & WINS and settings["mate_stop"]:
-                    return np.int64(e)  # 000 9.2.7: a move that ends the game won needs no rival
+                    return np.int64(e)  # [CrazyAra-preprint] section 9.2.7
                 if solver and edge["child"] != 0 and child_proof(g, edge) == WON:
                     continue
             if visits > 0:
                 q = edge_value(g, s, slot)
         n = np.float64(visits)
-        flight = np.int64(edge["flight"])
-        if flight > 0:
-            under_way = virtual * flight
-            if settings["virtual_style"] == LOST_VISIT and under_way > 0:
-                q = (q * n - under_way) / (n + under_way) if visits > 0 else -1.0
-            n += under_way
+        pending = np.int64(edge["pending"])
+        if pending > 0:
+            virtual_visits = virtual * pending
+            if settings["virtual_style"] == LOST_VISIT and virtual_visits > 0:
+                q = (q * n - virtual_visits) / (n + virtual_visits) if visits > 0 else -1.0
+            n += virtual_visits
         prior = np.float64(root_priors[e]) if own else decode_prior(g.priors[priors + e])
         score = q + explore * prior / (divisor + n)
         if score > best:

@@ -1,14 +1,14 @@
-"""A tree whose rules engine is not compiled: the same search, walked in Python.
+"""Tree for rules that are not compiled: the same search, with the descent in Python.
 
-Variants that the kernel has no words for run on Fairy-Stockfish, at two milliseconds a question.
-The graph, selection, back-up and expansion are the compiled ones; only the descent, which asks the
-rules, is Python, and keeps each node's position, since playing a path anew would cost a question a
-move.
+Variants that the rules kernel does not support run on Fairy-Stockfish, at two milliseconds per query.
+Graph, selection, backup and expansion are the compiled ones. Only the descent, which queries the rules,
+is written in Python. It stores each node's position, because playing a path again would cost one query
+per move.
 
-Where a descent meets a move not played yet, the next ones are foretold: as many walks as the batch
-still lacks, with the edges that former ones took in flight, and no question asked. Worker processes
-(`core/rules/fairy/fairy_workers.py`) answer for all the moves that these came upon, at once. A walk foretold
-wrongly costs time and changes nothing: with and without workers the tree is the same.
+When a descent reaches a move that has not been played yet, the next descents are predicted: as many as
+the batch has free rows, with virtual loss for the earlier ones, and without queries. Worker processes
+(`core/rules/fairy/fairy_workers.py`) then play all the new moves at the same time. A wrong prediction
+costs time and changes nothing: the tree is the same with and without workers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from variant_ai.core.rules.kernel.rule_tables import TABLES
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.verdicts import idle_winner
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree.backup import back_up, fly
+from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
 from variant_ai.core.search.tree.descent import (
     COLLISION,
     DONE,
@@ -56,21 +56,21 @@ from variant_ai.core.search.tree.nodes import (
 from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
 from variant_ai.core.search.tree.transpositions import READS_PLY, find, insert
 
-FORETOLD = 256
-"""Most walks foretold at once."""
-MOST_AHEAD = 4096
-"""Answers kept that nobody has used yet."""
+MAX_PREDICTED = 256
+"""Maximum number of descents predicted at once."""
+MAX_AHEAD = 4096
+"""Maximum number of workers' results that are kept until they are used."""
 
 
 class SlowTree(Tree):
-    """`Tree` over any `Rules`. Checks are not enhanced and not looked through for mates: asking of
-    every move whether it gives check would take longer than the rest."""
+    """`Tree` for any `Rules`. Checks are neither enhanced nor searched for mates, because finding the
+    checks among the moves would take longer than everything else."""
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self._positions: dict[int, Position] = {}
         self._ahead: dict[tuple[int, int], Lookahead] = {}
-        self._walks = np.zeros((FORETOLD, 2, params.max_depth + 1), np.int32)
-        self._lacking = 0
+        self._walks = np.zeros((MAX_PREDICTED, 2, params.max_depth + 1), np.int32)
+        self._missing = 0
         self._line: list[Position] = []
         super().__init__(encoder, rules, params)
         workers = workers_of(rules)
@@ -80,25 +80,25 @@ class SlowTree(Tree):
     def _new_tables(self) -> np.ndarray:
         self.settings[0]["enhance_checks"] = 0
         self.settings[0]["look_for_mates"] = 0
-        return np.zeros(1, TABLES)  # nothing compiled asks it anything
+        return np.zeros(1, TABLES)  # not used by the compiled functions that are called here
 
     def _key(self, position: Position) -> np.uint64:
         memory = self.rules.memory(position)
         return super()._key(position) ^ np.uint64(memory * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
 
-    def _plant(self) -> None:
+    def _make_root(self) -> None:
         assert self.game is not None
         self._positions.clear()
         self._ahead.clear()
         position = self.game.position
         node = self._make_node(position, self._key(position), None)
-        self._take_root(node)
+        self._set_root(node)
 
     def set_game(self, game: Game) -> bool:
-        self._ahead.clear()  # nodes are about to be freed, and their numbers given to others
+        self._ahead.clear()  # nodes will be freed, and their numbers reused
         return super().set_game(game)
 
-    def _goes_back(self, game: Game) -> bool:
+    def _is_takeback(self, game: Game) -> bool:
         return False
 
     def after(self, position: Position, move: int, child: int) -> Position:
@@ -111,7 +111,7 @@ class SlowTree(Tree):
             workers.close()
 
     def _make_node(self, position: Position, key: np.uint64, known: Lookahead | None) -> int:
-        """See `descend.make_node`; entered in the table."""
+        """Create a node like `descent.make_node` and insert it into the table."""
         moves: Sequence[int] | NDArray[np.int32]
         if known is not None:
             outcome, moves = known.outcome, known.moves
@@ -150,7 +150,7 @@ class SlowTree(Tree):
     def shorten(
         self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
     ) -> None:
-        """Nobody looks: at so many positions nobody would wait for the answer."""
+        """Do nothing: the search for shorter mates needs too many positions for these rules."""
 
     def fill(
         self,
@@ -169,12 +169,12 @@ class SlowTree(Tree):
             while row < end and made < most and collided < size and done < DONE_AT_ONCE:
                 if not goes_on():
                     break
-                self._lacking = min(end - row, most - made)
+                self._missing = min(end - row, most - made)
                 outcome = self._descend(batch.paths, row)
-                length = int(self.trip["length"])
+                length = int(self.path_info["length"])
                 if outcome == LEAF:
                     batch.positions[row] = self._line[-1][0]
-                    batch.leaves[row] = self.trip["leaf"]
+                    batch.leaves[row] = self.path_info["leaf"]
                     batch.lengths[row] = length
                     if len(batch.planes):
                         planes = batch.planes[row : row + 1].reshape(1, *self.encoder.shape)
@@ -196,7 +196,9 @@ class SlowTree(Tree):
             if outcome in (LEAF, COLLISION, DONE):
                 outcome = ENOUGH
             for k in range(size, size + collided):
-                fly(self.arrays, batch.paths, np.int64(k), batch.lengths[k], np.int64(-1))
+                apply_virtual_loss(
+                    self.arrays, batch.paths, np.int64(k), batch.lengths[k], np.int64(-1)
+                )
             if enough is None:
                 return row, outcome
             zeros = np.zeros((row, self.encoder.actions), np.float32)
@@ -205,9 +207,9 @@ class SlowTree(Tree):
                 return 0, outcome
 
     def _descend(self, path: np.ndarray, row: int) -> int:
-        """See `descend.descend`; the position reached is the line's last."""
+        """Descend like `descent.descend`; the position reached is the last one of the line."""
         assert self.game is not None
-        g, s, trail, state = self.arrays, self.settings, self.trail, self.arrays.state[0]
+        g, s, state = self.arrays, self.settings, self.arrays.state[0]
         self._line = list(self.game.positions)
         node, depth = self.root, 0
         at = np.int64(row)
@@ -218,23 +220,21 @@ class SlowTree(Tree):
 
         while True:
             record = g.nodes[node]
-            trail.trip[0]["length"] = depth
+            self.path_info["length"] = depth
             where = int(record["state"])
             if where in (FRESH, WAITING):
-                fly(g, path, at, np.int64(depth), np.int64(1))
+                apply_virtual_loss(g, path, at, np.int64(depth), np.int64(1))
                 if where == WAITING:
                     state["collisions"] += 1
                     return COLLISION
                 record["state"] = WAITING
-                trail.trip[0]["leaf"] = node
+                self.path_info["leaf"] = node
                 return LEAF
             ended = where == END or (record["proof"] != UNPROVEN and depth > 0)
             if ended or depth >= self.params.max_depth:
                 state["terminals" if ended else "cuts"] += 1
                 return done(float(record["q"]), float(record["draw"]))
-            priors = trail.root_priors if depth == 0 else trail.no_priors
-            limit = int(trail.trip[0]["root_end"]) if depth == 0 else int(record["count"])
-            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            edge = self._select(node, is_root=depth == 0)
             if edge == NO_EDGE:
                 if depth == 0:
                     return STUCK
@@ -272,70 +272,78 @@ class SlowTree(Tree):
                 return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
             node = child
 
+    def _select(self, node: int, *, is_root: bool) -> int:
+        """Select an edge; see `selection.select_edge`."""
+        priors, end = self.descent.no_priors, int(self.arrays.nodes[node]["count"])
+        if is_root:
+            priors, end = self.descent.root_priors, int(self.path_info["root_end"])
+        return int(select_edge(self.arrays, self.settings, np.int64(node), priors, np.int64(end)))
+
     def _answer(self, node: int, move: int) -> Lookahead | None:
-        """What the workers say of a move that leads to no node yet; None where there are none."""
+        """Return the workers' result for a move that leads to no node yet; None without workers."""
         workers = workers_of(self.rules)
         if workers is None or not workers.count:
             return None
         if (node, move) not in self._ahead:
-            if len(self._ahead) > MOST_AHEAD:
+            if len(self._ahead) > MAX_AHEAD:
                 self._ahead.clear()
-            # a search that is told to stop waits for the answers: so many that come soon
-            wanted = min(max(self._lacking, workers.count), workers.at_once, FORETOLD)
-            ways = [way for way in self._foretell(wanted) if way not in self._ahead]
-            told = workers.ask([(self._position_of(parent), move) for parent, move in ways])
+            # a stopped search has to wait for the results, so there must not be too many
+            count = min(max(self._missing, workers.count), workers.at_once, MAX_PREDICTED)
+            new = [edge for edge in self._predict(count) if edge not in self._ahead]
+            answers = workers.ask([(self._position_of(parent), move) for parent, move in new])
             self._ahead.update(
-                (way, answer) for way, answer in zip(ways, told, strict=True) if answer is not None
+                (edge, answer)
+                for edge, answer in zip(new, answers, strict=True)
+                if answer is not None
             )
         return self._ahead.pop((node, move), None)
 
     def _position_of(self, node: int) -> Position:
-        """As a descent has it on its line."""
+        """Position of a node."""
         assert self.game is not None
         return self.game.position if node == self.root else self._positions[node]
 
-    def _foretell(self, count: int) -> list[tuple[int, int]]:
-        """Nodes and their untried moves that the next descents come upon, as far as can be told
-        without an answer. The graph is left as it was."""
+    def _predict(self, count: int) -> list[tuple[int, int]]:
+        """Predict the nodes and untried moves of the next descents, as far as possible without
+        evaluations. The graph stays unchanged."""
         g = self.arrays
         found: dict[tuple[int, int], None] = {}
         ends: list[tuple[int, int]] = []
         untried: dict[int, int] = {}
         for walk in range(count):
             node, depth = self._walk(walk)
-            fly(g, self._walks, np.int64(walk), np.int64(depth), np.int64(1))
-            g.nodes[node]["flight"] += 1
+            apply_virtual_loss(g, self._walks, np.int64(walk), np.int64(depth), np.int64(1))
+            g.nodes[node]["pending"] += 1
             ends.append((node, depth))
             nth = untried.get(node, 0)
             if g.nodes[node]["state"] != OPEN:
                 continue
             moves, codes = edge_arrays(g, node)
             opened = int(g.nodes[node]["opened"])
-            limit = int(self.trip["root_end"]) if node == self.root else len(moves)
+            limit = int(self.path_info["root_end"]) if node == self.root else len(moves)
             if opened + nth >= limit:
                 continue
             untried[node] = nth + 1
             if int(g.nodes[node]["flags"]) & SORTED:
-                place = nth
+                index = nth
             else:
-                place = int(np.argsort(-codes[opened:].astype(np.int64), kind="stable")[nth])
-            found[node, int(moves[opened + place])] = None
+                index = int(np.argsort(-codes[opened:].astype(np.int64), kind="stable")[nth])
+            found[node, int(moves[opened + index])] = None
         for walk, (node, depth) in enumerate(ends):
-            fly(g, self._walks, np.int64(walk), np.int64(depth), np.int64(-1))
-            g.nodes[node]["flight"] -= 1
+            apply_virtual_loss(g, self._walks, np.int64(walk), np.int64(depth), np.int64(-1))
+            g.nodes[node]["pending"] -= 1
         return list(found)
 
     def _walk(self, walk: int) -> tuple[int, int]:
-        """Follow selection into `_walks[walk]` as far as there are nodes: the last one, its depth."""
-        g, s, trail = self.arrays, self.settings, self.trail
+        """Follow selection as far as there are nodes, into `_walks[walk]`. Returns the last node and
+        its depth."""
+        g = self.arrays
         node, depth = self.root, 0
         while depth < self.params.max_depth:
             record = g.nodes[node]
             if record["state"] != OPEN or (record["proof"] != UNPROVEN and depth > 0):
                 break
-            priors = trail.root_priors if depth == 0 else trail.no_priors
-            limit = int(trail.trip[0]["root_end"]) if depth == 0 else int(record["count"])
-            edge = int(select_edge(g, s, np.int64(node), priors, np.int64(limit)))
+            edge = self._select(node, is_root=depth == 0)
             if edge in (NO_EDGE, int(record["opened"])):
                 break
             child = int(g.slots[int(record["slots"]) + edge]["child"])
@@ -346,7 +354,8 @@ class SlowTree(Tree):
         return node, depth
 
     def _cycle_value(self, position: Position) -> int | None:
-        """Value for the side to move of the cycle that the line's last position closes."""
+        """Value of the cycle that the line's last position closes, for the side to move; None if there
+        is no cycle."""
         assert self.game is not None
         rule = self.rules.spec.rules.repetition
         root, last = len(self.game.positions) - 1, len(self._line) - 1

@@ -1,9 +1,10 @@
-"""The transposition table: from a position's full key to its node.
+"""Transposition table: from a position's full key to its node.
 
-Two positions share a node where nothing that the network or the rules read differs: the position
-itself (pieces, hands, castling, en passant, checks left) and those counters and last moves that the
-spec's planes or rules look at. With the ply among them, ply rises along every edge and the graph has no cycle
-(000 9.2.5 asks for the move counter and the no-progress counter for the same reason).
+Two positions share a node if nothing differs that the network or the rules use: the position itself
+(pieces, hands, castling, en passant, checks left), and those counters and last moves that the spec's
+planes or rules use. With the ply among them, the ply increases along every edge and the graph has no
+cycle; [CrazyAra-preprint] section 9.2.5 uses the move counter and the no-progress counter for the same
+reason.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from variant_ai.core.spec.schema import VariantSpec
 Heads = NDArray[np.int32]
 READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
 MOVES_SHIFT = 4
-"""Above these bits stands how many of the last moves are read."""
+"""The bits from here on hold the number of last moves that are used."""
 
 
 def counters_read(spec: VariantSpec) -> int:
-    """Bits of the counters that planes or rules of the spec look at, and how many of the last moves
-    the planes show."""
+    """Return the bits of the counters that the spec's planes or rules use, and the number of last
+    moves in its planes."""
     words = {plane.item for plane in input_planes(spec)}
     rules = spec.rules
     read = 0
@@ -43,7 +44,7 @@ def counters_read(spec: VariantSpec) -> int:
 
 @borrowing
 def node_key(p: Position, i: Number, read: Number) -> Number:
-    """Full key of position i, uint64: its own key and the counters in `read`."""
+    """Full key of position i, uint64: its own key combined with the counters in `read`."""
     position = p[i]
     packed = np.uint64(0)
     if read & READS_PLY:
@@ -67,7 +68,7 @@ def node_key(p: Position, i: Number, read: Number) -> Number:
 
 @borrowing
 def mixed(packed: Key) -> Number:
-    """splitmix64's finaliser; 0 stays 0."""
+    """Mix the bits with the finaliser of splitmix64; 0 stays 0."""
     x = (packed ^ (packed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -75,7 +76,7 @@ def mixed(packed: Key) -> Number:
 
 @borrowing
 def find(g: Arrays, key: Key) -> Number:
-    """The node of a key, 0 if there is none. Nodes that a sweep is about to free are none."""
+    """Return the node of a key, 0 if there is none. Nodes that a sweep is about to free are ignored."""
     state = g.state[0]
     mask = np.uint64(g.heads.shape[0] - 1)
     node = np.int64(g.heads[np.int64(key & mask)])
@@ -91,7 +92,7 @@ def find(g: Arrays, key: Key) -> Number:
 
 @borrowing
 def insert(g: Arrays, node: Number, key: Key) -> None:
-    """Enter a node under its key."""
+    """Add a node under its key."""
     mask = np.uint64(g.heads.shape[0] - 1)
     head = np.int64(key & mask)
     g.nodes[node]["next"] = g.heads[head]
@@ -99,7 +100,7 @@ def insert(g: Arrays, node: Number, key: Key) -> None:
 
 
 def grown(g: Arrays) -> Arrays:
-    """The graph with twice as many hash chains. Not while a sweep goes through them."""
+    """Return the graph with twice as many hash chains. Not allowed during a sweep."""
     heads = np.zeros(2 * len(g.heads), np.int32)
     move_chains(g, heads)
     return g._replace(heads=heads)
@@ -107,7 +108,7 @@ def grown(g: Arrays) -> Arrays:
 
 @borrowing
 def move_chains(g: Arrays, heads: NDArray[np.int32]) -> None:
-    """Hang every node into the new chains."""
+    """Move every node to the new chains."""
     mask = np.uint64(heads.shape[0] - 1)
     for chain in range(g.heads.shape[0]):
         node = np.int64(g.heads[chain])

@@ -14,45 +14,45 @@ from pathlib import Path
 import numba
 import pytest
 
-from variant_ai.core.jit import cache, crew, functions
+from variant_ai.core.jit import cache, functions, parallel_compilation
 from variant_ai.core.jit.signatures import called_by, signature_of
 
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
 )
-COMPILE_ALL = "from variant_ai.core.jit.crew import compile_all; compile_all()"
+COMPILE_ALL = "from variant_ai.core.jit.parallel_compilation import compile_all; compile_all()"
 COUNT = """
 import json, sys
-from variant_ai.core import compilation
-from variant_ai.core.jit import crew, functions
-crew.compile_all()
-for task in crew._tasks().values():
+from variant_ai.core.jit import functions, parallel_compilation
+from variant_ai.core.system import compilation_progress as compilation
+parallel_compilation.compile_all()
+for task in parallel_compilation._tasks().values():
     task.dispatcher.compile(task.signature)
-print(json.dumps([*crew.progress(), compilation._state.alone]))
+print(json.dumps([*parallel_compilation.progress(), compilation._state.alone]))
 """
 
 
 @pytest.fixture
-def kernels() -> list[crew.Task]:
-    for name in crew.modules_with_kernels():
+def kernels() -> list[parallel_compilation.Task]:
+    for name in parallel_compilation.modules_with_kernels():
         importlib.import_module(name)
-    return list(crew._tasks().values())
+    return list(parallel_compilation._tasks().values())
 
 
 @jitted
 def test_annotations_give_the_signature_of_every_compiled_function(
-    kernels: list[crew.Task],
+    kernels: list[parallel_compilation.Task],
 ) -> None:
     ours = [d for d in functions.compiled if d.py_func.__module__.startswith("variant_ai.core.")]
     assert [d.py_func.__name__ for d in ours if signature_of(d.py_func) is None] == []
-    assert len(ours) == sum(crew._sources().values())
+    assert len(ours) == sum(parallel_compilation._sources().values())
 
 
 @jitted
 def test_functions_are_called_with_the_signature_of_their_annotations(
-    kernels: list[crew.Task],
+    kernels: list[parallel_compilation.Task],
 ) -> None:
-    """Those that tests before this one have called, and at least the rules'."""
+    """Functions called by earlier tests, and at least those of the rules."""
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.kernel.perft import perft
     from variant_ai.plugins import registry
@@ -66,7 +66,7 @@ def test_functions_are_called_with_the_signature_of_their_annotations(
 
 
 @jitted
-def test_callees_come_before_their_callers(kernels: list[crew.Task]) -> None:
+def test_callees_come_before_their_callers(kernels: list[parallel_compilation.Task]) -> None:
     by_name = {task.dispatcher.py_func.__name__: task for task in kernels}
     descend = by_name["descend"]
     assert by_name["play_into"] in by_name["count_leaves"].closure | descend.closure
@@ -84,9 +84,9 @@ def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", COUNT], env=environ, check=True, capture_output=True, text=True
     )
-    compiled, total, anew = json.loads(done.stdout)
-    assert compiled == total == sum(crew._sources().values())
-    assert anew == 0
+    compiled, total, again = json.loads(done.stdout)
+    assert compiled == total == sum(parallel_compilation._sources().values())
+    assert again == 0
 
 
 @jitted
@@ -100,7 +100,7 @@ def test_a_compilation_that_is_killed_leaves_no_lock_and_no_worker(tmp_path: Pat
     first.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
     first.wait()
     began = time.monotonic()
-    while crew_is_at_work(tmp_path):
+    while workers_are_compiling(tmp_path):
         assert time.monotonic() - began < 20, "a worker outlives its parent"
         time.sleep(0.2)
     done = subprocess.run(
@@ -110,8 +110,8 @@ def test_a_compilation_that_is_killed_leaves_no_lock_and_no_worker(tmp_path: Pat
     assert compiled == total
 
 
-def crew_is_at_work(folder: Path) -> bool:
-    """Whether somebody holds the lock of a worker."""
+def workers_are_compiling(folder: Path) -> bool:
+    """Return True if a process holds the lock of a worker."""
     from filelock import FileLock, Timeout
 
     for path in folder.glob("compiling-*.lock"):
@@ -128,7 +128,7 @@ def crew_is_at_work(folder: Path) -> bool:
 def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks count as done for the process that compiled them: nobody waits for their files."""
+    """Tasks count as done for the process that compiled them, which does not wait for their files."""
     source = tmp_path / "unsaved.py"
     source.write_text(
         "from variant_ai.core.jit import Number, njit\n\n"
@@ -138,8 +138,8 @@ def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
         "    from numba.core.caching import IndexDataCacheFile\n"
         "    def full(*_):\n        raise OSError(28, 'No space left on device')\n"
         "    IndexDataCacheFile._save_data = full\n"
-        "    from variant_ai.core.jit import crew\n"
-        "    crew.compile_all([])\n"
+        "    from variant_ai.core.jit import parallel_compilation\n"
+        "    parallel_compilation.compile_all([])\n"
         "    print(two(20))\n"
     )
     done = subprocess.run(

@@ -1,11 +1,11 @@
-"""Compile missing functions in several processes at once.
+"""Compiling missing functions in several processes at once.
 
-A search with a net needs some eighty functions, half a minute of one processor. The process that
-first misses one starts others like it, one for each further processor. All of them work through the
-same tasks, and each takes by itself the next that it can: one whose callees are compiled and that
-nobody else has locked, of these the one with the longest way behind it to the functions that nobody
-calls. So no process holds a lock while it waits, and one that is killed leaves nothing behind but
-its task. The others end when all is compiled, or with the process that started them.
+A search with a net needs about eighty functions, half a minute on one processor. The first process
+that needs a missing function starts a worker for each other processor. All of them work on the same
+tasks without a coordinator: each takes a task whose callees are compiled and that no other process
+has locked, and of these the one with the longest chain of callers. So no process holds a lock while
+it waits, and a killed process only leaves its own task undone. The workers end when everything is
+compiled, or with the process that started them.
 """
 
 from __future__ import annotations
@@ -39,29 +39,30 @@ from variant_ai.core.system.child_processes import (
 from variant_ai.core.system.processors import processors
 
 MOST_WORKERS = 7
-"""Beside the process that waits; the longest chain of callers takes as long as an eighth of all."""
+"""Workers besides the process that waits. More would not help: the longest chain of callers takes an
+eighth of the total time."""
 FIXED_SIZE = 200
 """Bytes of bytecode that take as long to compile as an empty function."""
 PAUSE = 0.01
-"""Seconds between two looks at what others have compiled."""
+"""Seconds between two checks for functions compiled by other processes."""
 COLLECT_EVERY = 100_000
-"""New objects between two collections of garbage."""
-LOOK_EVERY = 0.25
-"""Seconds between two counts of all that is compiled."""
+"""New objects between two garbage collections."""
+COUNT_EVERY = 0.25
+"""Seconds between two progress reports."""
 PATIENCE = 30.0
-"""Seconds without any progress of anybody after which a process compiles alone."""
+"""Seconds without progress of any process after which this one compiles alone."""
 
 SEARCH = "variant_ai.core.search."
 """Package that most commands need."""
 
 _CORE = Path(__file__).resolve().parents[1]
 _DECORATED = re.compile(r"^@(?:njit|borrowing)$", re.MULTILINE)
-_SERVE = "import sys; sys.path[:] = {path!r}; from variant_ai.core.jit.crew import serve; serve({parent}, {modules!r})"
+_SERVE = "import sys; sys.path[:] = {path!r}; from variant_ai.core.jit.parallel_compilation import serve; serve({parent}, {modules!r})"
 
 
 @dataclass(eq=False)
 class Task:
-    """A function to be compiled."""
+    """A function to compile."""
 
     dispatcher: Any
     signature: tuple[Any, ...]
@@ -69,56 +70,57 @@ class Task:
     callees: list[Task] = field(default_factory=list)
     callers: list[Task] = field(default_factory=list)
     size: int = 0
-    """Of its bytecode, with that of the helpers that are compiled into it."""
+    """Bytes of bytecode, including the helpers compiled into it."""
     _done: bool = False
 
     def is_done(self) -> bool:
-        """True if its machine code is on disk."""
+        """Return True if the machine code is on disk."""
         self._done = self._done or self.file.exists()
         return self._done
 
     def is_ready(self) -> bool:
-        """True if nothing that it calls has to be compiled first."""
+        """Return True if all callees are compiled."""
         return all(callee.is_done() for callee in self.callees)
 
     @functools.cached_property
     def closure(self) -> set[Task]:
-        """The task and all that it calls, directly or not."""
+        """The task and all its direct and indirect callees."""
         return {self}.union(*(callee.closure for callee in self.callees))
 
     @functools.cached_property
     def urgency(self) -> int:
-        """Size of the longest chain of callers that waits for it, a measure of time."""
+        """Size of the longest chain of callers that waits for this task; a measure of time."""
         return FIXED_SIZE + self.size + max((caller.urgency for caller in self.callers), default=0)
 
     def compile(self) -> None:
-        """Compile and save it."""
-        # a process that calls the function meets the error itself, and shows it
+        """Compile the function and save its machine code."""
+        # on an error, a process that calls the function gets it again and shows it
         with contextlib.suppress(Exception):
             self.dispatcher.compile(self.signature)
         self._done = True  # for this process, even if its file could not be written
 
 
 class _State:
-    """Of this process."""
+    """State of this process."""
 
     def __init__(self) -> None:
         self.tasks: dict[Any, Task] = {}
         self.known = 0
-        """Compiled functions that `tasks` was made of."""
+        """Number of compiled functions when `tasks` was filled."""
         self.working = False
-        """True while this process compiles a task; other functions that it misses it compiles alone."""
+        """True while this process compiles tasks; it then compiles other missing functions alone."""
         self.has_started = False
+        """True if this process has started workers, or is one."""
 
 
 _state = _State()
 
 
-def bring(dispatcher: Any, signature: Any) -> FileLock | None:
-    """Have the missing machine code of a function compiled, and work along until it is.
+def compile_missing(dispatcher: Any, signature: Any) -> FileLock | None:
+    """Compile the missing machine code of a function, together with other processes.
 
-    Returns None when its file is there, or when it cannot be had this way; otherwise it is this
-    process's turn to compile it: the lock says so to the others and is released afterwards.
+    Returns None if its file exists now, or cannot be made this way. Otherwise the caller must
+    compile the function itself and then release the returned lock.
     """
     if _state.working:
         return None
@@ -132,8 +134,8 @@ def bring(dispatcher: Any, signature: Any) -> FileLock | None:
 
 
 def compile_all(modules: Iterable[str] | None = None) -> None:
-    """Compile all functions of modules and of their imports (None: of the core) that are not on disk
-    yet, sharing the work with other processes."""
+    """Compile all missing functions of modules and of their imports (None: of the core), sharing the
+    work with other processes."""
     for name in modules_with_kernels() if modules is None else modules:
         importlib.import_module(name)
     tasks = _by_urgency(set(_tasks().values()))
@@ -142,10 +144,10 @@ def compile_all(modules: Iterable[str] | None = None) -> None:
     _work(tasks, None)
 
 
-def _work(tasks: Sequence[Task], wanted: Task | None) -> FileLock | None:
-    """Compile one task after another, beside others, until the wanted one is done, or all are.
+def _work(tasks: Sequence[Task], target: Task | None) -> FileLock | None:
+    """Compile tasks, next to other processes, until the target (None: every task) is done.
 
-    Returns the lock of the wanted one when it is next: who asked for it compiles it.
+    When the target is next, its lock is returned: the caller compiles it.
     """
     if not _state.has_started and processors() > 1:
         _state.has_started = True
@@ -153,15 +155,15 @@ def _work(tasks: Sequence[Task], wanted: Task | None) -> FileLock | None:
     _state.working = True
     try:
         with _less_garbage_collection():
-            return _work_on([task for task in tasks if not task.is_done()], wanted)
+            return _work_on([task for task in tasks if not task.is_done()], target)
     finally:
         _state.working = False
 
 
 @contextlib.contextmanager
 def _less_garbage_collection() -> Iterator[None]:
-    """A compiler makes many objects that live: looking through them again and again for garbage
-    would cost about 6 % of its time."""
+    """Collect garbage less often: a compiler creates many objects that stay, and searching them for
+    garbage again and again would cost about 6 % of its time."""
     before = gc.get_threshold()
     gc.set_threshold(COLLECT_EVERY, *before[1:])
     try:
@@ -170,14 +172,14 @@ def _less_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _work_on(left: list[Task], wanted: Task | None) -> FileLock | None:
-    moved, looked = time.monotonic(), 0.0
+def _work_on(left: list[Task], target: Task | None) -> FileLock | None:
+    advanced, counted = time.monotonic(), 0.0
     compilation.report(*progress())
-    while not (wanted.is_done() if wanted else not left):
+    while not (target.is_done() if target else not left):
         task, lock = _next(left)
         if task is None or lock is None:
             time.sleep(PAUSE)
-        elif task is wanted:
+        elif task is target:
             return lock
         else:
             try:
@@ -186,17 +188,17 @@ def _work_on(left: list[Task], wanted: Task | None) -> FileLock | None:
                 lock.release()
         before, left = len(left), [task for task in left if not task.is_done()]
         if len(left) < before:
-            moved = time.monotonic()
-        if time.monotonic() > looked + LOOK_EVERY:
-            looked = time.monotonic()
+            advanced = time.monotonic()
+        if time.monotonic() > counted + COUNT_EVERY:
+            counted = time.monotonic()
             compilation.report(*progress())
-        if time.monotonic() - moved > PATIENCE:
+        if time.monotonic() - advanced > PATIENCE:
             return None
     return None
 
 
 def _next(tasks: list[Task]) -> tuple[Task | None, FileLock | None]:
-    """The first task that can be begun now, locked."""
+    """Return the first task that can be started now, and its lock."""
     for task in tasks:
         if task.is_ready() and not task.is_done():
             lock = _lock(task.file)
@@ -209,9 +211,10 @@ def _next(tasks: list[Task]) -> tuple[Task | None, FileLock | None]:
 
 
 def _lock(file: Path) -> FileLock | None:
-    """The lock of a task, which this process has now; None if somebody else has it.
+    """Acquire the lock of a task and return it; None if another process has it.
 
-    On a file system without locks nobody has it: two may compile the same, and nothing is wrong.
+    On a file system without locks every process gets it, and two may compile the same function,
+    which does no harm.
     """
     lock = FileLock(f"{file}.lock")
     try:
@@ -228,7 +231,7 @@ def _lock(file: Path) -> FileLock | None:
 
 
 def _tasks() -> dict[Any, Task]:
-    """By dispatcher, of all functions of the modules that are imported."""
+    """Tasks of all functions in imported modules, by dispatcher."""
     if _state.known == len(functions.compiled):
         return _state.tasks
     tasks: dict[Any, Task] = {}
@@ -253,7 +256,7 @@ def _by_urgency(tasks: set[Task]) -> list[Task]:
 
 @functools.cache
 def _sources() -> dict[Path, int]:
-    """Modules of the core with compiled functions, and how many these are."""
+    """Modules of the core with compiled functions, and their number of such functions."""
     found = {}
     for path in sorted(_CORE.rglob("*.py")):
         if count := len(_DECORATED.findall(path.read_text(encoding="utf-8"))):
@@ -262,7 +265,7 @@ def _sources() -> dict[Path, int]:
 
 
 def modules_with_kernels() -> list[str]:
-    """Names of the modules of the core that have compiled functions."""
+    """Names of all modules of the core with compiled functions."""
     root = _CORE.parent
     return [
         f"variant_ai.{path.relative_to(root).with_suffix('').as_posix().replace('/', '.')}"
@@ -271,7 +274,7 @@ def modules_with_kernels() -> list[str]:
 
 
 def progress() -> tuple[int, int]:
-    """Functions compiled by anybody, and all there are."""
+    """Return the number of functions that are compiled, by any process, and of all functions."""
     version = f".py{sys.version_info.major}{sys.version_info.minor}."
     done = 0
     for path, count in _sources().items():
@@ -281,7 +284,7 @@ def progress() -> tuple[int, int]:
 
 
 def is_under_way() -> bool:
-    """True while other processes still compile for this one: the machine is not quiet."""
+    """Return True while other processes still compile for this one and keep the machine busy."""
     done, total = progress() if compilation.is_shared() else (0, 0)
     return done < total
 
@@ -290,7 +293,7 @@ def is_under_way() -> bool:
 
 
 def _slots() -> Iterator[FileLock]:
-    """A lock for each worker that may be at work on this machine's cache, in order."""
+    """Locks of the workers that may run on this machine's cache, in order."""
     base = cache_folder(Path(functions.__file__)).parent
     for number in range(MOST_WORKERS):
         yield FileLock(base / f"compiling-{number}.lock")
@@ -305,9 +308,9 @@ def _take_slot(most: int) -> FileLock | None:
 
 
 def _start_workers(most: int) -> None:
-    """Start workers until there are `most` on this machine's cache."""
+    """Start workers until `most` run on this machine's cache."""
     if getattr(sys, "frozen", False):
-        return  # our executable is no Python
+        return  # sys.executable is not a Python interpreter
     free = []
     for _ in range(most):
         if (slot := _take_slot(most)) is not None:
@@ -324,14 +327,15 @@ def _start_workers(most: int) -> None:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            # takes note of its end, or it would stay in the list of processes
+            # waits for its end, or it would stay as a zombie process
             threading.Thread(target=worker.wait, name="compiler", daemon=True).start()
 
 
 def serve(parent: int, modules: list[str]) -> None:
-    """A worker's life: compile until nothing is left or the parent is gone.
+    """Run a worker: compile until nothing is left or the parent has ended.
 
-    modules: those that the parent has imported; their functions come first, then the search's.
+    modules: modules that the parent has imported; their functions are compiled first, then those of
+    the search, then the rest.
     """
     leave_signals_to_parent()
     end_with_parent(parent)
