@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VARIANT ?= xiangqi
 VENV ?= .venv
-# Further options of `variant-ai train` and of pytest.
+# More options of `variant-ai train` and of pytest.
 ARGS ?=
 # Tests run side by side, one process a core; JOBS=0 runs them in one.
 JOBS ?= auto
@@ -15,10 +15,12 @@ READY := $(VENV)/.ready
 .PHONY: help install train test lint format wheel check clean
 
 help:
+	@echo "make install                 set up .venv with everything, experiments included"
 	@echo "make train VARIANT=xiangqi   train on the games that come with the variant"
 	@echo "make test                    run the tests"
 	@echo "make lint                    ruff and mypy, as in continuous integration"
-	@echo "make check                   lint, test and the wheel: all that must pass"
+	@echo "make check                   lint, test and the wheel: everything that must pass"
+	@echo "make wheel                   build the wheel and test it in a clean environment"
 	@echo "make format                  format the code"
 	@echo "make clean                   remove the environment and what was built"
 

@@ -1,20 +1,20 @@
 """The kernel against Fairy-Stockfish at full length, every spec that both can play.
 
-    python benchmarks/agreement.py --share 0.02                    # what CI runs
+    python benchmarks/agreement.py --share 0.02                    # as in CI
     python benchmarks/agreement.py --jobs 2 --keep pieces.jsonl -o docs/agreement.md   # the full run
     python benchmarks/agreement.py --fairy --jobs 2 -o docs/agreement.md   # the engine fairy
 
-At full length 200,000 positions of crazyhouse and xiangqi and 20,000 of every other spec are asked
-of both: legal moves, check, FEN and key, and who has won where there is no move; besides, games
-are played to their end until a twentieth as many positions have been asked for repetition,
-perpetual check and chase, and move counts. Work is cut into pieces with seeds of their own, so a
-difference can be seen again by itself. With `--keep` finished pieces are written to a file, and a run
-that was stopped goes on from there. Exit status 1 where anything differs.
+A full run compares 200,000 positions of crazyhouse and xiangqi and 20,000 of every other spec: legal
+moves, check, FEN and key, and the winner in positions without a legal move. Games are also played to
+their end until a twentieth as many positions have been compared for repetition, perpetual check and
+chase, and move counts. Work is split into pieces with seeds of their own, so that a difference can be
+reproduced alone. With `--keep` finished pieces are written to a file, and a run that was stopped continues
+from there. Exit status 1 if anything differs.
 
-With `--fairy` it is the engine `fairy` that is compared, with pyffish itself: every variant that
-pyffish has is walked at random for 200 plies, with a spec made for it, and both are asked for legal
-moves, FEN, check and the end of the game. `--share 0.1` walks 20 plies of each; names walk only
-these. With `-o` its table takes the place of the one in the file and leaves the rest as it is.
+With `--fairy` the engine `fairy` is compared with pyffish itself: every variant of pyffish is played at
+random for 200 plies, with a spec made for it, and legal moves, FEN, check and the end of the game are
+compared. `--share 0.1` plays 20 plies of each; names restrict the variants. With `-o` its table replaces
+the one in the file and keeps the rest of the file.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def tasks(names: list[str], share: float, seed: int) -> Iterator[Task]:
 
 
 def run(task: Task) -> Result:
-    """One piece, with its cost."""
+    """Result of a piece, with its processor time."""
     begun = time.process_time()
     result = compare(task)
     result.cpu = time.process_time() - begun
@@ -119,29 +119,31 @@ def compare(task: Task) -> Result:
 
 
 def run_apart(task: Task) -> Result:
-    """One piece in a process of its own, whose death is a difference like any other."""
+    """Run a piece in a process of its own; a crash counts as a difference."""
     try:
         return in_child(run, task)
     except BrokenProcessPool:
-        return Result(differences=[f"{task.what}, seed {task.seed}: the judge's process died"])
+        return Result(
+            differences=[f"{task.what}, seed {task.seed}: the process of Fairy-Stockfish died"]
+        )
 
 
 def read_kept(path: Path | None) -> dict[Task, Result]:
-    """Pieces finished by earlier runs; a last line that was cut off is left out."""
+    """Read the pieces finished by earlier runs; an incomplete last line is ignored."""
     kept = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         try:
-            told = json.loads(line)
+            item = json.loads(line)
         except json.JSONDecodeError:
             continue
-        result = Result(**told["result"])
+        result = Result(**item["result"])
         result.kinds = Counter(result.kinds)
-        kept[Task(**told["task"])] = result
+        kept[Task(**item["task"])] = result
     return kept
 
 
 def write(results: dict[tuple[str, str], Result], seed: int) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     minutes = sum(result.cpu for result in results.values()) / 60
     lines = [
         "# Agreement of the kernel with Fairy-Stockfish",
@@ -157,7 +159,7 @@ def write(results: dict[tuple[str, str], Result], seed: int) -> str:
         moves = f"{r.moves:,}" if r.moves else ""
         row = [variant, what, f"{r.games:,}", f"{r.positions:,}", moves, str(len(r.differences))]
         lines.append(f"| {' | '.join(row)} |")
-    lines += ["", "What was met on the way, in legal moves or positions:", ""]
+    lines += ["", "Coverage, in legal moves or positions:", ""]
     for (variant, what), r in results.items():
         met = ", ".join(f"{count:,} {kind}" for kind, count in sorted(r.kinds.items()))
         lines.append(f"- {variant}, {what}: {met}")
@@ -176,7 +178,7 @@ FAIRY_HEADING = "# Agreement of the engine fairy with pyffish"
 
 
 def walk_apart(name: str, plies: int, seed: int) -> Walk:
-    """One variant in a process of its own, which pyffish may kill."""
+    """Run a variant in a process of its own, because pyffish may crash."""
     try:
         return in_child(walk, name, plies, seed)
     except BrokenProcessPool:
@@ -184,7 +186,7 @@ def walk_apart(name: str, plies: int, seed: int) -> Walk:
 
 
 def walk_all(names: list[str], plies: int, seed: int, jobs: int) -> list[Walk]:
-    """Walks of the variants; a process serves several, and is started again if it dies."""
+    """Yield the results of the variants; a process runs several, and is restarted if it dies."""
     if jobs == 1:
         return [walk(name, plies, seed) for name in _shown(names)]
     with ThreadPoolExecutor(jobs) as pool:
@@ -199,7 +201,7 @@ def _shown(names: list[str]) -> Iterator[str]:
 
 
 def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     verdicts = Counter(w.verdict for w in walks)
     counted = ", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items()))
     lines = [
@@ -219,7 +221,7 @@ def write_walks(walks: list[Walk], plies: int, seed: int) -> str:
         lines.append(f"| {' | '.join(row)} |")
     problems = [(w.variant, w.difference or w.refused) for w in walks if w.verdict != "agrees"]
     if problems:
-        lines += ["", "Differences and refusals:", "", *(f"- {n}: {text}" for n, text in problems)]
+        lines += ["", "Differences and errors:", "", *(f"- {n}: {text}" for n, text in problems)]
     return "\n".join(lines) + "\n"
 
 
@@ -243,11 +245,13 @@ def compare_fairy(options: argparse.Namespace) -> int:
 def main() -> int:
     specs = judged_specs()
     parser = argparse.ArgumentParser(description="The kernel against Fairy-Stockfish.")
-    parser.add_argument("variants", nargs="*", help="all that can be compared if not given")
-    parser.add_argument("--share", type=float, default=1.0, help="of the full number of positions")
+    parser.add_argument("variants", nargs="*", help="default: all that can be compared")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the full number of positions"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--keep", type=Path, help="file of finished pieces, to go on from")
+    parser.add_argument("--keep", type=Path, help="file of finished pieces, to continue from")
     parser.add_argument("-o", "--output", type=Path, help="write the report to a file")
     parser.add_argument("--fairy", action="store_true", help="the engine fairy against pyffish")
     options = parser.parse_args()

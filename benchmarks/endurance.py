@@ -1,13 +1,13 @@
-"""Hours of games by one engine process, and its memory on the way.
+"""Hours of games by one engine process, and its memory use.
 
     python benchmarks/endurance.py --hours 2 --variants crazyhouse xiangqi
     python benchmarks/endurance.py --hours 0.1 --movetime 50 --hash 16
 
 The engine plays against itself, one variant after the other, each game from `ucinewgame` to its end
-or `--plies`, with pondering on the expected answer every other move. Printed every few minutes: games,
-moves, and the resident memory of the process; at the end the growth after the first tenth, by which
-the hash, the nets of all variants and the compiled code are loaded. Ends with status 1 where a move
-is illegal, an answer stays out, or memory grew by more than `--most`.
+or to `--plies`, pondering on the expected answer at every other move. Every few minutes it prints games,
+moves, and the resident memory of the process; at the end the growth after the first tenth, when the
+hash, the nets of all variants and the compiled code are loaded. Exit status 1 if a move is illegal, an
+answer is missing, or memory grew by more than `--most`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry
 
 PATIENCE = 60
-"""Seconds in which every answer must have come."""
+"""Maximum seconds for an answer."""
 
 
 class Engine:
-    """The process, asked line by line."""
+    """The engine process, used line by line."""
 
     def __init__(self, hash_mb: int) -> None:
         self.process = subprocess.Popen(
@@ -40,20 +40,20 @@ class Engine:
             text=True,
             bufsize=1,
         )
-        self.said: deque[str] = deque(maxlen=6)
+        self.sent: deque[str] = deque(maxlen=6)
         signal.signal(signal.SIGALRM, self._give_up)
-        self.say("uci")
+        self.send("uci")
         self.until("uciok")
-        self.say(f"setoption name Hash value {hash_mb}")
-        self.say("setoption name Ponder value true")
+        self.send(f"setoption name Hash value {hash_mb}")
+        self.send("setoption name Ponder value true")
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
-        self.said.append(line)
+        self.sent.append(line)
 
     def until(self, word: str) -> list[str]:
-        """The words of the first line that begins with `word`."""
+        """Return the words of the first line that begins with `word`."""
         assert self.process.stdout is not None
         signal.alarm(PATIENCE)
         for line in self.process.stdout:
@@ -63,19 +63,19 @@ class Engine:
         raise SystemExit(f"the engine ended with status {self.process.wait()} before {word!r}")
 
     def _give_up(self, number: int, frame: object) -> None:
-        said = "\n  ".join(self.said)
-        raise SystemExit(f"no answer within {PATIENCE} s (process {self.process.pid}) to\n  {said}")
+        sent = "\n  ".join(self.sent)
+        raise SystemExit(f"no answer within {PATIENCE} s (process {self.process.pid}) to\n  {sent}")
 
     @property
     def resident(self) -> float:
-        """MB of memory."""
+        """Return the resident memory in MB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) / 1024
 
 
 def play(engine: Engine, game: Game, given: argparse.Namespace) -> Iterator[None]:
-    """One game; yields after each move. Raises MoveError where the engine's is illegal."""
+    """Play a game; yield after each move. Raises MoveError if the engine's move is illegal."""
     engine.say("ucinewgame")
     moves: list[str] = []
     while game.outcome() is None and len(moves) < given.plies:
@@ -98,14 +98,14 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=2.0)
     parser.add_argument("--variants", nargs="+", default=["crazyhouse", "xiangqi"])
     parser.add_argument("--movetime", type=int, default=100, help="milliseconds a move")
-    parser.add_argument("--pause", type=int, default=0, help="milliseconds of rest after a move")
-    parser.add_argument("--plies", type=int, default=150, help="the longest game")
+    parser.add_argument("--pause", type=int, default=0, help="milliseconds of pause after a move")
+    parser.add_argument("--plies", type=int, default=150, help="maximum length of a game")
     parser.add_argument("--hash", type=int, default=64, help="MB")
-    parser.add_argument("--most", type=float, default=40.0, help="MB it may grow by")
+    parser.add_argument("--most", type=float, default=40.0, help="maximum growth in MB")
     given = parser.parse_args()
     rules = {name: registry().rules(registry().variant(name)) for name in given.variants}
     engine = Engine(given.hash)
-    begun = told = time.monotonic()
+    begun = reported = time.monotonic()
     seconds = given.hours * 3600
     games: Counter[str] = Counter()
     moves, settled, most = 0, 0.0, 0.0
@@ -120,8 +120,8 @@ def main() -> None:
             if not settled or now - begun < seconds / 10:
                 settled = max(settled, resident)
             most = max(most, resident)
-            if now - told > seconds / 24:
-                told = now
+            if now - reported > seconds / 24:
+                reported = now
                 print(
                     f"{(now - begun) / 60:6.1f} min  {games.total():5} games  {moves:7,} moves  "
                     f"{resident:7.1f} MB",

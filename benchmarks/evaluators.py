@@ -4,10 +4,10 @@
     python benchmarks/evaluators.py --variant chess --blocks 5 --batches 8 16 64 --rounds 200
     python benchmarks/evaluators.py --variant chess --threads 1
 
-int8 is calibrated on random planes: its speed does not depend on them, its accuracy is what
-`variant-ai export --precision int8` prints for a trained net. The contenders take turns, so that
-other programs slow all of them alike. Ratios are given by the median of the wall clock, by the best
-time, and by processor time, which loads of the machine move least.
+int8 is calibrated on random planes: its speed does not depend on them; its accuracy for a trained net is
+printed by `variant-ai export --precision int8`. The evaluators take turns, so that other programs slow
+all of them equally. Ratios are given by the median of wall time, by the best time, and by processor
+time, which depends least on the load of the machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONTENDERS = ("onnx@fp32", "onnx@int8", "openvino@fp32", "openvino@bf16", "openv
 
 
 def write_models(spec: VariantSpec, blocks: int | None, path: Path, spare: int) -> None:
-    """The net in fp32 at `path` and in int8 beside it."""
+    """Write the net in fp32 to `path` and in int8 beside it."""
     encoder = Encoder(spec)
     planes, height, width = encoder.shape
     torch.manual_seed(0)
@@ -60,9 +60,9 @@ def write_models(spec: VariantSpec, blocks: int | None, path: Path, spare: int) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--variant", default="chess")
-    parser.add_argument("--blocks", type=int, help="of RISEv2 mobile; 13 by default")
+    parser.add_argument("--blocks", type=int, help="blocks of RISEv2 mobile; 13 by default")
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 64])
-    parser.add_argument("--rounds", type=int, default=120, help="evaluations of each")
+    parser.add_argument("--rounds", type=int, default=120, help="evaluations by each evaluator")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--spare", type=int, default=0, help="levels of int8 left in fp32")
     parser.add_argument("--evaluators", nargs="+", default=list(CONTENDERS))

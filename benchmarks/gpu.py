@@ -1,16 +1,16 @@
-"""All that a GPU is asked to do here, measured in under ten minutes by one command.
+"""Speed of training, evaluators and search on a GPU, measured in under ten minutes.
 
     python benchmarks/gpu.py                              # a CUDA GPU, or several
-    python benchmarks/gpu.py --into docs/speed.md         # and put the tables into that page
-    python benchmarks/gpu.py --device cpu --quick         # a trial of this program without a GPU
+    python benchmarks/gpu.py --into docs/speed.md         # and write the tables into that page
+    python benchmarks/gpu.py --device cpu --quick         # test this program without a GPU
 
-Measured are training by net and precision, several processes that train one net together (with two
-GPUs or more; on a CPU with two processes), evaluators by batch, and the search with the fastest
-evaluator. Nets have random weights, which cost what trained ones cost. Training reads the sample
+It measures training by net and precision, several processes that train one net together (with two
+GPUs or more; on a CPU with two processes), evaluators by batch size, and the search with the fastest
+evaluator. Nets have random weights, which are as fast as trained ones. Training reads the sample
 store that comes with the variant.
 
-NAME.json has every number, and is written after each measurement; NAME.md has the tables. What could
-not be measured is listed with the reason. After --minutes no further measurement begins.
+NAME.json has every number, and is written after each measurement; NAME.md has the tables. Missing
+measurements are listed with the reason. After --minutes no other measurement begins.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from variant_ai.plugins import registry
 
 VARIANTS = ("crazyhouse", "xiangqi")
 NETS = ("risev2-mobile", "risev3-mobile", "alphazero-8v-map", "risev2-mobile-small:5x64")
-"""Nets to train; the first and the last are evaluated and searched with too."""
+"""Nets to train; the first and the last are also used for evaluators and search."""
 PRECISIONS = ("fp32", "bf16")
 EVALUATORS = {
     "cuda": ("torch@fp32", "torch@bf16", "torch@fp16", "onnx@fp32", "onnx@fp16"),
@@ -78,17 +78,17 @@ QUICK: dict[str, Any] = {
 
 
 def net_config(spec: VariantSpec, net: str) -> NetConfig:
-    """The net as trainings have it. Raises UnknownNameError, VariantAIError."""
+    """Return the net as in trainings. Raises UnknownNameError, VariantAIError."""
     name, size = parse_net(net)
     request = TrainRequest(spec=spec, stores=(), net=name, size=size)
     return configure(request, torch.device("cpu"), registry().builders())
 
 
 class Contenders:
-    """The evaluators of one net of random weights."""
+    """Evaluators of a net with random weights."""
 
     def __init__(self, spec: VariantSpec, net: str, device: str, folder: Path, batch: int) -> None:
-        """batch: the largest that will be asked for. Raises DataError if the net's file computes
+        """batch: the largest batch. Raises DataError if the net's file computes
         something else than the net."""
         self.spec, self.net, self.device, self.batch = spec, net, device, batch
         self.made: dict[str, Evaluator] = {}
@@ -107,7 +107,7 @@ class Contenders:
         export_onnx(self.module, self.path, facts, shape=self.config.shape)
 
     def make(self, name: str) -> None:
-        """Makes the evaluator NAME@PRECISION. Raises VariantAIError if it does not run here."""
+        """Make the evaluator NAME@PRECISION. Raises VariantAIError if it does not run here."""
         library, _, precision = name.partition("@")
         if library == "torch":
             shape = (self.config.planes, *self.config.board)
@@ -128,7 +128,7 @@ class Contenders:
         )  # fmt: skip
 
     def rows(self, batch: int, seconds: float) -> list[Row]:
-        """Each evaluator's rate at a batch size; they take turns."""
+        """Measure the rate of each evaluator at a batch size; they take turns."""
         timings = interleaved(self.made, batch, seconds=seconds)
         for name, timing in timings.items():
             self.rates[name, batch] = timing.rate
@@ -145,7 +145,7 @@ class Contenders:
         ]
 
     def search_rows(self, batch: int, seconds: float) -> list[Row]:
-        """The search from the start position, with the evaluator that is fastest at this batch."""
+        """Measure the search from the start position, with the fastest evaluator at this batch size."""
         if not self.rates:
             raise VariantAIError("no evaluator was measured")
         near = min({b for _, b in self.rates}, key=lambda b: abs(b - batch))
@@ -190,7 +190,7 @@ def measure_training(report: Report, given: argparse.Namespace, device: torch.de
 
 
 def measure_processes(report: Report, given: argparse.Namespace, device: torch.device) -> None:
-    """The first net in the last precision, with one process for each GPU."""
+    """Train the first net in the last precision, with one process for each GPU."""
     gpus = torch.cuda.device_count() if device.type == "cuda" else 2
     counts = sorted({2, gpus}) if given.processes is None else given.processes
     threads = given.threads
@@ -211,7 +211,7 @@ def measure_processes(report: Report, given: argparse.Namespace, device: torch.d
 
 
 def measure_inference(report: Report, given: argparse.Namespace, device: torch.device) -> None:
-    """Evaluators and search of the first net and the last."""
+    """Measure evaluators and search with the first net and the last."""
     for variant in given.variants:
         for net in dict.fromkeys((given.nets[0], given.nets[-1])):
             with tempfile.TemporaryDirectory() as folder:
@@ -222,7 +222,7 @@ def contenders_of(
     report: Report, given: argparse.Namespace, device: torch.device, variant: str, net: str,
     folder: Path,
 ) -> None:  # fmt: skip
-    """Measures one net."""
+    """Measure one net."""
     contenders: Contenders | None = None
     largest = max([*given.batches, *given.search_batches])
 
@@ -253,7 +253,7 @@ def contenders_of(
 
 
 def power_of_two(text: str) -> int:
-    """Batches are whole ones: evaluators on a GPU fill up others with empty rows."""
+    """Read a batch size: a power of two, because evaluators on a GPU pad other sizes."""
     number = int(text)
     if number < 1 or number & (number - 1):
         raise argparse.ArgumentTypeError(f"{text}: accepted are 1, 2, 4, 8 and so on")
@@ -275,7 +275,7 @@ def seconds(text: str) -> float:
 
 
 def options() -> argparse.Namespace:
-    """What was asked for, completed; names are checked before anything is measured."""
+    """Return the options with their defaults; names are checked before anything is measured."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -286,16 +286,18 @@ def options() -> argparse.Namespace:
         type=Path,
         default=Path("gpu"),
         metavar="NAME",
-        help="writes NAME.json and NAME.md, over older ones (default: gpu)",
+        help="write NAME.json and NAME.md, replacing older ones (default: gpu)",
     )
     parser.add_argument(
         "--into",
         type=Path,
         metavar="FILE",
-        help=f"also puts the tables into a page, between {BEGIN} and {END}",
+        help=f"also write the tables into a page, between {BEGIN} and {END}",
     )
-    parser.add_argument("--minutes", type=seconds, default=9.0, help="of all (default: 9)")
-    parser.add_argument("--seconds", type=seconds, help="of a measurement (default: 4)")
+    parser.add_argument(
+        "--minutes", type=seconds, default=9.0, help="for all measurements (default: 9)"
+    )
+    parser.add_argument("--seconds", type=seconds, help="for each measurement (default: 4)")
     parser.add_argument("--variants", nargs="+", metavar="NAME", help=" ".join(VARIANTS))
     parser.add_argument(
         "--nets",
@@ -307,15 +309,15 @@ def options() -> argparse.Namespace:
         "--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS, help="of training"
     )
     parser.add_argument(
-        "--train-batch", type=positive, help="of each process (default: the spec's)"
+        "--train-batch", type=positive, help="batch size of each process (default: the spec's)"
     )
-    parser.add_argument("--threads", type=positive, help="of torch on a CPU")
+    parser.add_argument("--threads", type=positive, help="threads of torch on a CPU")
     parser.add_argument(
         "--processes",
         type=positive,
         nargs="*",
         metavar="N",
-        help="that train together, tried in turn (default: 2, and as many as GPUs)",
+        help="numbers of processes that train together (default: 2, and as many as GPUs)",
     )
     parser.add_argument(
         "--evaluators",
@@ -323,8 +325,12 @@ def options() -> argparse.Namespace:
         metavar="NAME@PRECISION",
         help=f"of {', '.join(LIBRARIES)} (default: {' '.join(EVALUATORS['cuda'])})",
     )
-    parser.add_argument("--batches", type=power_of_two, nargs="+", help="of the evaluators")
-    parser.add_argument("--search-batches", type=power_of_two, nargs="+", help="of the search")
+    parser.add_argument(
+        "--batches", type=power_of_two, nargs="+", help="batch sizes of the evaluators"
+    )
+    parser.add_argument(
+        "--search-batches", type=power_of_two, nargs="+", help="batch sizes of the search"
+    )
     given = parser.parse_args()
     for name, value in {**USUAL, **(QUICK if given.quick else {})}.items():
         if getattr(given, name) is None:
@@ -333,7 +339,7 @@ def options() -> argparse.Namespace:
 
 
 def checked(given: argparse.Namespace) -> torch.device:
-    """The device. Raises what a wrong name or a page without marks is answered with."""
+    """Return the device. Raises an error for a wrong name or a page without marks."""
     device = choose_device(given.device)
     for name in given.variants:
         for net in given.nets:
@@ -360,7 +366,7 @@ def main() -> int:
         measure_inference(report, given, device)
         measure_processes(report, given, device)
     except KeyboardInterrupt:
-        report.leave_out("stopped by hand", "all that would have followed", "Ctrl-C")
+        report.leave_out("stopped by hand", "all remaining measurements", "Ctrl-C")
         status = EXIT_INTERRUPTED
     tables = markdown(report)
     write_whole(given.output.with_name(given.output.name + ".md"), tables)

@@ -49,7 +49,7 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
         {**WHICH, "evaluator": "evaluator"},
     ),
     "search": (
-        "The search from the start position, with the evaluator that is fastest at its batch:",
+        "The search from the start position, with the fastest evaluator at its batch size:",
         {
             **WHICH,
             "evaluator": "evaluator",
@@ -60,26 +60,26 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
 }
-"""Title and columns of the table of each section, in their order."""
+"""Title and columns of the table of each section, in order."""
 
 
 class Report:
     """Rows by section, kept in a file after each of them."""
 
     def __init__(self, path: Path, minutes: float, facts: dict[str, Any]) -> None:
-        """Raises DataError if the file's folder does not exist."""
+        """Open the file. Raises DataError if its folder does not exist."""
         if not path.absolute().parent.is_dir():
-            raise DataError(f"{path}: there is no folder {path.parent}")
+            raise DataError(f"{path}: the folder {path.parent} does not exist")
         self.path, self.facts = path, facts
         self.rows: dict[str, list[Row]] = {}
         self.missing: list[str] = []
-        """Sentences on what could not be measured."""
+        """Sentences about missing measurements."""
         self.end = time.monotonic() + 60 * minutes
         self.save()
 
     @property
     def left(self) -> float:
-        """Seconds until no further measurement begins."""
+        """Seconds until no other measurement begins."""
         return self.end - time.monotonic()
 
     def save(self) -> None:
@@ -87,9 +87,9 @@ class Report:
         write_whole(self.path, json.dumps(whole, indent=2))
 
     def measure(self, section: str, what: str, work: Callable[[], list[Row]]) -> None:
-        """Adds the rows of a measurement, or the reason why there are none."""
+        """Add the rows of a measurement, or the reason why there are none."""
         if self.left <= 0:
-            self.leave_out(section, what, "the time was up")
+            self.leave_out(section, what, "no time left")
             return
         print(f"{section}: {what}", file=sys.stderr, flush=True)
         try:
@@ -111,13 +111,13 @@ class Report:
 
 
 def _words(row: Row) -> str:
-    """The parts of a row that its heading does not name."""
+    """Return the parts of a row that its heading does not name."""
     named = [(name, value) for name, value in list(row.items())[2:] if value is not None]
     return ", ".join(f"{name.replace('_', ' ')} {_cell(value, name)}" for name, value in named)
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Machine and libraries of the measurement; nothing personal."""
+    """Return machine and libraries of the measurement; nothing personal."""
     import onnxruntime
 
     facts: dict[str, Any] = {**describe_environment(), "date": date.today().isoformat()}
@@ -133,7 +133,7 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def markdown(report: Report) -> str:
-    """The tables of a report, as `docs/speed.md` has them."""
+    """Return the tables of a report in the form of `docs/speed.md`."""
     parts = [_heading(report.facts["command"], report.facts["machine"])]
     for section, (title, columns) in TABLES.items():
         rows = report.rows.get(section)
@@ -149,7 +149,7 @@ def markdown(report: Report) -> str:
 
 
 def _heading(command: str, facts: dict[str, Any]) -> str:
-    """Course, machine and libraries of a measurement."""
+    """Return command, machine and libraries of a measurement."""
     where = f"{facts['cpu']['cores']} cores ({facts['cpu']['name']})"
     packages = f"torch {facts['packages']['torch']}, onnxruntime {facts['onnxruntime']}"
     if facts["device"] == "cuda":
@@ -162,7 +162,7 @@ def _heading(command: str, facts: dict[str, Any]) -> str:
 
 
 def _by_batch(rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """One row for each evaluator, with its positions a second by batch; and the batches."""
+    """Return a row for each evaluator, with its positions a second by batch size; and the sizes."""
     wide: dict[tuple[str, ...], Row] = {}
     for row in rows:
         names = {name: row[name] for name in ("variant", "net", "evaluator")}
@@ -172,7 +172,7 @@ def _by_batch(rows: list[Row]) -> tuple[list[Row], list[str]]:
 
 
 def _table(rows: list[Row], columns: Mapping[str, str]) -> str:
-    """Columns: the head of each name. Those that hold nothing are left out."""
+    """Return a table. columns: the head of each name; empty columns are left out."""
     used = [name for name in columns if any(row.get(name) is not None for row in rows)]
     numbers = {name: all(_is_number(row.get(name)) for row in rows) for name in used}
     lines = [
@@ -196,11 +196,11 @@ def _cell(value: Any, name: str) -> str:
 
 
 def replaced(page: str, tables: str, path: Path) -> str:
-    """The page with the tables between its two marks. Raises DataError if it has no such marks."""
+    """Return the page with the tables between its two marks. Raises DataError if a mark is missing."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise DataError(
-            f"{path}: needs the lines {BEGIN!r} and {END!r}; the tables go between them"
+            f"{path}: the lines {BEGIN!r} and {END!r} are missing; the tables go between them"
         )
     return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"

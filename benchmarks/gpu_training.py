@@ -1,6 +1,6 @@
 """Training steps timed for `benchmarks/gpu.py`, by one process or by several together.
 
-As a program it is one of the several, started by torchrun with its orders in JSON.
+As a program it is one of several processes, started by torchrun with its settings in JSON.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Row = dict[str, Any]
 
 WARM_STEPS = 3
 TURNS = 2
-"""Times that a trainer changes between the sampler and a batch that stays."""
+"""Number of changes between the sampler and a constant batch."""
 START_SECONDS = 60.0
-"""Processes may take at least so long to start: each loads torch and the sampler."""
+"""Minimum time that processes get to start: each loads torch and the sampler."""
 
 
 def parse_net(text: str) -> tuple[str, dict[str, int]]:
-    """`NAME` or `NAME:BLOCKSxCHANNELS`. Raises DataError for anything else after the colon."""
+    """Read `NAME` or `NAME:BLOCKSxCHANNELS`. Raises DataError for anything else after the colon."""
     name, colon, size = text.partition(":")
     match = re.fullmatch(r"(\d+)x(\d+)", size)
     if not colon:
@@ -53,7 +53,7 @@ def parse_net(text: str) -> tuple[str, dict[str, int]]:
 
 @dataclass(frozen=True)
 class Course:
-    """Steps to time; also the orders of processes that train together."""
+    """Steps to time; also the settings of processes that train together."""
 
     variant: str
     net: str
@@ -66,8 +66,8 @@ class Course:
     threads: int | None = None
 
     def open(self, workers: Workers = ALONE) -> tuple[Trainer, TrainSource]:
-        """A trainer, and the sampler of the variant's sample store. Raises DataError if the variant
-        comes without one."""
+        """Return a trainer, and the sampler of the variant's sample store. Raises DataError if the
+        variant comes without one."""
         known = registry()
         spec = known.variant(self.variant)
         entry = known.entry_of(spec)
@@ -101,8 +101,8 @@ class Course:
 
 @dataclass
 class Steps:
-    """Time and number of steps of one trainer. Steps go on without looking at the clock for a
-    while: to look is to wait for the GPU."""
+    """Time and number of steps of one trainer. Several steps are made between looks at the clock,
+    because each look waits for the GPU."""
 
     trainer: Trainer
     batches: Iterator[Samples]
@@ -119,7 +119,7 @@ class Steps:
         return self.count * self.trainer.config.batch / self.seconds
 
     def run(self, seconds: float) -> None:
-        """Steps for so long; processes that train together stop after the same one."""
+        """Train for some seconds; processes that train together stop after the same step."""
         begun, late = self._now(), False
         while not late:
             self.step(self.group)
@@ -139,8 +139,8 @@ class Steps:
 
 
 def train_rows(course: Course) -> list[Row]:
-    """Steps fed by the sampler, and in turns with them steps over one batch that stays in memory:
-    what the sampler costs."""
+    """Time steps with the sampler, alternating with steps over one batch in memory, which shows the
+    cost of the sampler."""
     trainer, sampler = course.open()
     on_gpu = trainer.device.type == "cuda"
     if on_gpu:
@@ -169,7 +169,7 @@ def train_rows(course: Course) -> list[Row]:
 
 @contextlib.contextmanager
 def _closing(batches: Iterator[Samples]) -> Iterator[Iterator[Samples]]:
-    """Ends the sampler's threads after use."""
+    """End the sampler's threads after use."""
     try:
         yield batches
     finally:
@@ -178,8 +178,8 @@ def _closing(batches: Iterator[Samples]) -> Iterator[Iterator[Samples]]:
 
 
 def share_of_course(text: str) -> None:
-    """One of several processes that train together, started by torchrun; the first one writes the
-    rate to the file named in its orders."""
+    """Run one of several processes that train together, started by torchrun; the first one writes the
+    rate to the file in its settings."""
     orders = json.loads(text)
     target = Path(orders.pop("target"))
     course = Course(**orders)
@@ -194,8 +194,8 @@ def share_of_course(text: str) -> None:
 
 
 def together_rows(course: Course, processes: int, left: float) -> list[Row]:
-    """The rate of several processes, started by torchrun. Raises VariantAIError with the words of one
-    that failed, or if they take longer than `left` seconds (and `START_SECONDS`)."""
+    """Return the rate of several processes, started by torchrun. Raises VariantAIError with the message
+    of one that failed, or if they take longer than `left` seconds (and `START_SECONDS`)."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "rate.json"
         orders = json.dumps({**asdict(course), "target": str(target)})
@@ -213,9 +213,9 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
         ) as running:
             end_with_us(running.pid)
             try:
-                said, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
+                output, _ = running.communicate(timeout=max(course.seconds + START_SECONDS, left))
             except BaseException as error:
-                running.terminate()  # torchrun ends its processes then, which a kill would leave
+                running.terminate()  # torchrun then ends its processes, which would survive a kill
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     running.wait(30)
                 running.kill()
@@ -225,8 +225,8 @@ def together_rows(course: Course, processes: int, left: float) -> list[Row]:
             finally:
                 ended(running.pid)
         if not target.is_file():
-            errors = [line for line in said.splitlines() if re.search(r"Error\b", line)]
-            lines = errors or said.strip().splitlines() or ["they ended without a word"]
+            errors = [line for line in output.splitlines() if re.search(r"Error\b", line)]
+            lines = errors or output.strip().splitlines() or ["they ended without a message"]
             raise VariantAIError(lines[0].strip())
         got = json.loads(target.read_text(encoding="utf-8"))
     return [

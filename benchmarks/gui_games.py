@@ -4,7 +4,7 @@
 
 XBoard (in a virtual display) is the judge and keeps the clocks, `uci2wb` speaks UCI, UCCI or
 cyclone to the engine. Needs xboard, xvfb, uci2wb and the opponents; pairings whose programs are
-missing are skipped. Told for each: results, how games ended, and what XBoard complained about.
+missing are skipped. Printed for each: results, ends of games, and complaints of XBoard.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENDING = re.compile(r"\{([^{}]*)\}\s*(1-0|0-1|1/2-1/2|\*)\s*\Z")
 
 
 def play(variant: str, protocol: str, opponent: str, given: argparse.Namespace) -> bool:
-    """One pairing; whether nothing was complained about."""
+    """Play a pairing; return True if there was no complaint."""
     folder = Path(tempfile.mkdtemp(prefix=f"{variant}-{protocol}-"))
     engine = folder / "engine"
     words = " ".join(f"--option {text}" for text in given.option)
@@ -54,11 +54,11 @@ def play(variant: str, protocol: str, opponent: str, given: argparse.Namespace) 
         command, env={**os.environ, "PATH": path}, timeout=given.timeout, capture_output=True,
         check=False,
     )  # fmt: skip
-    return told(f"{variant} by {protocol} against {opponent}", folder)
+    return report(f"{variant} by {protocol} against {opponent}", folder)
 
 
-def told(name: str, folder: Path) -> bool:
-    """Print what came of a pairing."""
+def report(name: str, folder: Path) -> bool:
+    """Print the results of a pairing."""
     pgn = folder / "games.pgn"
     games = re.split(r"\n(?=\[Event )", pgn.read_text(errors="replace")) if pgn.is_file() else []
     endings: dict[str, int] = {}
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--clock", default="0:20", help="for the whole game, minutes:seconds")
     parser.add_argument("--increment", type=float, default=0.1, help="seconds a move")
     parser.add_argument("--timeout", type=float, default=7200, help="seconds for a pairing")
-    parser.add_argument("--only", default="", help="pairings whose names have this in them")
+    parser.add_argument("--only", default="", help="only pairings whose names contain this")
     parser.add_argument("--option", action="append", default=[], help="NAME=VALUE of the engine")
     given = parser.parse_args()
     fine = True

@@ -2,12 +2,11 @@
 
     python benchmarks/hostile_client.py --lines 1000000 --progress /tmp/hostile.jsonl
 
-A fresh engine gets 20,000 lines at a time. With --progress the same command goes on where the last
-one was stopped.
+Each new engine gets 20,000 lines. With --progress the same command continues after an interruption.
 
-The engine must never crash, never hang, answer every `isready`, give one `bestmove` for each `go`,
-and still play afterwards. Ends with status 1 and the last lines sent where it does not. Memory is
-told at the start and the end.
+The engine must never crash, never hang, answer every `isready`, send one `bestmove` for each `go`,
+and still play afterwards. If it does not, the status is 1 and the last lines are printed. Memory is
+printed at the start and the end.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ PART = 20_000
 
 
 class Client:
-    """The engine's process, and what it has answered."""
+    """The engine process and its answers."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -91,13 +90,13 @@ class Client:
         self.process.stdin.flush()
 
     def wait(self, word: str, count: int) -> bool:
-        """Whether the word has come so many times within PATIENCE."""
+        """Return True if the word comes this many times within PATIENCE."""
         with self._changed:
             return self._changed.wait_for(lambda: self.counts.get(word, 0) >= count, PATIENCE)
 
 
 def commands(draw: random.Random, *, long_lines: bool = True) -> Iterator[bytes]:
-    """Lines without end; each is what a broken client might send."""
+    """Yield endless lines that a broken client might send."""
     while True:
         kind = draw.random()
         if kind < 0.25:
@@ -139,7 +138,7 @@ def asks_for(line: bytes, word: str) -> bool:
 
 
 def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str:
-    """Send the lines; what went wrong, or nothing."""
+    """Send the lines; return a problem, or an empty text."""
     draw = random.Random(seed)
     recent: deque[bytes] = deque(maxlen=20)
     sent = wanted = perfts = ready = 0
@@ -177,7 +176,7 @@ def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str
 
 
 def memory(pid: int) -> int:
-    """Resident MB; 0 where the system does not tell."""
+    """Return the resident memory in MB; 0 if it is not available."""
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -190,8 +189,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--progress", type=Path, help="file of the parts that were survived")
-    parser.add_argument("engine", nargs="*", help="the engine's command")
+    parser.add_argument("--progress", type=Path, help="file of the finished parts")
+    parser.add_argument("engine", nargs="*", help="command of the engine")
     given = parser.parse_args()
     default = [sys.executable, "-m", "variant_ai.cli.play.engine", "--option", "Hash=16"]
     done = set()
@@ -214,7 +213,7 @@ def main() -> None:
 
 
 def run_part(command: list[str], lines: int, seed: int) -> str:
-    """Send lines to a fresh engine; what went wrong, or nothing."""
+    """Send lines to a new engine; return a problem, or an empty text."""
     client = Client(command)
     client.send(b"uci\nisready\n")
     if not (client.wait("uciok", 1) and client.wait("readyok", 1)):

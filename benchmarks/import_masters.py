@@ -2,7 +2,7 @@
 
     python benchmarks/import_masters.py [--workers N]
 
-Prints wall time, processor time of all processes, and how many games are equal. Reads the archive
+Prints wall time, processor time of all processes, and the number of equal games. Reads the archive
 and `masters.jsonl.zst` from `../shared/data/xiangqi`.
 """
 
@@ -30,7 +30,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "xiangqi"
 
 
 class Moves:
-    """Keeps the moves of each game in UCI, by the member of the archive."""
+    """Sink that keeps the moves of each game in UCI, by the member of the archive."""
 
     def __init__(self, types: PieceTypes) -> None:
         self.types = types
@@ -60,8 +60,8 @@ def main() -> int:
     equal = different = 0
     with (DATA / "masters.jsonl.zst").open("rb") as packed:
         for line in io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(packed), "utf-8"):
-            said = json.loads(line)
-            same = moves.games.get(said["path"]) == said["moves"]
+            game = json.loads(line)
+            same = moves.games.get(game["path"]) == game["moves"]
             equal, different = equal + same, different + (not same)
     print(f"{equal:,} games equal move for move, {different:,} differ")
     return 1 if different else 0

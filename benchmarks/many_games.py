@@ -1,12 +1,12 @@
-"""Thousands of games between two processes of the engine, over pipes, with a judge: no fault allowed.
+"""Thousands of games between two engine processes, with a referee: no fault is allowed.
 
     python benchmarks/many_games.py --games 10000 --folder /tmp/games
 
-The games are shared among variants, limits and protocols; `variant-ai match` plays and judges them,
-its two players being separate processes of `variant-ai engine`. A game that is lost by a crash, a
-hang, time, an illegal move, no move or a false claim is a fault, and the status is then 1. The same
-command goes on after any interruption; the folder keeps the games. Games on clocks need a
-machine with a core to spare: where others take it from us, time is lost by nobody's fault.
+The games are shared among variants, limits and protocols; `variant-ai match` plays them
+with two separate processes of `variant-ai engine`. A game that is lost by a crash, a hang, time, an
+illegal move, no move or a false claim is a fault, and the status is then 1. The same command continues
+after any interruption; the folder keeps the games. Games on clocks need an idle core: on a loaded
+machine time can be lost without a fault of the engine.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ ARRANGEMENTS = (
 )
 FAULTS = set(get_args(Reason)) - {"resignation"}
 OPENING_PLIES = (2, 10)
-"""Random plies before a game, so that no two are alike: least and most."""
+"""Minimum and maximum number of random plies before a game, so that games differ."""
 STEP = 500
-"""Games of an arrangement before the next one gets its turn."""
+"""Games of an arrangement before the next one is played."""
 
 
 def play(number: int, games: int, given: argparse.Namespace) -> Counter[str]:
-    """Play an arrangement up to a number of games. Returns how they ended, and how many repeat."""
+    """Play an arrangement up to a number of games. Returns their ends, and the number of repeats."""
     _, variant, protocol, options, limits = ARRANGEMENTS[number]
     folder = Path(given.folder) / f"{number}-{variant}"
     words = " ".join(f"--option {option}" for option in options.split())
@@ -62,7 +62,7 @@ def play(number: int, games: int, given: argparse.Namespace) -> Counter[str]:
 
 
 def openings(variant: str, folder: Path) -> Path:
-    """A file of positions after random moves, more than an arrangement has pairs of games."""
+    """Write a file of positions after random moves, more than an arrangement has pairs of games."""
     path = folder / f"{variant}.fen"
     if path.is_file():
         return path
@@ -83,7 +83,7 @@ def openings(variant: str, folder: Path) -> Path:
 
 
 def endings(folder: Path) -> Counter[str]:
-    """Number of games in a match's folder by how they ended."""
+    """Return the number of games in a match's folder by their end."""
     journal = folder / "games.jsonl"
     if not journal.is_file():
         return Counter()
@@ -94,10 +94,12 @@ def endings(folder: Path) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=10_000)
-    parser.add_argument("--folder", required=True, help="keeps the games; the same folder goes on")
+    parser.add_argument(
+        "--folder", required=True, help="folder of the games; an existing one is continued"
+    )
     parser.add_argument("--concurrency", type=int, default=1)
-    parser.add_argument("--only", default="", help="arrangements whose words have this in them")
-    parser.add_argument("more", nargs="*", help="words for `variant-ai match`, behind --")
+    parser.add_argument("--only", default="", help="only arrangements that contain this")
+    parser.add_argument("more", nargs="*", help="options for `variant-ai match`, after --")
     given = parser.parse_args()
     chosen = [n for n, one in enumerate(ARRANGEMENTS) if given.only in " ".join(map(str, one))]
     wanted = {n: given.games * ARRANGEMENTS[n][0] // 100 for n in chosen}
@@ -109,8 +111,8 @@ def main() -> None:
                 play(number, min(step, wanted[number]), given)
             total += endings(Path(given.folder) / f"{number}-{ARRANGEMENTS[number][1]}")
         faults = Counter({reason: n for reason, n in total.items() if reason in FAULTS})
-        said = ", ".join(f"{reason} {n}" for reason, n in total.most_common())
-        print(f"{total.total()} games, {faults.total()} faults: {said}", flush=True)
+        ends = ", ".join(f"{reason} {n}" for reason, n in total.most_common())
+        print(f"{total.total()} games, {faults.total()} faults: {ends}", flush=True)
     sys.exit(bool(faults))
 
 

@@ -1,16 +1,16 @@
-"""Mates that the search must prove, with an evaluator that knows nothing.
+"""Mates that the search must prove with the uniform evaluator.
 
     python benchmarks/mates.py -V xiangqi --suite ../shared/data/puzzles/xiangqi-mates.jsonl --most 2
     python benchmarks/mates.py -V crazyhouse --games games.store --most 3 --count 100
 
-Every position is searched afresh with the variant's own settings, until it is proven or the
-simulations are spent. A suite is JSON lines with `fen` and `mate_in`. Out of a game store positions
-just before the ends of games are taken that trying every move shows to be won in 1, 2, ... `--most` moves,
-`--count` of each; how long the shortest win is, is known from that.
+Every position gets a new search with the variant's own settings, until it is proven or the
+simulations are used up. A suite is JSON lines with `fen` and `mate_in`. From a game store, positions
+just before the ends of games are taken if trying every move shows a win in 1, 2, ... `--most` moves,
+`--count` of each; this also gives the length of the shortest win.
 
-A row of the table: mates in so many moves, those proven, those told with the shortest distance, those
-told too short (there must be none), visits and seconds needed. What went wrong is listed. Exit code 1
-if anything did.
+A row of the table: mates in a number of moves, those proven, those reported with the shortest distance,
+those reported too short (there must be none), visits and seconds. Failures are listed, and the exit
+status is then 1.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from variant_ai.core.search.settings import SearchParams
 from variant_ai.plugins import registry
 
 POSITIONS = 100_000
-"""Positions that finding the truth of one may take; those that need more are left out."""
+"""Maximum number of positions for finding the shortest win; harder ones are left out."""
 
 
 @dataclass(frozen=True)
 class Mate:
     fen: str
     moves: int
-    """Of the shortest win."""
+    """Length of the shortest win."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Found:
     report: Report
 
     @property
-    def told(self) -> int | None:
+    def reported(self) -> int | None:
         return self.report.lines[0].mate
 
 
@@ -78,7 +78,7 @@ def mates_of_games(search: Search, path: Path, most: int, count: int) -> Iterato
         game = Game(search.rules, record.start_fen)
         for move in record.moves:
             game.push(move)
-        if game.outcome() is None:  # resigned, as a rule far from a mate that is short
+        if game.outcome() is None:  # resigned, usually far from a short mate
             continue
         seen: set[int] = set()
         for _ in range(min(2 * most, game.ply)):
@@ -99,7 +99,7 @@ def mates_of_games(search: Search, path: Path, most: int, count: int) -> Iterato
 def solve(search: Search, mate: Mate, simulations: int) -> Found:
     search.clear()
     search.set_game(Game(search.rules, mate.fen))
-    search.clear()  # nothing of the position before may help
+    search.clear()  # the tree of the previous position must not help
     return Found(mate, search.run(Limits(simulations=simulations)))
 
 
@@ -112,9 +112,9 @@ def table(found: list[Found], variant: str) -> int:
     for moves in sorted({each.mate.moves for each in found}):
         rows = [each for each in found if each.mate.moves == moves]
         plies = 2 * moves - 1
-        proven = [each for each in rows if each.told is not None and each.told > 0]
-        shortest = sum(each.told == plies for each in proven)
-        short = sum(each.told < plies for each in proven if each.told is not None)
+        proven = [each for each in rows if each.reported is not None and each.reported > 0]
+        shortest = sum(each.reported == plies for each in proven)
+        short = sum(each.reported < plies for each in proven if each.reported is not None)
         visits = [each.report.visits for each in rows]
         wrong += short + len(rows) - len(proven)
         middle = f"{statistics.median(visits):,.0f}, {max(visits):,}"
@@ -132,12 +132,14 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--suite", type=Path, help="JSON lines with fen and mate_in")
     source.add_argument("--games", type=Path, help="a game store")
-    parser.add_argument("--most", type=int, default=2, help="longest mate, in moves")
-    parser.add_argument("--count", type=int, default=100, help="of each length, from games")
-    parser.add_argument("--every", type=int, default=1, help="take each n-th of a suite")
+    parser.add_argument("--most", type=int, default=2, help="maximum length of a mate, in moves")
+    parser.add_argument(
+        "--count", type=int, default=100, help="positions of each length, from games"
+    )
+    parser.add_argument("--every", type=int, default=1, help="take every n-th position of a suite")
     parser.add_argument("--simulations", type=int, default=200_000)
     parser.add_argument("--memory", type=int, default=512, help="MB")
-    parser.add_argument("--write", type=Path, help="the positions as a suite")
+    parser.add_argument("--write", type=Path, help="write the positions as a suite")
     given = parser.parse_args()
     with uniform_search(given.variant, given.memory) as search:
         if given.suite:
@@ -152,13 +154,13 @@ def main() -> None:
             for mate in mates:
                 each = solve(search, mate, given.simulations)
                 found.append(each)
-                if each.told != 2 * mate.moves - 1:
-                    print(f"{mate.fen}: mate in {mate.moves}, told {each.told} plies,",
+                if each.reported != 2 * mate.moves - 1:
+                    print(f"{mate.fen}: mate in {mate.moves}, reported {each.reported} plies,",
                           f"{each.report.stopped_by}, {each.report.visits} visits", file=sys.stderr)  # fmt: skip
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
     if not found:
-        sys.exit("no mates there")
+        sys.exit("no mates found")
     sys.exit(1 if table(found, given.variant) else 0)
 
 

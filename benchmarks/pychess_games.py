@@ -3,9 +3,9 @@
     /usr/bin/python3 benchmarks/pychess_games.py --games 10 --engine .venv/bin/variant-ai-engine
     /usr/bin/python3 benchmarks/pychess_games.py --opponent fairy-stockfish --variant Crazyhouse
 
-Runs under the system's Python, where Debian's package pychess is installed, and needs nothing of
-this project but the engine's path. pychess judges moves and ends; it counts as a complaint where it
-takes the engine for dead, ends a game for an illegal move, or where its clock runs out.
+Runs under the system's Python with Debian's package pychess, and needs only the engine's path from
+this project. pychess checks moves and ends. A complaint is counted if it considers the engine dead, ends a
+game because of an illegal move, or if the clock of the engine runs out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 async def play(words: argparse.Namespace, number: int) -> tuple[str, float]:
-    """(how the game ended, the engine's least time left in seconds)."""
+    """Play a game; return its end and the minimum time left of the engine in seconds."""
     import gi
 
     gi.require_version("Gtk", "3.0")
@@ -49,7 +49,7 @@ async def play(words: argparse.Namespace, number: int) -> tuple[str, float]:
             nest, engine, side, strength, variant, words.seconds, words.gain, forcePonderOff=False
         )
 
-    # strength 20 is pychess's greatest: with it pychess has engines ponder
+    # strength 20 is pychess's maximum, with which engines ponder
     ours = await player(words.engine, color, 20)
     theirs = await player(words.opponent, 1 - color, words.strength)
     game.setPlayers([ours, theirs] if color == WHITE else [theirs, ours])
@@ -79,11 +79,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--engine", default=shutil.which("variant-ai-engine") or "")
     parser.add_argument("--opponent", default="fairy-stockfish")
-    parser.add_argument("--variant", default="Crazyhouse", help="as pychess calls it")
+    parser.add_argument("--variant", default="Crazyhouse", help="name of the variant in pychess")
     parser.add_argument("--games", type=int, default=10)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--gain", type=int, default=0)
-    parser.add_argument("--strength", type=int, default=5, help="of the opponent, 0 to 20")
+    parser.add_argument("--strength", type=int, default=5, help="strength of the opponent, 0 to 20")
     parser.add_argument("--patience", type=float, default=300)
     words = parser.parse_args()
     path = os.pathsep.join([os.environ["PATH"], "/usr/games"])
@@ -98,10 +98,10 @@ def main() -> None:
         ending, left = loop.run_until_complete(play(words, number))
         endings[ending] += 1
         least = min(least, left)
-        print(f"{number + 1:3} {ending}, {left:.2f} s left at the least", flush=True)
+        print(f"{number + 1:3} {ending}, minimum {left:.2f} s left", flush=True)
     for ending, count in endings.most_common():
         print(f"{count:4} {ending}")
-    print(f"the engine's least time left: {least:.2f} s of {words.seconds}")
+    print(f"minimum time left of the engine: {least:.2f} s of {words.seconds}")
     bad = ("!", "lost: WON_CALLFLAG", "lost: WON_ADJUDICATION", "lost: WON_DISCONNECTION")
     sys.stdout.flush()
     os._exit(any(ending.startswith(bad) or "DIED" in ending for ending in endings))

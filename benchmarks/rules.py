@@ -1,4 +1,4 @@
-"""Speed of the rules kernel, beside the prototype it grew from and beside Fairy-Stockfish.
+"""Speed of the rules kernel, compared with its prototype and with Fairy-Stockfish.
 
     python benchmarks/rules.py
     python benchmarks/rules.py --prototype ../shared/prototype     # ratios, in the same run
@@ -81,7 +81,7 @@ class Row:
 
 @njit
 def generate_often(t: Tables, p: Position, out: MoveLists, work: MoveWork, calls: Number) -> Number:
-    """Ask for the legal moves so many times."""
+    """Generate the legal moves this many times."""
     total = 0
     for _ in range(calls):
         total += legal_moves_into(t, p, np.int64(0), out, work)
@@ -98,7 +98,7 @@ def play_often(
     calls: Number,
     replay: Number,
 ) -> Number:
-    """Play each legal move of the position so many times, with or without counting checks."""
+    """Play each legal move of the position this many times, with or without counting checks."""
     zero = np.int64(0)
     for _ in range(calls):
         for k in range(count):
@@ -111,14 +111,14 @@ def play_often(
 
 
 class Prototype:
-    """The prototype of another folder, as far as it can be compared."""
+    """Prototype in another folder, as far as it can be compared."""
 
     def __init__(self, folder: Path) -> None:
         sys.path.insert(0, str(folder))
         self.kernel = importlib.import_module("kernel")
 
     def position(self, variant: str, fen: str | None) -> tuple[Any, Any]:
-        """Its tables, and the position as its record array."""
+        """Return its tables, and the position as its record array."""
         description = getattr(self.kernel, variant)()
         tables = self.kernel.build(description)
         record = self.kernel.parse_fen(description, tables, fen or description["fen"])
@@ -138,7 +138,7 @@ class Prototype:
 
 
 def in_turns(works: list[Callable[[], Any]]) -> list[float]:
-    """Least processor time of each, runs of one after runs of the other."""
+    """Return the minimum processor time of each, with alternating runs."""
     for work in works:
         work()
     times: list[list[float]] = [[] for _ in works]
@@ -192,7 +192,7 @@ def measure(variant: str, prototype: Prototype | None) -> list[Row]:
 
 
 def starts(variant: str) -> list[Row]:
-    """Seconds of a fresh process to its first move, compiling all, and finding all compiled."""
+    """Return the seconds of a new process to its first move, without and with compiled code."""
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, FOLDER_VARIABLE: folder}
         command = [sys.executable, "-c", START.format(variant=variant)]
@@ -201,7 +201,7 @@ def starts(variant: str) -> list[Row]:
             for _ in range(4)
         ]
     return [
-        Row(variant, "first move, everything compiled anew", taken[0], None, "s", False),
+        Row(variant, "first move, everything compiled", taken[0], None, "s", False),
         Row(variant, "first move, warm cache", min(taken[1:]), None, "s", False),
     ]
 
@@ -220,7 +220,7 @@ def report(rows: list[Row]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Speed of the rules kernel.")
     parser.add_argument("--prototype", type=Path, help="folder of the prototype to compare with")
-    parser.add_argument("--compile", action="store_true", help="time cold and warm starts as well")
+    parser.add_argument("--compile", action="store_true", help="also time cold and warm starts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     prototype = Prototype(options.prototype) if options.prototype else None

@@ -6,9 +6,9 @@
     python benchmarks/sampler.py --visits 20              # and with the visits of searches as labels
 
 Prints a table, or JSON with --json. Times are processor time, the best of several runs, so that
-other work on the machine changes them little (what it takes of memory bandwidth and of the caches
-it does take). A sample is a position found by the seeded permutation, replayed, and encoded with
-its action and value into a batch that is reused.
+other work on the machine changes them little (except through memory bandwidth and caches). A sample
+is a position found by the seeded permutation, replayed, and encoded with its action and value into a
+batch that is reused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VARIANTS = ("xiangqi", "crazyhouse")
 
 @dataclass
 class Games:
-    """A store in memory."""
+    """Game store in memory."""
 
     codes: NDArray[np.uint16]
     offsets: NDArray[np.int64]
@@ -53,8 +53,10 @@ class Games:
 
 
 def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) -> Games:
-    """Games of random moves; as long as master games are, so that as much is replayed. With
-    `visited`, visits of so many legal moves at every ply."""
+    """Return games of random moves, as long as master games, so that replay takes as long.
+
+    visited: number of legal moves with visits at every ply.
+    """
     rules, codec, rng = make_rules(spec), MoveCodec(spec), random.Random(0)
     start = rules.position()
     codes: list[NDArray[np.uint16]] = []
@@ -88,7 +90,7 @@ def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) ->
 
 
 def best(runs: int, work: Callable[[], Any]) -> float:
-    """Least processor time of `work` in seconds."""
+    """Return the minimum processor time of `work` in seconds."""
     times = []
     for _ in range(runs):
         begun = time.process_time()
@@ -154,7 +156,7 @@ def measure(
 
 
 def step_seconds(encoder: Encoder, batch: int) -> float:
-    """Processor time of one step (forward, backward) of a RISEv2 mobile net with 5 blocks."""
+    """Return the processor time of one step (forward, backward) of RISEv2 mobile with 5 blocks."""
     import torch
 
     from variant_ai.core.nets import build_net
@@ -181,13 +183,15 @@ def step_seconds(encoder: Encoder, batch: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("stores", nargs="*", type=Path, help="game stores; none: random games")
+    parser.add_argument("stores", nargs="*", type=Path, help="game stores; default: random games")
     parser.add_argument("--batch", type=int, nargs="+", default=[64, 512, 1024])
     parser.add_argument("--games", type=int, default=4000, help="random games of each variant")
-    parser.add_argument("--plies", type=int, default=90, help="of a random game")
-    parser.add_argument("--visits", type=int, default=0, help="moves visited at each ply of these")
+    parser.add_argument("--plies", type=int, default=90, help="plies of a random game")
+    parser.add_argument(
+        "--visits", type=int, default=0, help="moves with visits at each ply of random games"
+    )
     parser.add_argument("--runs", type=int, default=15)
-    parser.add_argument("--train-step", action="store_true", help="measure a training step too")
+    parser.add_argument("--train-step", action="store_true", help="also measure a training step")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []

@@ -4,14 +4,14 @@
     python benchmarks/search.py --simulations 1000000 --rounds 5
     python benchmarks/search.py --big 1000000                       # stop and reuse of a big graph too
 
-The evaluator says the same of every position and costs nothing, so what is timed is selection, rules,
-repetition, expansion and back-up, with each variant's own settings. Rates are by the clock on the wall,
-the best of the rounds and the median; `processor` is the best rate per second of processor time. The
-first round, in which compiled code is loaded and memory is first touched, is left out.
+The evaluator returns the same for every position and costs nothing, so the timing is of selection, rules,
+repetition, expansion and back-up, with each variant's own settings. Rates are by wall time, the best of
+the rounds and the median; `processor` is the best rate per second of processor time. The first round,
+which loads compiled code and touches memory for the first time, is left out.
 
-With `--big` a graph of so many nodes is grown; then the search is told to stop at random moments, the
-best move is played, and the new root's search is watched for its longest silence between two looks at
-the clock while what the root does not reach is given back.
+With `--big` a graph of this many nodes is built. Then the search is stopped at random moments, the best
+move is played, and the longest pause between two looks at the clock is measured while the unreachable
+nodes are freed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POSITIONS = (
     ("xiangqi", "start", None, 250_000),
     ("crazyhouse", "middle game", TACTICAL, 120_000),
 )
-"""Variant, name, FEN, and the rate that the project wants to reach on two quiet cores."""
+"""Variant, name, FEN, and target rate on two idle cores."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ def measure(variant: str, name: str, fen: str | None, goal: int, simulations: in
 
 
 def big(variant: str, nodes: int) -> None:
-    """Stops and reuse of a graph of so many nodes."""
+    """Measure stops and reuse of a graph of this many nodes."""
     search, game = search_of(variant, None, 2048)
     with search:
         search.set_game(game)
@@ -89,16 +89,16 @@ def big(variant: str, nodes: int) -> None:
             search.run(Limits(simulations=200_000))
         rng, late = random.Random(0), []
         for _ in range(20):
-            told = [0.0]
+            stopped_at = [0.0]
 
-            def stop(told: list[float] = told) -> None:
-                told[0] = time.perf_counter()
+            def stop(stopped_at: list[float] = stopped_at) -> None:
+                stopped_at[0] = time.perf_counter()
                 search.stop()
 
             timer = threading.Timer(rng.uniform(0.05, 0.3), stop)
             timer.start()
             search.run(Limits(infinite=True))
-            late.append(time.perf_counter() - told[0])
+            late.append(time.perf_counter() - stopped_at[0])
         before = search.tree.counter("node_count")
         best = search.report().best
         assert best is not None
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--simulations", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--big", type=int, metavar="NODES", help="stops and reuse as well")
+    parser.add_argument("--big", type=int, metavar="NODES", help="also measure stops and reuse")
     options = parser.parse_args()
     head = ("position", "best/s", "median/s", "processor/s", "goal", "depth", "nodes", "bytes/node")
     print(f"{head[0]:<26}" + "".join(f"{word:>13}" for word in head[1:]))

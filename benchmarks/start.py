@@ -1,11 +1,11 @@
-"""Time of each command to its first answer: on a machine that has compiled nothing yet, and later.
+"""Time of each command to its first answer, before and after the code is compiled.
 
     python benchmarks/start.py
     python benchmarks/start.py --commands analyse engine --rounds 5 --variant crazyhouse
 
-Each command runs with an empty cache of its own, then again; `first word` is the time until it says
-anything at all. Seconds of the wall clock; warm figures are medians of the rounds after the second
-run, which may still measure evaluators. `engine` is timed to `readyok`, and its first `go movetime
+Each command runs with an empty cache of its own, then again; `first output` is the time until it prints
+anything. Seconds of wall time; warm figures are medians of the rounds after the second run, which may
+still measure evaluators. `engine` is timed to `readyok`, and its first `go movetime
 1000` from there.
 """
 
@@ -38,7 +38,7 @@ class Run:
 
 
 def run_command(arguments: list[str], folder: Path, answers: str = "") -> Run:
-    """Run a command to its end. `answers`: text for its standard input."""
+    """Run a command to its end. answers: text for its standard input."""
     began = time.perf_counter()
     with subprocess.Popen(
         [*PROGRAM, *arguments],
@@ -59,7 +59,7 @@ def run_command(arguments: list[str], folder: Path, answers: str = "") -> Run:
 
 
 def run_engine(variant: str) -> Run:
-    """`uci`, `isready`, then `go movetime 1000`."""
+    """Run the engine: `uci`, `isready`, then `go movetime 1000`."""
     began = time.perf_counter()
     with subprocess.Popen(
         [*ENGINE, "--variant", variant],
@@ -72,7 +72,7 @@ def run_engine(variant: str) -> Run:
 
         def ask(line: str, answer: str) -> float:
             engine.stdin.write(f"{line}\n")
-            next(said for said in engine.stdout if said.startswith(answer))
+            next(line for line in engine.stdout if line.startswith(answer))
             return time.perf_counter() - began
 
         uciok = ask("uci", "uciok")
@@ -83,7 +83,7 @@ def run_engine(variant: str) -> Run:
 
 
 def commands(variant: str, folder: Path) -> dict[str, Callable[[], Run]]:
-    """The commands that are timed."""
+    """Return the commands to time."""
     from variant_ai.plugins import registry
 
     entry = registry().variants[variant]
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--commands", nargs="+")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    print("command     cold: first word    answer   second start   warm: answer")
+    print("command     cold: first output  answer   second start   warm: answer")
     with tempfile.TemporaryDirectory() as folder:
         for name, run in commands(given.variant, Path(folder)).items():
             if given.commands and name not in given.commands:

@@ -24,7 +24,7 @@ LOAD_TARGET_S = 1.0
 
 
 def best(runs: int, work: Callable[[], Any]) -> float:
-    """Least processor time of `work` in seconds (waiting for the disk left out)."""
+    """Return the minimum processor time of `work` in seconds (without waiting for the disk)."""
     times = []
     for _ in range(runs):
         begun = time.process_time()
@@ -49,7 +49,7 @@ def measure(path: Path, runs: int, replayed: int) -> dict[str, Any]:
     some = range(min(replayed, games))
     some_plies = int(store.offsets[len(some)])
     records = list(store.games(some))
-    store.codec.encode(None, [])  # both calls compile or load what is compiled, once
+    store.codec.encode(None, [])  # both calls compile code, or load it, once
 
     def copy() -> None:
         with (

@@ -1,12 +1,12 @@
-"""What a training step costs: layouts, precisions, threads, and the trainer against a bare loop.
+"""Speed of a training step: layouts, precisions, threads, and the trainer against a bare loop.
 
     python benchmarks/training.py                        # the ways to run a step
     python benchmarks/training.py --net alphazero-8v-map --blocks 5 --channels 64 --store a.store
 
-With a store, the trainer's own loop (sampling, metrics, record) is compared with a bare loop over
-tensors that are already in memory: they take turns, so that other programs slow down both alike.
-Wall time suffers where other programs use the cores; processor time suffers less. `--memory STEPS`
-shows that memory does not grow with the steps.
+With a store, the loop of the trainer (sampling, metrics, log) is compared with a bare loop over
+tensors in memory. They take turns, so that other programs slow both down equally. Wall time depends on
+the load of the cores, processor time less so. `--memory STEPS` shows that memory does not grow with the
+steps.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def bare_loop(
     compiled: bool = False,
     threads: int | None = None,
 ) -> tuple[float, float]:
-    """Positions a second and a processor second of steps on one batch that stays in memory."""
+    """Return positions per second and per processor second of steps on one batch in memory."""
     if threads:
         torch.set_num_threads(threads)
     step = repeated_step(
@@ -80,7 +80,7 @@ def repeated_step(
     compiled: bool = False,
     plain: bool = False,
 ) -> Callable[[], None]:
-    """A step of training on one batch that stays in memory. plain: all gradients are torch's own."""
+    """Return a step of training on one batch in memory. plain: all gradients are torch's own."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(0)
     net: Any = config.build().to(device)
@@ -113,7 +113,7 @@ def repeated_step(
 
 
 def against_plain_gradients(config: NetConfig, batch: int, seconds: float) -> None:
-    """Prints how steps with boards side by side compare with torch's own, taking turns."""
+    """Print the speed of steps with boards side by side against torch's own, taking turns."""
     ways = [repeated_step(config, batch, plain=plain) for plain in (True, False)]
     took: list[list[float]] = [[], []]
     for step in ways * 2:
@@ -132,8 +132,8 @@ def against_plain_gradients(config: NetConfig, batch: int, seconds: float) -> No
 
 
 class Bare:
-    """Steps over batches that stay in memory: what the trainer is held against. The net, the loss,
-    the clipping and the optimiser are the trainer's own."""
+    """Steps over batches in memory, with which the trainer is compared. The net, the loss, the
+    clipping and the optimiser are the trainer's own."""
 
     def __init__(self, config: TrainConfig, train: Sampler | MixedSampler, kept: int = 4) -> None:
         self.config, self.device = config, choose_device(config.device)
@@ -176,12 +176,12 @@ def settle(device: torch.device) -> None:
 
 
 class EnoughError(Exception):
-    """The turns were taken."""
+    """Raised when all turns are done."""
 
 
 class Turns:
-    """Watches a trainer and lets the bare loop have every other turn, so that whatever else the
-    machine does slows down both alike."""
+    """Observer of a trainer that gives every other turn to the bare loop, so that other load on the
+    machine slows both down equally."""
 
     def __init__(self, bare: Bare, turns: int, steps: int) -> None:
         self.bare, self.turns, self.steps = bare, turns, steps
@@ -218,7 +218,7 @@ def against_bare(
     spec: VariantSpec, config: NetConfig, store: Path, batch: int, turns: int, steps: int,
     threads: int | None = None,
 ) -> None:  # fmt: skip
-    """Prints how the trainer, its sampling, metrics and record included, does against the loop."""
+    """Print the speed of the trainer, with sampling, metrics and log, against the bare loop."""
     request = TrainRequest(
         spec=spec,
         stores=(store,),
@@ -252,7 +252,7 @@ def against_bare(
 
 
 def memory_of_steps(spec: VariantSpec, store: Path, steps: int) -> None:
-    """Prints the process's memory while a tiny net is trained for many steps."""
+    """Print the memory of the process while a tiny net is trained for many steps."""
     request = TrainRequest(
         spec=spec, stores=(store,), net="alphazero-8v-map",
         size={"blocks": 1, "channels": 4, "value_hidden": 8}, batch=64, steps=steps, threads=1,
@@ -288,14 +288,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--compile", action="store_true", help="also try torch.compile")
     parser.add_argument(
-        "--gradients", action="store_true", help="compare with torch's own, nothing else"
+        "--gradients", action="store_true", help="only compare gradients with torch's own"
     )
     parser.add_argument("--store", type=Path, help="compare the trainer with the bare loop")
-    parser.add_argument("--turns", type=int, default=10, help="of each of the two")
-    parser.add_argument("--steps", type=int, default=10, help="of a turn")
-    parser.add_argument("--threads", type=int, help="of torch; as many as cores by default")
-    parser.add_argument("--only", action="store_true", help="with --store: nothing else")
-    parser.add_argument("--memory", type=int, metavar="STEPS", help="with --store: watch memory")
+    parser.add_argument("--turns", type=int, default=10, help="turns of each of the two")
+    parser.add_argument("--steps", type=int, default=10, help="steps of a turn")
+    parser.add_argument("--threads", type=int, help="threads of torch; default: as many as cores")
+    parser.add_argument("--only", action="store_true", help="with --store: only the comparison")
+    parser.add_argument(
+        "--memory",
+        type=int,
+        metavar="STEPS",
+        help="with --store: measure memory over this many steps",
+    )
     given = parser.parse_args()
     spec = registry().variant(given.variant)
     if given.memory:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from variant_ai.plugins.hookspecs import (
     API_VERSION,
     CommandEntry,
+    EncoderEntry,
     EvaluatorEntry,
     NetworkEntry,
     NotationEntry,
     ReaderEntry,
     RulesEntry,
+    SearchEntry,
+    TrainerEntry,
     VariantEntry,
     hookimpl,
 )
@@ -21,6 +24,7 @@ from variant_ai.plugins.manager import PluginInfo, Registry, registry
 __all__ = [
     "API_VERSION",
     "CommandEntry",
+    "EncoderEntry",
     "EvaluatorEntry",
     "NetworkEntry",
     "NotationEntry",
@@ -28,6 +32,8 @@ __all__ = [
     "ReaderEntry",
     "Registry",
     "RulesEntry",
+    "SearchEntry",
+    "TrainerEntry",
     "VariantEntry",
     "hookimpl",
     "registry",

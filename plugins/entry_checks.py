@@ -10,7 +10,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
-from variant_ai.plugins.hookspecs import Entry, LazyEntry, VariantEntry, VariantsEntry
+from variant_ai.plugins.hookspecs import EncoderEntry, Entry, LazyEntry, VariantEntry, VariantsEntry
 
 E = TypeVar("E", bound=Entry)
 
@@ -22,12 +22,15 @@ def checked(entry: E) -> E:
     changes: dict[str, Any] = {}
     if isinstance(entry, VariantEntry):
         changes["path"] = _path("path", entry.path)
-        if entry.sample is not None:
-            changes["sample"] = _path("sample", entry.sample)
+        for field in ("sample", "model"):
+            if (value := getattr(entry, field)) is not None:
+                changes[field] = _path(field, value)
     if isinstance(entry, LazyEntry):
         _target(entry.target)
         if not isinstance(entry.summary, str):
             raise _wrong("summary", entry.summary, "a text")
+    if isinstance(entry, EncoderEntry) and entry.kind not in ("input", "labels"):
+        raise _wrong("kind", entry.kind, "'input' or 'labels'")
     if isinstance(entry, VariantsEntry):
         changes["variants"] = _names("variants", entry.variants)
     return dataclasses.replace(entry, **changes)

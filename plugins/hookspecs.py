@@ -1,19 +1,19 @@
 """The hooks of a variant-ai plugin, and the entries they return.
 
-A plugin is a module (or an object) named by an entry point of the group `variant_ai`. It says which
+A plugin is a module (or an object) named by an entry point of the group `variant_ai`. It states which
 plugin API it was written for and implements any of the hooks below with `@hookimpl`:
 
     from pathlib import Path
     from variant_ai.plugins import VariantEntry, hookimpl
 
-    variant_ai_api = 1
+    variant_ai_api = 2
 
     @hookimpl
     def register_variants():
         return [VariantEntry("mychess", Path(__file__).with_name("mychess.yaml"))]
 
-Plugin modules are imported before every `--help`, so they import cheaply: what costs time to import
-is given as a target, `"package.module:object"`, which is imported when it is used.
+Plugin modules are imported before every `--help`, so they must import cheaply: give what takes time
+to import as a target, `"package.module:object"`, which is imported when it is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pluggy
 
@@ -37,8 +37,11 @@ if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 GROUP = "variant_ai"
-API_VERSION = 1
-"""Raised when a hook or an entry changes in a way that an older plugin would not survive."""
+API_VERSION = 2
+"""Grows with every change of the hooks. 2: `register_encoders`, `register_searches`,
+`register_trainers`, `VariantEntry.model`."""
+ACCEPTED_VERSIONS = (1, 2)
+"""Plugins written for these are loaded."""
 
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
@@ -55,14 +58,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class VariantEntry(Entry):
-    """A variant: the name it is called by, and the YAML file that says what it is.
-
-    The name is the spec's own (`variant:`). `sample` is a small game store that comes with the
-    plugin, for a first training without any data of one's own.
-    """
+    """A variant: its name, which is the spec's own (`variant:`), and the YAML file of the spec."""
 
     path: Path
     sample: Path | None = field(default=None, kw_only=True)
+    """A small game store for a first training without data of one's own."""
+    model: Path | None = field(default=None, kw_only=True)
+    """The net that comes with the variant, an ONNX file: `packaged` wherever a net is named."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,29 @@ class NetworkEntry(LazyEntry):
 
 
 @dataclass(frozen=True)
+class EncoderEntry(LazyEntry):
+    """An encoder, for the word `encoder:` of specs; the target is a class, called with the spec.
+
+    kind `input`: an `InputEncoder`, which makes the planes; `labels`: a `LabelEncoder`, which numbers
+    the actions of flat policies (both in `variant_ai.core.encoding.interface`).
+    """
+
+    kind: Literal["input", "labels"] = field(default="input", kw_only=True)
+
+
+@dataclass(frozen=True)
+class SearchEntry(LazyEntry):
+    """A search, for `--search NAME`; the target is a `BaseSearch` class
+    (`variant_ai.core.search.interface`), called with (spec, evaluator, params, rules=...)."""
+
+
+@dataclass(frozen=True)
+class TrainerEntry(LazyEntry):
+    """A trainer, for `train --trainer NAME`; the target is a `BaseTrainer` class
+    (`variant_ai.core.train.interface`)."""
+
+
+@dataclass(frozen=True)
 class EvaluatorEntry(LazyEntry):
     """An evaluator of positions; the target is an `Evaluator` class as in
     `variant_ai.core.inference`, or a function: called with an `EvaluatorRequest` (variant, model,
@@ -216,6 +241,21 @@ class Hooks:
         raise NotImplementedError
 
     @hookspec
+    def register_encoders(self) -> Iterable[EncoderEntry]:
+        """Encoders of positions and of moves."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_searches(self) -> Iterable[SearchEntry]:
+        """Searches."""
+        raise NotImplementedError
+
+    @hookspec
+    def register_trainers(self) -> Iterable[TrainerEntry]:
+        """Trainers."""
+        raise NotImplementedError
+
+    @hookspec
     def register_evaluators(self) -> Iterable[EvaluatorEntry]:
         """Evaluators of positions."""
         raise NotImplementedError
@@ -232,6 +272,9 @@ HOOKS: dict[str, type[Entry]] = {
     "register_readers": ReaderEntry,
     "register_notations": NotationEntry,
     "register_networks": NetworkEntry,
+    "register_encoders": EncoderEntry,
+    "register_searches": SearchEntry,
+    "register_trainers": TrainerEntry,
     "register_evaluators": EvaluatorEntry,
     "register_commands": CommandEntry,
 }

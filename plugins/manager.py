@@ -25,21 +25,34 @@ import pluggy
 
 from variant_ai import __version__
 from variant_ai.core.errors import PluginError, SpecError, UnknownNameError, VariantAIError
+from variant_ai.core.factories import (
+    INPUT_ENCODERS,
+    LABEL_ENCODERS,
+    RULES_ENGINES,
+    SEARCHES,
+    TRAINERS,
+    Factories,
+)
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, home_path, user_spec_folders
 from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
 from variant_ai.plugins.entry_checks import checked
 from variant_ai.plugins.hookspecs import (
+    ACCEPTED_VERSIONS,
     API_VERSION,
     GROUP,
     HOOKS,
     CommandEntry,
+    EncoderEntry,
     Entry,
     EvaluatorEntry,
     Hooks,
+    LazyEntry,
     NetworkEntry,
     NotationEntry,
     ReaderEntry,
     RulesEntry,
+    SearchEntry,
+    TrainerEntry,
     VariantEntry,
 )
 
@@ -50,6 +63,13 @@ if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 OWN_DISTRIBUTION = "variant-ai"
+FACTORIES: dict[str, dict[str, Factories[Any]]] = {
+    "register_rules": {"": RULES_ENGINES},
+    "register_encoders": {"input": INPUT_ENCODERS, "labels": LABEL_ENCODERS},
+    "register_searches": {"": SEARCHES},
+    "register_trainers": {"": TRAINERS},
+}
+"""Tables of the core that entries of a hook are registered in, by the entry's kind."""
 E = TypeVar("E", bound=Entry)
 SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml"
 _log = logging.getLogger("variant_ai.plugins")
@@ -147,7 +167,7 @@ class Registry:
             return False
         self._infos[name] = PluginInfo(name, version, distribution)
         spoken = getattr(plugin, "variant_ai_api", None)
-        if spoken != API_VERSION:
+        if spoken not in ACCEPTED_VERSIONS:
             says = "has no attribute variant_ai_api" if spoken is None else f"says {spoken!r}"
             self._report(
                 name,
@@ -266,10 +286,8 @@ class Registry:
 
     def _own_names(self, hook: str) -> frozenset[str]:
         """Names of this hook's kind that the project has without registering them."""
-        if hook == "register_rules":
-            from variant_ai.core.rules import OWN_ENGINES
-
-            return frozenset(OWN_ENGINES)
+        if hook in FACTORIES:
+            return frozenset(n for table in FACTORIES[hook].values() for n in table.builtin)
         if hook == "register_networks":
             from variant_ai.core.nets import core_networks
 
@@ -300,6 +318,21 @@ class Registry:
     def evaluators(self) -> dict[str, EvaluatorEntry]:
         """Evaluators that plugins add, by name."""
         return {e.name: e for e in self._entries("register_evaluators", EvaluatorEntry)}
+
+    @property
+    def encoders(self) -> dict[str, EncoderEntry]:
+        """Encoders that plugins add, by name."""
+        return {e.name: e for e in self._entries("register_encoders", EncoderEntry)}
+
+    @property
+    def searches(self) -> dict[str, SearchEntry]:
+        """Searches that plugins add, by name."""
+        return {e.name: e for e in self._entries("register_searches", SearchEntry)}
+
+    @property
+    def trainers(self) -> dict[str, TrainerEntry]:
+        """Trainers that plugins add, by name."""
+        return {e.name: e for e in self._entries("register_trainers", TrainerEntry)}
 
     @property
     def commands(self) -> dict[str, CommandEntry]:
@@ -346,9 +379,8 @@ class Registry:
 
         spec = self._specs.get(path)
         if spec is None:
-            engines = {*self._own_names("register_rules"), *self.rules_engines}
-            spec = self._specs[path] = load_spec(path, engines=engines)
-            self._offer_engines()
+            self._offer()
+            spec = self._specs[path] = load_spec(path, known=_registered_names())
         if expected and spec.variant != expected:
             raise SpecError(
                 f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "
@@ -362,7 +394,7 @@ class Registry:
         from variant_ai.core.rules import make_rules
         from variant_ai.core.spec.loader import in_file
 
-        self._offer_engines()
+        self._offer()
         entry = self.rules_engines.get(spec.rules.engine if engine is None else engine)
         try:
             return make_rules(spec, engine) if entry is None else entry.make(spec)
@@ -370,15 +402,15 @@ class Registry:
             path = next((path for path, read in self._specs.items() if read is spec), None)
             raise error if path is None else in_file(error, path) from error
 
-    def _offer_engines(self) -> None:
-        """Make the engines of plugins known to the core, which does not look for plugins."""
-        from variant_ai.core.rules import register_rules_engine
-
-        for entry in self.rules_engines.values():
-            try:
-                register_rules_engine(entry.name, entry.target)
-            except PluginError as error:
-                self._report(entry.plugin, str(error))
+    def _offer(self) -> None:
+        """Register in the core, which looks for no plugins, what can be chosen by name."""
+        for hook, kinds in FACTORIES.items():
+            for entry in self._entries(hook, LazyEntry):
+                kind = entry.kind if isinstance(entry, EncoderEntry) else ""
+                try:
+                    kinds[kind].register(entry.name, entry.target)
+                except PluginError as error:
+                    self._report(entry.plugin, str(error))
 
     # --- nets and evaluators -------------------------------------------------------------------
 
@@ -478,6 +510,15 @@ class Builders(dict[str, "NetworkBuilder"]):
         if name in self.broken:
             raise PluginError(self.broken[name])
         raise KeyError(name)
+
+
+def _registered_names() -> dict[tuple[str, ...], tuple[str, tuple[str, ...]]]:
+    """Words of a spec that name something registered -> what it is, and the names that exist."""
+    return {
+        ("rules", "engine"): (RULES_ENGINES.kind, RULES_ENGINES.names),
+        ("encoder", "input"): (INPUT_ENCODERS.kind, INPUT_ENCODERS.names),
+        ("encoder", "labels"): (LABEL_ENCODERS.kind, LABEL_ENCODERS.names),
+    }
 
 
 def _ordered(

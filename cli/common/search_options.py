@@ -1,10 +1,10 @@
-"""What commands with a search in them share: options of net and search, and how both are made."""
+"""Options of net and search that commands share, and functions that make both from them."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,14 +26,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def fail_if_over(game: Game) -> None:
-    """Ends the command where there is nothing left to search."""
+    """End the command with an error if the game is over."""
     outcome = game.outcome()
     if outcome is not None:
         fail(f"the game is over: {outcome.reason}, {outcome.result} ({game.fen()})")
 
 
 def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
-    """The spec named, else the one a run carries, or an ONNX file, else the variant that it names.
+    """Return the spec of the named variant, else the spec stored in the run or ONNX file, else that
+    of the variant whose name the file has.
 
     Raises UnknownNameError, DataError.
     """
@@ -52,7 +53,9 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
     info = read_model_file(model).info
     name = info.variant
     if not name:
-        raise DataError(f"{model} does not say its variant; it was not exported by variant-ai")
+        raise DataError(
+            f"{model} has no name of a variant; it was not exported by variant-ai. Name one with -V"
+        )
     if (model.parent / CONFIG).is_file():
         config = read_config(model.parent / CONFIG)
         if config.variant == name:
@@ -63,13 +66,13 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
         if (carried := info.carried_spec) is not None:
             return carried
         fail(
-            f"{model} is a net for {name}, which is no variant of this installation; name its "
+            f"{model} is a net for {name}, which is not a variant of this installation; name its "
             "spec with -V FILE.yaml"
         )
 
 
 def named_net(model: Path, variant: str | None) -> tuple[Path, VariantSpec]:
-    """The net that is named, `packaged` included, and its spec (`spec_of_model`).
+    """Return the path of a net, which may be `packaged`, and its spec (`spec_of_model`).
 
     Raises UnknownNameError, DataError.
     """
@@ -81,7 +84,7 @@ def named_net(model: Path, variant: str | None) -> tuple[Path, VariantSpec]:
 
 @dataclass(frozen=True)
 class NetChoice:
-    """What the options say of the net and of the search's settings."""
+    """Values of the options of net and search."""
 
     model: Path | None
     evaluator: str
@@ -94,10 +97,12 @@ class NetChoice:
 
 
 def net_options(command: F) -> F:
-    """`--model`, `--evaluator`, … given to the command as `net: NetChoice`."""
+    """Add `--model`, `--evaluator`, … which the command gets as `net: NetChoice`."""
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if (name := kwargs.pop("search")) is not None:
+            kwargs["settings"] = (*kwargs["settings"], f"algorithm={name}")
         names = NetChoice.__dataclass_fields__
         chosen = {name: kwargs.pop(name) for name in names}
         return command(*args, net=NetChoice(**chosen), **kwargs)
@@ -108,8 +113,7 @@ def net_options(command: F) -> F:
             "--model",
             type=NetPath(),
             metavar="FILE",
-            help="ONNX file of the net, or a run. Without it, or as `packaged`, the net that comes "
-            "with the variant.",
+            help="ONNX file of the net, or a run.  [default: packaged, the net of the variant]",
         ),
         click.option(
             "--evaluator",
@@ -122,13 +126,13 @@ def net_options(command: F) -> F:
             "--batch",
             type=click.IntRange(1, 4096),
             metavar="B",
-            help="Positions the net sees at once.  [default: 16]",
+            help="Positions that the net evaluates at once.  [default: 16]",
         ),
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the evaluator."
         ),
         click.option(
-            "--device", default="cpu", show_default=True, help="Where the net runs: cpu, cuda."
+            "--device", default="cpu", show_default=True, help="Device of the net: cpu, cuda."
         ),
         click.option(
             "--precision",
@@ -136,19 +140,22 @@ def net_options(command: F) -> F:
             help="fp32, bf16, fp16, int8.  [default: bf16 if the processor has it]",
         ),
         click.option(
+            "--search", metavar="NAME", help="Search: graph, or one of a plugin.  [default: graph]"
+        ),
+        click.option(
             "--settings",
             "search_set",
             metavar="NAME",
             default="default",
             show_default=True,
-            help="Set of search settings of the variant's spec, such as paper.",
+            help="Set of search settings of the variant, such as paper.",
         ),
         click.option(
             "--set",
             "settings",
             multiple=True,
             metavar="NAME=VALUE",
-            help="A setting of the search; may be given several times.",
+            help="Setting of the search, see docs/search.md; may be given several times.",
         ),
     )
     for option in reversed(options):
@@ -157,7 +164,7 @@ def net_options(command: F) -> F:
 
 
 def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
-    """The chosen set of the spec's settings with the user's words applied.
+    """Return the chosen set of the spec's settings with those of `--set` and `--batch`.
 
     Raises UnknownNameError, SettingError.
     """
@@ -167,24 +174,28 @@ def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
 
 
 def settings_given(net: NetChoice) -> dict[str, Any]:
-    """The search's settings that the user says. Raises UnknownNameError, SettingError."""
-    from variant_ai.core.search.settings import setting
+    """Return the settings of `--set` and `--batch`. Raises UnknownNameError, SettingError."""
+    batch = {} if net.batch is None else {"batch_size": net.batch}
+    return batch | parse_settings(net.settings)
 
-    given: dict[str, Any] = {}
-    if net.batch is not None:
-        given["batch_size"] = net.batch
-    for text in net.settings:
+
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of `--set NAME=VALUE`. Raises UnknownNameError, SettingError."""
+    from variant_ai.core.spec.search_settings import setting
+
+    found = {}
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
-        given[name.strip()] = setting(name.strip()).parse(value)
-    return given
+        found[name.strip()] = setting(name.strip()).parse(value)
+    return found
 
 
 def load_evaluator(
     spec: VariantSpec, net: NetChoice, batch: int, *, log: Callable[[str], None] = note
 ) -> Evaluator:
-    """The evaluator of the options. Without a net anywhere the uniform one stands in, and says so.
+    """Return the evaluator of the options. Without any net it is the uniform one, with a warning.
 
     Raises UnknownNameError, DataError, VariantAIError.
     """
@@ -226,8 +237,8 @@ def load_engine(
 
 
 def limits_option(simulations: int) -> Callable[[F], F]:
-    """`--nodes N` and `--movetime S`, given to the command as `limits: Limits`; `simulations` nodes
-    if neither is said. `--simulations` is the older name."""
+    """Add `--nodes N` and `--movetime S`, which the command gets as `limits: Limits`: `simulations`
+    nodes if neither is given. `--simulations` is the old name of `--nodes`."""
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
@@ -269,19 +280,19 @@ def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
 
 
 def score_text(line: Line) -> str:
-    """`+0.43`, `#3`, `#-2`: from the mover's view."""
+    """Return `+0.43`, `#3`, `#-2`: from the view of the side to move."""
     if line.mate_in is not None:
         return f"#{line.mate_in}"
     return f"{line.cp / 100:+.2f}"
 
 
 def wdl_text(line: Line) -> str:
-    """`41 38 21` per cent, nothing where the net has none."""
+    """Return `41 38 21` in per cent, or nothing if the net has no such output."""
     return " ".join(f"{100 * p:.0f}" for p in line.wdl) if line.wdl else ""
 
 
 def is_file(given: str) -> bool:
-    """Whether an argument that is a FEN or a file is a file."""
+    """Return True if an argument that may be a FEN or a file is a file."""
     if given == "-":
         return True
     try:

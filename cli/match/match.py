@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
-    FiniteRange,
     console,
     examples,
     json_option,
@@ -19,6 +18,7 @@ from variant_ai.cli.common.console import (
     print_json,
     variant_option,
 )
+from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
@@ -28,14 +28,36 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=ModelCommand,
+    model="variant_ai.core.arena.match.match_settings:MatchSettings",
+    options={
+        "--games": "games",
+        "--clock": "clock",
+        "--movetime": "movetime",
+        "--nodes": "nodes",
+        "--depth": "depth",
+        "--openings FILE": "openings.file",
+        "--opening-plies": "openings.plies",
+        "--from-store STORE": "openings.store",
+        "--opening-count": "openings.count",
+        "--concurrency": "concurrency",
+        "--margin": "margin",
+        "--think": "think",
+        "--ponder": "ponder",
+        "--max-plies": "max_plies",
+        "--resign MOVES:CP[:both]": "resign",
+        "--draw FROM:MOVES:CP": "draw",
+        "--title": "title",
+        "--seed": "seed",
+    },
     epilog=examples(
         "variant-ai match fairy-stockfish 'xboard:sjeng;depth=4' -V NAME --clock 60+0.25 -o m1",
         "# two settings of a network, at most 400 games, until one is shown to be better",
         "variant-ai match 'net:a.onnx;name=new' 'net:b.onnx;name=old' -V NAME --nodes 800 \\",
         "    --games 400 --sprt 0 20 --openings lines.pgn --concurrency 2 -o m2",
-        "# a table of the papers; the same command goes on where it was stopped",
+        "# a table of the papers; the same command resumes an interrupted match",
         "variant-ai match --config experiments/table-13.yaml -o runs/table-13",
-    )
+    ),
 )
 @click.argument("players", nargs=-1, metavar="[PLAYER]...")
 @variant_option(required=False)
@@ -43,7 +65,7 @@ if TYPE_CHECKING:
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="YAML file with the settings of the match; what is given here goes before it.",
+    help="YAML file with the settings of the match; other options override the file.",
 )
 @click.option(
     "-o",
@@ -51,64 +73,26 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="FOLDER",
-    help="Folder of the games and tables; a match that was stopped goes on there.",
+    help="Folder of the games and tables; an interrupted match in it is resumed.",
 )
-@click.option("--games", type=click.IntRange(min=1), help="Games of each pair of players. [2]")
-@click.option("--clock", metavar="TEXT", help="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5.")
-@click.option("--movetime", type=FiniteRange(min=0, min_open=True), help="Seconds for each move.")
-@click.option("--nodes", type=click.IntRange(min=1), help="Nodes or simulations for each move.")
-@click.option("--depth", type=click.IntRange(min=1), help="Plies of each search.")
+@click.option(
+    "--small",
+    is_flag=True,
+    help="With --config: use the settings of the file for a small run.",
+)
 @click.option(
     "--gauntlet",
-    "seeds",
     type=click.IntRange(min=1),
     metavar="N",
     help="The first N players meet all others; without it everybody meets everybody.",
 )
-@click.option(
-    "--openings",
-    metavar="FILE",
-    help="What games start with: positions (.epd, .fen), lines drawn by weight from a Polyglot book "
-    "(.bin), or lines of games (PGN, move lists), packed or not (.gz, .xz, .zst); each is played with "
-    "both colours.",
-)
-@click.option("--opening-plies", type=click.IntRange(min=1), help="Plies of each line. [16]")
-@click.option("--from-store", metavar="STORE", help="Start from positions of a game store.")
-@click.option(
-    "--opening-count",
-    type=click.IntRange(min=1),
-    help="Take so many openings; of a store 100 where it is not said.",
-)
-@click.option("--random-order", is_flag=True, help="Take the openings in random order.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time. [1]")
-@click.option(
-    "--margin", type=FiniteRange(min=0), help="Seconds a move may be over its time. [0.05]"
-)
-@click.option(
-    "--think",
-    type=FiniteRange(min=0, min_open=True),
-    help="Seconds for a move without a time limit, then the player counts as hung. [60]",
-)
-@click.option(
-    "--ponder",
-    is_flag=True,
-    default=None,
-    help="Programs think on while the other side does; nets do not.",
-)
-@click.option("--max-plies", type=click.IntRange(min=1), help="A longer game is a draw. [600]")
-@click.option("--resign", metavar="MOVES:CP[:both]", help="Adjudicate lost games: 3:600.")
-@click.option("--draw", metavar="FROM:MOVES:CP", help="Adjudicate drawn games: 40:8:10.")
+@click.option("--random-order", is_flag=True, help="Use the openings in random order.")
 @click.option(
     "--sprt",
     type=(float, float),
     metavar="ELO0 ELO1",
-    help="Stop when one hypothesis is accepted (errors 0.05).",
+    help="Stop when a sequential test accepts one hypothesis (error probabilities 0.05).",
 )
-@click.option(
-    "--small", is_flag=True, help="With --config: the settings that the file has for a small run."
-)
-@click.option("--title", help="Name of the match.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random. [0]")
 @json_option
 def command(
     players: tuple[str, ...],
@@ -117,20 +101,29 @@ def command(
     output: Path,
     as_json: bool,
     small: bool,
-    **given: Any,
+    gauntlet: int | None,
+    random_order: bool,
+    sprt: tuple[float, float] | None,
+    given: dict[str, Any],
 ) -> None:
     """Let engines and nets play matches, judged by the rules of the variant.
 
     A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
-    random, or a YAML file; further words follow after semicolons: name=, clock=, movetime=, nodes=,
+    random, or a YAML file; more settings follow after semicolons: name=, clock=, movetime=, nodes=,
     depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
     ponder=true.
 
-    Who crashes, hangs, plays an illegal move, oversteps its time, or claims an end or a mate in one
-    that is none loses the game, and the match goes on. Every finished game is safe on disk before
-    the next one begins; the same command goes on after any interruption. FOLDER has games.jsonl,
-    games.pgn and the table as text, CSV and HTML.
+    A player that crashes, hangs, plays an illegal move, exceeds its time, or falsely claims the end
+    of the game or a mate in one loses the game, and the match continues. Every finished game is
+    stored before the next one begins; the same command resumes an interrupted match. FOLDER has
+    games.jsonl, games.pgn and the table as text, CSV and HTML.
     """
+    if gauntlet is not None:
+        given |= {"kind": "gauntlet", "seeds": gauntlet}
+    if random_order:
+        given.setdefault("openings", {})["order"] = "random"
+    if sprt is not None:
+        given["sprt"] = sprt
     settings = _settings(players, variant, config, given, small=small)
 
     from variant_ai.cli.common.notation_options import load_notation
@@ -152,11 +145,11 @@ def command(
         )
         for player in settings.players
     ]
-    with _saying_needs(settings.needs):
+    with _with_needs(settings.needs):
         for source in filter(None, (settings.openings.file, settings.openings.store)):
             if not beside(source, folder).exists():
-                places = f"neither here nor in {folder}" if folder else "not here"
-                raise DataError(f"the openings {source} are {places}")
+                also = f", nor in {folder}" if folder else ""
+                raise DataError(f"no such file of openings: {source}{also}")
         openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
     tournament = Tournament(
         settings,
@@ -178,12 +171,12 @@ def command(
     if state.warning:
         note(state.warning)
     if state.stopped:
-        note(f"{len(state.entries)} of {state.wanted} games; the same command goes on")
+        note(f"{len(state.entries)} of {state.wanted} games; the same command resumes the match")
         raise KeyboardInterrupt
 
 
 def _installed(players: Any) -> Any:
-    """Players without optional ones whose program is missing, which is reported."""
+    """Return the players without optional ones whose program is missing, and print these."""
     from variant_ai.core.arena.programs.engine_process import engine_command
     from variant_ai.core.errors import EngineError
 
@@ -203,7 +196,7 @@ def _installed(players: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _saying_needs(needs: str) -> Iterator[None]:
+def _with_needs(needs: str) -> Iterator[None]:
     """Add the `needs` of the match's file to an error about something missing."""
     from variant_ai.core.errors import DataError, EngineError
 
@@ -223,63 +216,53 @@ def _settings(
     *,
     small: bool,
 ) -> MatchSettings:
-    """Settings of the file; those of the command line override them."""
+    """Return the settings of the file, overridden by those of the command line."""
     from variant_ai.cli.common.player_options import require_player
     from variant_ai.core.arena.match.match_settings import LIMITS, settings_of, small_scale
     from variant_ai.core.arena.players.player_spec import parse_player, read_yaml
     from variant_ai.core.errors import SettingError
 
-    said: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if config is not None:
         read = read_yaml(config)
         if not isinstance(read, dict):
             raise SettingError(f"{config}: a mapping of settings is expected")
-        said.update(small_scale(read, str(config)) if small else read)
+        settings.update(small_scale(read, str(config)) if small else read)
     elif small:
-        raise click.UsageError("--small goes with --config")
+        raise click.UsageError("--small needs --config")
     if players:
-        said["players"] = [parse_player(text) for text in players]
+        settings["players"] = [parse_player(text) for text in players]
     if variant is not None:
-        said["variant"] = variant
-    if "variant" not in said:
+        settings["variant"] = variant
+    if "variant" not in settings:
         raise click.UsageError("Missing option '-V' / '--variant'.")
-    if "players" not in said:
+    if "players" not in settings:
         raise click.UsageError("Missing argument 'PLAYER...'; or give --config.")
-    seeds = given.pop("seeds")
-    if seeds is not None:
-        said.update(kind="gauntlet", seeds=seeds)
-    openings = dict(said.get("openings") or {})
-    sources = {"file": given.pop("openings"), "store": given.pop("from_store")}
-    if any(sources.values()):
+    openings = dict(settings.get("openings") or {})
+    changed = given.pop("openings", {})
+    if "file" in changed or "store" in changed:
         openings = {k: v for k, v in openings.items() if k not in ("file", "lines", "store")}
-    sources |= {"plies": given.pop("opening_plies"), "count": given.pop("opening_count")}
-    openings |= {name: value for name, value in sources.items() if value is not None}
-    if given.pop("random_order"):
-        openings["order"] = "random"
-    if openings:
-        said["openings"] = openings
-    limits = {name: given.pop(name) for name in LIMITS}
-    if any(value is not None for value in limits.values()):
-        said = {name: value for name, value in said.items() if name not in limits}
-        said |= {name: value for name, value in limits.items() if value is not None}
-    said |= {name: value for name, value in given.items() if value is not None}
+    if openings or changed:
+        settings["openings"] = openings | changed
+    if any(name in given for name in LIMITS):
+        settings = {name: value for name, value in settings.items() if name not in LIMITS}
+    settings |= given
     folder = config.parent if config else None
-    said["players"] = _installed(said["players"])
-    with _saying_needs(str(said.get("needs", ""))):
+    settings["players"] = _installed(settings["players"])
+    with _with_needs(str(settings.get("needs", ""))):
         return settings_of(
-            said,
+            settings,
             str(config) if config else "match",
             lambda player: require_player(player, folder),
         )
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
-    """Play; Ctrl-C stops with all finished games kept."""
-    # The first Ctrl-C ends the match in good order, whatever thread is waiting for whom.
+    """Play. The first Ctrl-C stops the match and keeps all finished games."""
     with stop_on_signal() as interrupt:
         interrupt.stops.append(tournament.stop)
         if not sys.stderr.isatty():
-            return tournament.run(_tell)
+            return tournament.run(_print_game)
         from rich.live import Live
 
         from variant_ai.core.arena.tables.crosstable import text
@@ -287,16 +270,16 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
         with Live(console=console(stderr=True), refresh_per_second=2) as live:
 
             def show(state: MatchState, entry: GameEntry) -> None:
-                _tell(state, entry)
-                said = text(state.table(settings.title))
-                live.update(f"{said}{state.sprt.text if state.sprt else ''}")
+                _print_game(state, entry)
+                table = text(state.table(settings.title))
+                live.update(f"{table}{state.sprt.text if state.sprt else ''}")
 
             return tournament.run(show)
 
 
-def _tell(state: MatchState, entry: GameEntry) -> None:
-    said = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second} "
-    note(f"{said}{entry.result} {entry.reason}, {len(entry.moves)} plies")
+def _print_game(state: MatchState, entry: GameEntry) -> None:
+    game = f"game {len(state.entries)}/{state.wanted}: {entry.first} - {entry.second}"
+    note(f"{game} {entry.result} {entry.reason}, {len(entry.moves)} plies")
 
 
 def _print_json(state: MatchState, settings: MatchSettings) -> None:

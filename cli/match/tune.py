@@ -20,6 +20,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
+from variant_ai.cli.common.search_options import parse_settings
 from variant_ai.core.system.interrupts import stop_on_signal
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 OPENINGS = 100
-"""Made where no file of openings is given."""
+"""Number of openings, if no file is given."""
 SPRT = (0.0, 20.0)
-"""Elo of the two hypotheses of the last test."""
+"""Elo of the two hypotheses of the test of the winner."""
 CANDIDATE, PRESENT = "candidate", "present"
 
 
@@ -42,7 +43,7 @@ CANDIDATE, PRESENT = "candidate", "present"
         "variant-ai tune -V NAME --model packaged --nodes 400 -o runs/tune",
         "variant-ai tune -V NAME --model net.onnx --nodes 400 --range cpuct_init=1:4 \\",
         "    --range virtual_style=loss,visit --trials 40 -o runs/tune",
-        "# by the clock; the same command goes on where it was stopped",
+        "# by the clock; the same command resumes an interrupted tuning",
         "variant-ai tune -V NAME --model net.onnx --clock 1+0.01 -o runs/tune-clock",
     )
 )
@@ -60,8 +61,8 @@ CANDIDATE, PRESENT = "candidate", "present"
     "ranges",
     multiple=True,
     metavar="NAME=VALUES",
-    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times. Without "
-    "it the settings that matter most.",
+    help="Setting to tune: NAME=LOW:HIGH or NAME=VALUE,VALUE; may be given several times.  [default: "
+    "the settings that matter most]",
 )
 @click.option(
     "--settings",
@@ -69,16 +70,16 @@ CANDIDATE, PRESENT = "candidate", "present"
     default="default",
     show_default=True,
     metavar="NAME",
-    help="Set of the spec's search settings in force.",
+    help="Set of search settings of the variant to start from.",
 )
 @click.option(
     "--set",
     "present",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change a setting in force; may be given several times.",
+    help="Present value of a setting; may be given several times.",
 )
-@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move. [400]")
+@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move.  [default: 400]")
 @click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
 @click.option(
     "--trials",
@@ -106,25 +107,31 @@ CANDIDATE, PRESENT = "candidate", "present"
     type=click.IntRange(min=0, max=600),
     default=400,
     show_default=True,
-    help="Most games of the test of the winner; 0: no test.",
+    help="Maximum games of the test of the winner; 0: no test.",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
-@click.option("--openings", metavar="FILE", help="As in `match`; without it, from the sample.")
+@click.option(
+    "--openings",
+    metavar="FILE",
+    help="As in `match`.  [default: positions of the variant's sample]",
+)
 @click.option(
     "--evaluator",
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="What runs the net, as in `match`.",
+    help="Program that runs the net, as in `match`.",
 )
-@click.option("--concurrency", type=click.IntRange(min=1), help="Games at a time.  [one a core]")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), help="Games at a time.  [default: one per core]"
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="FOLDER",
-    help="Folder of trials and results; a tuning that was stopped goes on there.",
+    help="Folder of trials and results; an interrupted tuning in it is resumed.",
 )
 @seed_option()
 @json_option
@@ -144,11 +151,11 @@ def command(
     as_json: bool,
     **numbers: int,
 ) -> int:
-    """Find better search settings for a net by matches against the settings in force.
+    """Find better search settings for a net by matches against the present settings.
 
-    Each trial is a short match; a model of all results proposes the next trial and names three
-    finalists, and the best of these plays a sequential test against the settings in force. Prints
-    the words to paste into the variant's spec. FOLDER keeps every game.
+    Each trial is a short match. A model of all results proposes the next trial and chooses three
+    finalists, and the best of these plays a sequential test against the present settings. Prints
+    settings to paste into the variant's spec. FOLDER keeps every game.
     """
     import threading
 
@@ -159,7 +166,7 @@ def command(
         Tuner,
         present_settings,
     )
-    from variant_ai.core.search.settings import SearchParams, setting
+    from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.system.processors import processors
     from variant_ai.plugins import registry
 
@@ -169,21 +176,16 @@ def command(
     rules = registry().rules(spec)
     tuned = tuple(Range.parse(text) for text in ranges or DEFAULT_RANGES)
     if len({one.name for one in tuned}) < len(tuned):
-        raise click.UsageError("--range: a setting is named twice")
-    said = {}
-    for text in present:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
-        said[name.strip()] = setting(name.strip()).parse(value)
-    params = SearchParams.of(spec, search_set, **said)
+        raise click.UsageError("--range: a setting is given twice")
+    chosen = parse_settings(present)
+    params = SearchParams.of(spec, search_set, **chosen)
     limit = {"clock": clock} if clock else {"nodes": nodes or 400}
     base: dict[str, Any] = {
         "net": model,
         "evaluator": evaluator,
         "threads": 1,
         "settings": search_set,
-        "search": said,
+        "search": chosen,
     }
     maker = _Matches(
         rules,
@@ -200,7 +202,7 @@ def command(
         description={
             **base,
             **limit,
-            # refuses what cannot be played before the folder says that it was begun
+            # raises before the folder is created, if a player cannot start
             **maker.digests(),
             "games": numbers["games"],
             "seed": numbers["seed"],
@@ -218,12 +220,12 @@ def command(
         timer.cancel()
     _show(plan, outcome, output, as_json)
     if maker.stopped:
-        note(f"{len(outcome.trials)} of {plan.trials} trials; the same command goes on")
+        note(f"{len(outcome.trials)} of {plan.trials} trials; the same command resumes the tuning")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
 class _Matches:
-    """Plays what the tuner asks for."""
+    """Plays the matches of the tuner."""
 
     def __init__(
         self,
@@ -249,7 +251,7 @@ class _Matches:
             self._tournament.stop()
 
     def digests(self) -> dict[str, str]:
-        """Digests of the net and of the openings. Raises what a match of these players would."""
+        """Return digests of the net and of the openings. Raises as a match of these players does."""
         from variant_ai.cli.common.player_options import make_player
         from variant_ai.core.arena.tuning.search_tuning import Match
 
@@ -315,7 +317,7 @@ class _Matches:
 
 
 def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
-    """Those of a file, positions of the variant's sample, or else random lines of moves."""
+    """Return the openings of a file, or positions of the variant's sample, or random moves."""
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.games.openings import random_lines
     from variant_ai.core.arena.match.match_settings import OpeningSettings
@@ -331,7 +333,7 @@ def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
 
 
 def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
-    """Print what was found, and write the picture and the words."""
+    """Print the results, and write the picture and the settings for a spec."""
     from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, words
     from variant_ai.core.arena.tuning.tuning_picture import draw, importances
     from variant_ai.core.system.files import write_whole
@@ -341,7 +343,7 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         write_whole(folder / PICTURE, draw(plan, outcome).png)
         shares = importances(plan, outcome)
         order = sorted(shares, key=lambda name: -shares[name])
-        facts["mattered"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
+        facts["importance"] = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order)
         facts["picture"] = folder / PICTURE
     for number, (settings, tally) in enumerate(outcome.finals, start=1):
         facts[f"final {number}"] = f"{tally.text} with {words(settings)}"
@@ -349,8 +351,8 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
     verdict = ""
     if test is not None and outcome.strength is not None:
         verdict = test.sprt.verdict or "" if test.sprt is not None else ""
-        said = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
-        facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {said}"
+        result = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
+        facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {result}"
         if test.sprt is not None:
             facts["SPRT"] = test.sprt.text
     if outcome.winner is not None:
@@ -383,16 +385,16 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
 
 
 def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
-    """Comments above the words for a spec: where they come from. `tune.json` has the rest."""
+    """Comments above the settings for a spec, with their evidence. `tune.json` has the rest."""
     import time
 
     limit = plan.description.get("nodes")
-    each = f"{limit} nodes a move" if limit else f"clock {plan.description['clock']}"
+    each = f"{limit} nodes per move" if limit else f"clock {plan.description['clock']}"
     digest = plan.description.get("net_digest", "")
     return (
         f"# variant-ai tune, {time.strftime('%Y-%m-%d')}: {plan.variant}, net "
         f"{plan.description['net']} ({digest}), {each},\n"
         f"# {len(outcome.trials)} trials of {plan.games} games, finals of {plan.final_games}, on "
         f"{', '.join(one.text for one in plan.ranges)}\n"
-        f"# test against the settings in force: {test}\n"
+        f"# test against the present settings: {test}\n"
     )

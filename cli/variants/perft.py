@@ -61,12 +61,12 @@ def command(
     kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
     """
     from variant_ai.core.errors import UnknownNameError
-    from variant_ai.core.rules import OWN_ENGINES
+    from variant_ai.core.rules import RULES_ENGINES
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     engine = engine or spec.rules.engine
-    known = [*OWN_ENGINES, "both", *registry().rules_engines]
+    known = [*RULES_ENGINES.builtin, "both", *registry().rules_engines]
     if engine not in known:
         raise UnknownNameError("rules engine", engine, known)
     engines = ["kernel", "fairy"] if engine == "both" else [engine]

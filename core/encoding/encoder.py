@@ -6,7 +6,6 @@ mover's own first rank, for input and policy alike.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
@@ -16,14 +15,15 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding import encoding_kernels as kernels
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
-from variant_ai.core.encoding.input_planes import compile_input
+from variant_ai.core.encoding.input_planes import SpecPlanes
+from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
 from variant_ai.core.encoding.move_codes import describe
-from variant_ai.core.encoding.move_labels import FlatLabels
 from variant_ai.core.encoding.policy_planes import PolicyMap
 from variant_ai.core.errors import MoveError, SpecError
+from variant_ai.core.factories import INPUT_ENCODERS, LABEL_ENCODERS
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.hashing import encoding_hash
-from variant_ai.core.spec.plane_layout import InputPlane, input_planes
+from variant_ai.core.spec.plane_layout import InputPlane
 from variant_ai.core.spec.schema import VariantSpec
 
 Head = Literal["map", "flat"]
@@ -44,20 +44,26 @@ class Encoder:
         self.spec = spec
         self.head: Head = head
         self.hash = encoding_hash(spec)
-        self.input_planes: tuple[InputPlane, ...] = input_planes(spec)
-        self.shape = (len(self.input_planes), spec.board.ranks, spec.board.files)
+        self.input: InputEncoder = INPUT_ENCODERS.load(spec.encoder.input)(spec)
+        self.compiled = isinstance(self.input, SpecPlanes)
+        """Whether compiled code makes the planes; if not, `planes` does, a batch at a time."""
+        self.plane_names = self.input.planes
+        self.shape = (len(self.plane_names), spec.board.ranks, spec.board.files)
         """(C, H, W)"""
         self.policy = PolicyMap(spec)
         self.policy_shape = self.policy.shape
         """(P, H, W)"""
-        self.input_record: InputTables = compile_input(spec)
+        own = self.input if isinstance(self.input, SpecPlanes) else SpecPlanes(spec)
+        self.input_planes: tuple[InputPlane, ...] = own.described
+        """The planes of the spec's list `input:`, which another encoder may not use."""
+        self.input_record: InputTables = own.record
         self.policy_record: PolicyTables = self.policy.record
         self.actions = self.policy.size if head == "map" else self.labels.size
         """A: length of the network's policy output."""
 
     @cached_property
-    def labels(self) -> FlatLabels:
-        return FlatLabels(self.spec, self.policy)
+    def labels(self) -> LabelEncoder:
+        return LABEL_ENCODERS.load(self.spec.encoder.labels)(self.spec)
 
     @cached_property
     def action_table(self) -> NDArray[np.int32]:
@@ -90,9 +96,7 @@ class Encoder:
             raise TypeError(f"out must be float32, C-contiguous, of shape {shape}")
         if mirrored:
             self._require_symmetry()
-        positions = np.require(positions, requirements=["C", "W"])
-        flat = out.reshape(len(positions), math.prod(self.shape))
-        kernels.encode_all(self.input_record, positions, flat, int(mirrored), int(raw))
+        self.input.encode(positions, out, mirrored=mirrored, raw=raw)
         return out
 
     def mirror_planes(self, planes: Planes) -> Planes:

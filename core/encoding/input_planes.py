@@ -7,8 +7,12 @@ planes, as the papers' tables describe them, are had with `raw=1`.
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding import encoding_kernels as kernels
 from variant_ai.core.encoding.encoding_tables import (
     CAPTURED,
     CHECKS,
@@ -25,9 +29,10 @@ from variant_ai.core.encoding.encoding_tables import (
     SCATTER,
     InputTables,
 )
+from variant_ai.core.encoding.interface import InputEncoder, Planes
 from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.pieces import PieceTypes
-from variant_ai.core.rules.position import piece_code, piece_colour, piece_type, view
+from variant_ai.core.rules.position import Position, piece_code, piece_colour, piece_type, view
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes
 from variant_ai.core.spec.schema import Board, VariantSpec
@@ -42,6 +47,35 @@ _FILLED = {
     "castling": RIGHT,
     "checks": CHECKS,
 }
+
+
+class SpecPlanes(InputEncoder):
+    """The planes that the spec lists under `input:`, compiled."""
+
+    name = "planes"
+
+    def __init__(self, spec: VariantSpec) -> None:
+        super().__init__(spec)
+        self.described: tuple[InputPlane, ...] = input_planes(spec)
+        self.record: InputTables = compile_input(spec)
+        """The program that compiled code runs."""
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        return tuple(plane.name for plane in self.described)
+
+    def encode(
+        self, positions: Position, out: Planes, *, mirrored: bool = False, raw: bool = False
+    ) -> None:
+        positions = np.require(positions, requirements=["C", "W"])
+        flat = out.reshape(len(positions), math.prod(out.shape[1:]))
+        kernels.encode_all(self.record, positions, flat, int(mirrored), int(raw))
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        normal, raw = self.record[0]["maximum"]
+        scale: NDArray[np.float64] = (normal / raw)[: len(self.described)]
+        return scale
 
 
 def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_tables import NO_PLANE
+from variant_ai.core.encoding.interface import LabelEncoder
 from variant_ai.core.encoding.policy_planes import PolicyMap, step_number
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
@@ -40,17 +41,22 @@ pieces, else 0), 3 pass. Sorted, this is the order of labels."""
 PLAIN, PROMOTE, ONTO, PASS = range(4)
 
 
-class FlatLabels:
+class FlatLabels(LabelEncoder):
     """The flat policy of a spec: `labels[i]` is UCI text in the mover's view."""
 
+    name = "moves"
+
     def __init__(self, spec: VariantSpec, policy: PolicyMap | None = None) -> None:
-        self.spec = spec
+        super().__init__(spec)
         self.policy = policy or PolicyMap(spec)
         self.types = PieceTypes(spec)
         self._letters = list(spec.pieces)
         self._keys = sorted(self._all())
-        self.size = len(self._keys)
         self.labels: list[str] = [self._text(key) for key in self._keys]
+
+    @property
+    def size(self) -> int:
+        return len(self._keys)
 
     # --- which moves there are -----------------------------------------------------------------
 

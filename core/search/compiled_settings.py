@@ -1,8 +1,8 @@
-"""Search parameters as compiled code reads them: one record."""
+"""Settings of the search as compiled code reads them: one record."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,34 +11,18 @@ from variant_ai.core.jit import array
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.transpositions import counters_read
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, setting
 
 TABLED = 4096
-"""Visits of a node for which its exploration factors are looked up."""
+"""Exploration factors of nodes with fewer visits are looked up in tables."""
+
+_CODES = {"float": "f8", "int": "i8", "bool": "i1", "choice": "i1", "float or choice": "f8"}
 
 SETTINGS = np.dtype(
     [
-        ("cpuct_init", "f8"),
-        ("cpuct_base", "f8"),
-        ("adaptive", "i1"),  # 1: the u-divisor follows eq. 11, else it is u_min
-        ("u_min", "f8"),
-        ("u_init", "f8"),
-        ("u_base", "f8"),
-        ("unvisited", "i1"),  # LOSS, DRAW, PARENT
-        ("reduction", "f8"),
-        ("loses", "i1"),  # 1: visits under way count as lost
-        ("virtual", "f8"),  # how many visits one under way counts as
-        ("temperature", "f8"),
-        ("enhance", "i1"),
-        ("enhance_threshold", "f8"),
-        ("enhance_factor", "f8"),
-        ("mate_stop", "i1"),
-        ("solver", "i1"),
-        ("look", "i1"),  # 1: nodes with a few visits are looked at for mate in one
-        ("transpositions", "i1"),
-        ("backup", "i1"),  # CATCH_UP, Q_EPSILON, PLAIN
-        ("q_epsilon", "f8"),
-        ("max_depth", "i8"),
-        ("read", "i8"),  # counters in node keys, `table.py`
+        # settings of the search, by their own names
+        *((row.name, _CODES[row.kind]) for row in SEARCH_SETTINGS.values() if row.compiled),
+        ("read", "i8"),  # counters in node keys, `transpositions.py`
         # the repetition rule
         ("fold", "i8"),
         ("check_loses", "i1"),
@@ -50,8 +34,24 @@ SETTINGS = np.dtype(
     ],
     align=True,
 )
-LOSS, DRAW, PARENT = range(3)
-CATCH_UP, Q_EPSILON, PLAIN = range(3)
+
+
+def compiled_value(name: str, value: object) -> Any:
+    """Value of a setting in the record: a choice is its index; a choice of a setting that is a
+    number as well is -1 - index."""
+    row = setting(name)
+    if not isinstance(value, str):
+        return value
+    index = row.choices.index(value)
+    return -1.0 - index if row.kind == "float or choice" else index
+
+
+LOSS: int = compiled_value("q_unvisited", "loss")
+DRAW: int = compiled_value("q_unvisited", "draw")
+LOST_VISIT: int = compiled_value("virtual_style", "loss")
+CATCH_UP: int = compiled_value("backup", "catch-up")
+Q_EPSILON: int = compiled_value("backup", "q-epsilon")
+ADAPTIVE: float = compiled_value("u_divisor", "adaptive")
 IDLE_DRAW, IDLE_FIRST_LOSES, IDLE_MOVER_LOSES = range(3)
 
 Settings: TypeAlias = Annotated[NDArray[np.void], array(SETTINGS)]
@@ -59,28 +59,12 @@ Settings: TypeAlias = Annotated[NDArray[np.void], array(SETTINGS)]
 
 
 def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
-    """The record of a spec's rules of repetition and a search's parameters."""
+    """Return the record of a search's parameters and a spec's rules of repetition."""
     settings = np.zeros(1, SETTINGS)
     s = settings[0]
-    adaptive = params.u_divisor == "adaptive"
-    s["cpuct_init"], s["cpuct_base"] = params.cpuct_init, params.cpuct_base
-    s["adaptive"] = adaptive
-    s["u_min"] = params.u_min if adaptive else params.u_divisor
-    s["u_init"], s["u_base"] = params.u_init, params.u_base
-    s["unvisited"] = ("loss", "draw", "parent").index(params.q_unvisited)
-    s["reduction"] = params.q_unvisited_reduction
-    s["loses"] = params.virtual_style == "loss"
-    s["virtual"] = params.virtual_loss
-    s["temperature"] = params.node_temperature
-    s["enhance"] = params.enhance_checks
-    s["enhance_threshold"] = params.enhance_threshold
-    s["enhance_factor"] = params.enhance_factor
-    s["mate_stop"], s["solver"] = params.mate_stop, params.solver
-    s["look"] = params.solver and params.look_for_mates
-    s["transpositions"] = params.transpositions
-    s["backup"] = ("catch-up", "q-epsilon", "none").index(params.backup)
-    s["q_epsilon"] = params.q_epsilon
-    s["max_depth"] = params.max_depth
+    for row in SEARCH_SETTINGS.values():
+        if row.compiled:
+            s[row.name] = compiled_value(row.name, getattr(params, row.name))
     s["read"] = counters_read(spec)
     rule = spec.rules.repetition
     s["fold"] = rule.fold
@@ -94,13 +78,13 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
 
 
 def exploration(params: SearchParams, total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """c(s) for sums of edge visits (000 eq. 3)."""
+    """c(s) for sums of edge visits ([CrazyAra-preprint] eq. 3)."""
     base = params.cpuct_base
     return np.log((total + base + 1.0) / base) + params.cpuct_init
 
 
 def divisor(params: SearchParams, total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """u_divisor(s) for sums of edge visits (000 eq. 11), or the constant."""
+    """u_divisor(s) for sums of edge visits ([CrazyAra-preprint] eq. 11), or the constant."""
     if params.u_divisor != "adaptive":
         return np.full_like(total, params.u_divisor)
     low, high = params.u_min, params.u_init

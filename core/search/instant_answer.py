@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.interface import Evaluation, Evaluator
-
-
-def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
-    """Raises DataError where the evaluator takes or gives other shapes than the spec's."""
-    if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
-        raise DataError(
-            f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
-            f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
-            f"{encoder.actions}"
-        )
+from variant_ai.core.inference.interface import Evaluation
 
 
 def check_answer(answer: Evaluation, rows: int, actions: int) -> None:

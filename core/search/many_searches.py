@@ -16,7 +16,8 @@ import numpy as np
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.instant_answer import check_answer, check_shape
+from variant_ai.core.search.instant_answer import check_answer
+from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import make_report
 from variant_ai.core.search.pipeline import Job, Pipeline
@@ -88,7 +89,8 @@ class Grove:
         self._turn = 0
 
     def _new_batch(self) -> Batch:
-        planes = 0 if self._uniform else int(np.prod(self.encoder.shape))
+        compiled = self.encoder.compiled and not self._uniform
+        planes = int(np.prod(self.encoder.shape)) if compiled else 0
         return new_batch(self.params.batch_size, planes, self.params.max_depth)
 
     def __enter__(self) -> Grove:
@@ -176,7 +178,10 @@ class Grove:
                 self._turn += k + 1
                 break
         if rows:
-            planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+            if self.encoder.compiled:
+                planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
+            else:
+                planes = self.encoder.planes(batch.positions[:rows])
             job = self._pipeline.submit(planes)
             self._flights.append(_SharedFlight(self._free.popleft(), rows, parts, job))
         return bool(rows) or worked

@@ -21,7 +21,8 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.search.instant_answer import check_answer, check_shape
+from variant_ai.core.search.instant_answer import check_answer
+from variant_ai.core.search.interface import BaseSearch, check_shape
 from variant_ai.core.search.mate.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import is_deep, make_report, visited_moves
@@ -46,7 +47,7 @@ class _Flight:
     job: Job
 
 
-class Search:
+class Search(BaseSearch):
     """Searches one game after the other, with one evaluator or several.
 
     All methods but `stop` and `report` belong to one thread.
@@ -65,8 +66,7 @@ class Search:
 
         Raises DataError where the evaluator is of another shape than the spec's planes.
         """
-        self.spec = spec
-        self.params = params or SearchParams.of(spec)
+        super().__init__(spec, params)
         evaluators, parts = streams(evaluator, whole=self.params.deterministic)
         if not evaluators:
             raise VariantAIError("a search needs an evaluator")
@@ -78,7 +78,6 @@ class Search:
             check_shape(self.encoder, each)
         self.evaluators = evaluators
         self.uniform = bool(first.is_uniform)
-        self.phases = Phases()
         # Before the threads, which nobody would end where there is no memory for it.
         self.tree = new_tree(self.encoder, self.rules, self.params)
         self._pipeline = Pipeline(evaluators)
@@ -101,7 +100,8 @@ class Search:
         self.set_game(Game(self.rules))
 
     def _new_batch(self) -> Batch:
-        planes = 0 if self.uniform else int(np.prod(self.encoder.shape))
+        compiled = self.encoder.compiled and not self.uniform
+        planes = int(np.prod(self.encoder.shape)) if compiled else 0
         return new_batch(self.batch_rows, planes, self.params.max_depth)
 
     # --- the position ----------------------------------------------------------------------------
@@ -111,15 +111,6 @@ class Search:
         with self._lock:
             self.tree.set_game(remembered(game, self.rules))
             self._fresh = True
-
-    def advance(self, move: int) -> None:
-        """Play a legal move. Raises MoveError."""
-        game = self.game
-        if move not in game.legal_moves():
-            raise MoveError(f"move {move} is not legal (FEN {game.fen()})")
-        after = game.copy()
-        after.push(move)
-        self.set_game(after)
 
     @property
     def game(self) -> Game:
@@ -154,12 +145,6 @@ class Search:
         """Let the evaluators' threads go. They close their evaluators no more than they made them."""
         self._pipeline.close()
         self.tree.close()
-
-    def __enter__(self) -> Search:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     # --- the search ------------------------------------------------------------------------------
 
@@ -433,6 +418,8 @@ class Search:
         return ""
 
     def _planes(self, batch: Batch, rows: int) -> NDArray[np.float32]:
+        if not self.encoder.compiled:
+            return self.encoder.planes(batch.positions[:rows])
         planes: NDArray[np.float32] = batch.planes[:rows].reshape(rows, *self.encoder.shape)
         return planes
 

@@ -16,6 +16,8 @@ from variant_ai.core.spec.schema import VariantSpec
 
 _RULE_FIELDS = ("board", "pieces", "castling", "hands", "rules")
 _ENCODING_FIELDS = (*_RULE_FIELDS, "input", "policy")
+_ADDED_FIELDS = ("encoder",)
+"""Of the encoding, too, but newer: left out of the hash if the spec does not use them."""
 
 
 def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
@@ -33,6 +35,8 @@ def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
     data["rules"].pop("engine", None)  # kernel and fairy play the same game
     data["policy"] = _ordered(data.get("policy", "derived"))
     chosen = data if fields is None else {name: data.get(name) for name in fields}
+    if fields is _ENCODING_FIELDS:
+        chosen |= {name: data[name] for name in _ADDED_FIELDS if name in data}
     text = json.dumps(chosen, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

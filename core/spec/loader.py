@@ -25,35 +25,39 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import Issue
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
+Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]
+"""For words of a spec that name something registered: kind of thing, names that exist."""
 
-def load_spec(path: str | Path, *, engines: Collection[str] | None = None) -> VariantSpec:
+
+def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
     """Read and check a spec. Raises SpecError: a line per mistake, each with its place.
 
-    `engines`: names that `rules.engine` may have; None where only who makes the rules knows them.
+    With `known`, names that are not registered are among the mistakes; without, whoever uses them
+    finds out.
     """
     path = Path(path)
     text = read_text(path, "a variant spec")
-    return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), engines)
+    return _parsed_spec(read_spec_tree(text, str(path), path.parent), str(path), known)
 
 
-def parse_spec(
-    text: str, where: str = "<spec>", *, engines: Collection[str] | None = None
-) -> VariantSpec:
+def parse_spec(text: str, where: str = "<spec>", *, known: Known | None = None) -> VariantSpec:
     """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
-    return _parsed_spec(read_spec_tree(text, where), where, engines)
+    return _parsed_spec(read_spec_tree(text, where), where, known)
 
 
-def _parsed_spec(tree: Node, where: str, engines: Collection[str] | None) -> VariantSpec:
+def _parsed_spec(tree: Node, where: str, known: Known | None) -> VariantSpec:
     try:
         spec = VariantSpec.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:
         found = _said_once(tree, error.errors(include_url=False))
         raise located_error((line_of(tree, *one) for one in found), where) from None
     issues = check(spec)
-    engine = spec.rules.engine
-    if engines is not None and engine not in engines:
-        message = unknown("rules engine", engine, sorted(engines))
-        issues.append(Issue(("rules", "engine"), message))
+    for path, (kind, names) in (known or {}).items():
+        given: Any = spec
+        for word in path:
+            given = getattr(given, word)
+        if given not in names:
+            issues.append(Issue(path, unknown(kind, given, sorted(names))))
     if issues:
         raise located_error((line_of(tree, i.path, i.message) for i in issues), where)
     return spec

@@ -13,7 +13,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    create_model,
+)
+
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
 
 SPEC_VERSION = 1
 MAX_FILES = 12
@@ -334,32 +344,29 @@ PolicyItem = Annotated[
 ]
 
 
-class Search(Model):
-    """Search settings of the variant; meaning and source of each stand in `core/search/settings.py`."""
+def _search_field(row: Setting) -> Any:
+    """Type and default of a setting of the search, as pydantic reads them."""
+    kind: Any = bool
+    if row.kind == "choice":
+        kind = Literal[row.choices]
+    elif row.kind == "name":
+        kind = str
+    elif row.kind != "bool":
+        number = int if row.kind == "int" else float
+        kind = Annotated[number, Field(ge=row.low, le=row.high)]
+        if row.choices:
+            kind = kind | Literal[row.choices]
+    return kind, Field(default=row.default, description=row.meaning)
 
-    cpuct_init: float = Field(default=2.5, ge=0, le=100)
-    cpuct_base: float = Field(default=19652.0, ge=1, le=1e9)
-    u_divisor: Annotated[float, Field(ge=0.01, le=1)] | Literal["adaptive"] = 1.0
-    u_min: float = Field(default=0.25, ge=0.01, le=1)
-    u_init: float = Field(default=1.0, ge=0.01, le=1)
-    u_base: float = Field(default=1965.0, ge=1, le=1e9)
-    q_unvisited: Literal["loss", "draw", "parent"] = "loss"
-    q_unvisited_reduction: float = Field(default=0.2, ge=0, le=2)
-    node_temperature: float = Field(default=1.0, ge=0.05, le=20)
-    virtual_style: Literal["loss", "visit"] = "loss"
-    virtual_loss: float = Field(default=1.0, ge=0, le=100)
-    noise_epsilon: float = Field(default=0.0, ge=0, le=1)
-    noise_alpha: float = Field(default=0.2, ge=0.001, le=100)
-    enhance_checks: bool = False
-    enhance_threshold: float = Field(default=0.1, ge=0, le=1)
-    enhance_factor: float = Field(default=0.5, ge=0, le=10)
-    mate_stop: bool = True
-    q_weight: float = Field(default=0.0, ge=0, le=1)
-    q_thresh_init: float = Field(default=0.5, ge=0, le=1)
-    q_thresh_max: float = Field(default=0.9, ge=0, le=1)
-    q_thresh_base: float = Field(default=1965.0, ge=1, le=1e9)
-    pv_values: Literal["off", "on"] = "off"
-    pv_depth: int = Field(default=5, ge=1, le=99)
+
+class Search(
+    create_model(  # type: ignore[misc]
+        "Search",
+        __base__=Model,
+        **{row.name: _search_field(row) for row in SEARCH_SETTINGS.values() if row.spec},
+    )
+):
+    """Search settings of the variant; docs/search.md has a table of all of them."""
 
 
 class Drawing(Model):
@@ -391,6 +398,23 @@ class Drawing(Model):
     inks: tuple[str, str] | None = Field(
         default=None, description="colours (`#rrggbb`) of the two players' signs on discs"
     )
+
+
+class Encoders(Model):
+    """Encoders by their names; those of plugins are registered by `register_encoders`."""
+
+    input: str = Field(
+        default="planes",
+        description="what makes the input planes; `planes` follows the list `input:` of the spec",
+    )
+    labels: str = Field(
+        default="moves",
+        description="what numbers the actions of flat policies; `moves` has one for every move",
+    )
+
+
+def _named_encoder(given: Any) -> Any:
+    return {"input": given} if isinstance(given, str) else given
 
 
 class Training(Model):
@@ -430,6 +454,12 @@ class VariantSpec(Model):
     rules: Rules
     input: tuple[InputItem, ...]
     policy: tuple[PolicyItem, ...] | Literal["derived"] = "derived"
+    encoder: Annotated[
+        Encoders, BeforeValidator(_named_encoder, json_schema_input_type=Encoders | str)
+    ] = Field(
+        default=Encoders(),
+        description="encoders by name; a name alone is that of the input planes",
+    )
     symmetry: tuple[Literal["files"], ...] = ()
     search: Search = Search()
     settings: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], Search] = Field(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from variant_ai.core.errors import FenError, SpecError, VariantAIError
-from variant_ai.core.rules import make_rules, offered_engines, register_rules_engine
+from variant_ai.core.rules import RULES_ENGINES, make_rules
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, fairy_variants, spec_settings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import (
@@ -124,13 +124,13 @@ def in_child(function: Callable[..., T], *arguments: object) -> T:
 
     Raises BrokenProcessPool where that process died.
     """
-    with WorkerPool(1, _know, (offered_engines(),)) as pool:
+    with WorkerPool(1, _know, (RULES_ENGINES.added(),)) as pool:
         return pool.submit(function, *arguments).result()
 
 
 def _know(engines: dict[str, str]) -> None:
     for name, target in engines.items():
-        register_rules_engine(name, target)
+        RULES_ENGINES.register(name, target)
 
 
 def _compare(

@@ -94,8 +94,8 @@ def test_players_in_short_texts() -> None:
     assert player.allowance() == Allowance(depth=4)
     assert player.option_texts == {"Book File": "a b"}
     assert player.variant == "9x"
-    net = parse_player("net:m.onnx; nodes=800; search.cpuct_init=2.2; search.solver=true")
-    assert (net.net, net.search) == ("m.onnx", {"cpuct_init": 2.2, "solver": True})
+    net = parse_player("net:m.onnx; nodes=800; search.cpuct_init=2.2; search.solver=off")
+    assert (net.net, net.search) == ("m.onnx", {"cpuct_init": 2.2, "solver": False})
     assert parse_player("random").random
     assert parse_player("stockfish").command == "stockfish"
     assert parse_player("e;clock=40/10").allowance().moves == 40
@@ -118,6 +118,8 @@ def test_players_in_files(tmp_path: Path) -> None:
         ("e;depth=0", "depth"),
         ("e;clock=1:2:3", "clock"),
         ("net:;command=", "one of command"),
+        ("net:m.onnx;search.q_weigth=1", "unknown search setting 'q_weigth'.* 'q_weight'"),
+        ("net:m.onnx;search.q_weight=2", "player .*q_weight = 2.0: expected a number from 0 to 1"),
         ("no-such-file.yaml", "No such file"),
     ],
 )

@@ -105,8 +105,8 @@ def test_ranges_are_read_and_written() -> None:
         ("batch_size=8:16.5", "whole number"),
         ("u_divisor=0.5:adaptive", "a lower and a higher"),
         ("virtual_style=0:1", "loss or visit"),
-        ("virtual_style=loss", "nothing to choose"),
-        ("virtual_style=loss,loss", "nothing to choose"),
+        ("virtual_style=loss", "at least two values"),
+        ("virtual_style=loss,loss", "at least two values"),
         ("enhance_checks=0:1", "true or false"),
     ],
 )
@@ -221,7 +221,7 @@ def test_settings_in_force_stay_where_nothing_is_better(tmp_path: Path) -> None:
     outcome = tune(tmp_path, games, said)
     assert outcome.winner is None and outcome.test is None
     assert len(outcome.finals) == 3 and not any(match.sprt for match in games.played)
-    assert "they stay" in said[-1]
+    assert "No finalist beat" in said[-1]
 
 
 def test_a_tuning_that_was_stopped_goes_on(tmp_path: Path) -> None:

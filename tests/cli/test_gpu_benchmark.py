@@ -164,7 +164,7 @@ def test_what_fails_leaves_a_reason_and_the_rest_goes_on(
 def test_nothing_begins_after_the_time(report_of: Any) -> None:
     report = report_of(minutes=0.0)
     report.measure("search", "a net", lambda: pytest.fail("it began"))
-    assert report.missing == ["search: a net: the time was up"]
+    assert report.missing == ["search: a net: no time left"]
 
 
 def test_processes_that_fail_say_why(gpu: ModuleType) -> None:

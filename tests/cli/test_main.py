@@ -122,7 +122,7 @@ def test_every_command_has_help_and_an_example() -> None:
 
 def test_every_option_is_explained() -> None:
     for words, command in every_command():
-        for parameter in command.params:
+        for parameter in command.get_params(click.Context(command)):
             if isinstance(parameter, click.Option):
                 assert parameter.help, f"{words} {parameter.opts[0]} is not explained"
 

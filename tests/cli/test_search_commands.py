@@ -238,7 +238,7 @@ def test_n_e6_gives_a_curve_for_every_setting(tmp_path: Path) -> None:
 def test_n_e6_of_another_variant_needs_a_position_and_a_move() -> None:
     args = ("experiment", "n-e6", "-V", "xiangqi", "--evaluator", "uniform", "-n", "20")
     said = run(*args, ok=False).output
-    assert "figure 13 is no position of xiangqi: give --fen FEN and --move MOVE" in said
+    assert "figure 13 is not a position of xiangqi: give --fen FEN and --move MOVE" in said
     fen = load_spec(builtin_specs()["xiangqi"]).rules.start
     assert "give --move MOVE" in run(*args, "--fen", fen, ok=False).output
     said = json.loads(run(*args, "--fen", fen, "--move", "h3e3", "--json").stdout)

@@ -42,18 +42,18 @@ def test_a_tuning_and_the_same_again(tmp_path: Path, base: list[str]) -> None:
     said = json.loads(done.stdout)
     assert said["variant"] == "xiangqi" and len(said["trials"]) == 8
     assert set(said["present"]) == set(said["trials"][0]["settings"])
-    # who moves first mates: every pair of games is even, so nothing beats the settings in force
+    # who moves first mates: every pair of games is even, so nothing beats the present settings
     assert {trial["tally"] for trial in said["trials"]} == {"1-1-0"}
     assert [final["tally"] for final in said["finals"]] == ["1-1-0"] * 3
     assert said["winner"] is None and said["test"] is None
-    assert "trial 8/8" in done.stderr and "they stay" in done.stderr
+    assert "trial 8/8" in done.stderr and "No finalist beat" in done.stderr
     assert (folder / "trials.png").read_bytes().startswith(b"\x89PNG")
     assert not (folder / "result.yaml").exists()
     again = tune([*words, "--json"])
     assert again.exit_code == 0 and json.loads(again.stdout) == said
     assert "trial" not in again.stderr
     table = tune(words)
-    assert table.exit_code == 0 and "mattered" in table.stdout and "trials.png" in table.stdout
+    assert table.exit_code == 0 and "importance" in table.stdout and "trials.png" in table.stdout
     other = tune([*words, "--nodes", "17"])
     assert other.exit_code == 1 and "nodes: 16 there, 17 now" in other.stderr
 
@@ -71,7 +71,7 @@ def test_a_winner_is_tested_and_its_words_are_for_a_spec(
     assert done.exit_code == 0, done.stderr
     assert "test " in done.stdout and "undecided" in done.stdout and "LLR" in done.stdout
     text = (tmp_path / "t" / "result.yaml").read_text()
-    assert "# test against the settings in force: 2-0-0" in text and "nodes a move" in text
+    assert "# test against the present settings: 2-0-0" in text and "nodes per move" in text
     pasted = YAML(typ="safe", pure=True).load(text)
     assert set(pasted["search"]) == {"enhance_checks", "cpuct_init"}
     tested = json.loads(next((tmp_path / "t" / "sprt").glob("*/match.json")).read_text())
@@ -102,7 +102,7 @@ def test_words_that_are_no_better_are_not_to_be_pasted(
     [
         (["--range", "q_weigth=0:1"], "did you mean 'q_weight'"),
         (["--range", "q_weight=1:0"], "lower and a higher"),
-        (["--range", "q_weight=0:1", "--range", "q_weight=0:0.5"], "named twice"),
+        (["--range", "q_weight=0:1", "--range", "q_weight=0:0.5"], "given twice"),
         (["--set", "q_weight"], "not NAME=VALUE"),
         (["--set", "q_weight=9"], "from 0 to 1"),
         (["--settings", "none"], "accepted: default, paper"),
@@ -143,7 +143,7 @@ def test_a_folder_keeps_to_its_openings(tmp_path: Path, base: list[str]) -> None
 def test_time_that_is_over_keeps_what_is_done(tmp_path: Path, base: list[str]) -> None:
     words = [*base, "--range", "q_weight=0:1", "-o", str(tmp_path / "t")]
     done = tune([*words, "--minutes", "0.00001", "--json"])
-    assert done.exit_code == 0 and "the same command goes on" in done.stderr
+    assert done.exit_code == 0 and "the same command resumes" in done.stderr
     assert len(json.loads(done.stdout)["trials"]) < 8
     on = tune([*words, "--json"])
     assert on.exit_code == 0 and len(json.loads(on.stdout)["trials"]) == 8
@@ -160,7 +160,7 @@ def test_interrupted_trials_go_on(tmp_path: Path, base: list[str]) -> None:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=300)
-    assert process.returncode == 130 and "the same command goes on" in errors
+    assert process.returncode == 130 and "the same command resumes" in errors
     assert "Traceback" not in errors and out.startswith("trials")
     on = tune([*base, "--range", "q_weight=0:1", "-o", str(tmp_path / "t"), "--json"])
     assert on.exit_code == 0 and len(json.loads(on.stdout)["trials"]) >= 8

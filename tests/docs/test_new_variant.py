@@ -24,16 +24,16 @@ def block(language: str, number: int = 0) -> str:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[number]
 
 
-def test_its_rules_agree_with_the_judge() -> None:
+def test_its_rules_agree_with_fairy_stockfish() -> None:
     spec = parse_spec(block("yaml"))
-    kernel, judge = make_rules(spec), make_rules(spec, "fairy")
+    kernel, fairy = make_rules(spec), make_rules(spec, "fairy")
     rng = np.random.default_rng(5)
     game = Game(kernel)
     for _ in range(60):
         if game.outcome() is not None:
             break
         moves = np.sort(kernel.legal_moves(game.position))
-        np.testing.assert_array_equal(moves, np.sort(judge.legal_moves(game.position)))
+        np.testing.assert_array_equal(moves, np.sort(fairy.legal_moves(game.position)))
         game.push(int(rng.choice(moves)))
     assert game.ply > 10
 
@@ -50,9 +50,13 @@ def test_the_mistake_shown_is_the_mistake_made() -> None:
 
 
 @pytest.mark.parametrize(("model", "prefix"), [(Piece, "pieces.X"), (Rules, "rules")])
-def test_every_word_of_pieces_and_rules_is_told(model: type[Piece | Rules], prefix: str) -> None:
-    told = set(re.findall(rf"^\| `{re.escape(prefix)}\.(\w+)` \|", PAGE.read_text("utf-8"), re.M))
-    assert told == {field.alias or name for name, field in model.model_fields.items()}
+def test_every_word_of_pieces_and_rules_is_described(
+    model: type[Piece | Rules], prefix: str
+) -> None:
+    described = set(
+        re.findall(rf"^\| `{re.escape(prefix)}\.(\w+)` \|", PAGE.read_text("utf-8"), re.M)
+    )
+    assert described == {field.alias or name for name, field in model.model_fields.items()}
 
 
 def rows(head: str) -> dict[str, str]:
@@ -70,7 +74,7 @@ def test_the_betza_words_are_read() -> None:
         assert parse_betza(word), word
 
 
-def test_letters_said_to_be_refused_are() -> None:
+def test_letters_described_as_rejected_are_rejected() -> None:
     text = PAGE.read_text(encoding="utf-8").partition("Other dialects' letters (")[2]
     letters = re.findall(r"`(\w)`", text.partition(")")[0])
     assert set(letters) == set(NOT_JUDGED)
@@ -84,14 +88,14 @@ def test_the_double_step_is_that_of_chess() -> None:
     assert words in builtin_specs()["chess"].read_text(encoding="utf-8")
 
 
-def test_the_variant_of_a_variant_agrees_with_the_judge() -> None:
+def test_the_variant_of_a_variant_agrees_with_fairy_stockfish() -> None:
     spec = parse_spec(block("yaml", 1))
     assert (spec.variant, spec.board.files, spec.pieces["K"].royal) == ("hoppel", 8, True)
-    kernel, judge = make_rules(spec), make_rules(spec, "fairy")
+    kernel, fairy = make_rules(spec), make_rules(spec, "fairy")
     rng = np.random.default_rng(7)
     game = Game(kernel)
     while game.ply < 60 and game.outcome() is None:
         moves = np.sort(kernel.legal_moves(game.position))
-        np.testing.assert_array_equal(moves, np.sort(judge.legal_moves(game.position)))
+        np.testing.assert_array_equal(moves, np.sort(fairy.legal_moves(game.position)))
         game.push(int(rng.choice(moves)))
     assert game.ply > 10

@@ -127,7 +127,7 @@ def test_names_that_clients_have_for_variants_are_listed() -> None:
         (["--variant", "none.yaml"], "there is no such file"),
         (["--protocol", "telepathy"], "telepathy"),
         (["--option", "Hash"], "is not NAME=VALUE"),
-        (["--option", "Hash=lots"], "where it takes a whole number"),
+        (["--option", "Hash=lots"], "given, expected a whole number"),
         (["--log-protocol", "/nowhere/at/all.log"], "there is no folder /nowhere/at"),
     ],
 )

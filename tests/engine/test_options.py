@@ -9,11 +9,11 @@ import pytest
 from variant_ai.core.engine.protocols.chosen_options import OptionSet, strength_of
 from variant_ai.core.engine.protocols.engine_options import AUTO, OPTIONS, UCCI_OPTIONS, declare
 from variant_ai.core.errors import SettingError
-from variant_ai.core.search.settings import SearchParams, field_table
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.schema import Search as SearchWords
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS
 from variant_ai.plugins import registry
 
-FIELDS = {row.name: row for row in field_table()}
 NOT_BY_FIELD = {"u_divisor"}
 """Set by U_Divisor and Centi_U_Init_Divisor together."""
 
@@ -23,16 +23,18 @@ def options() -> OptionSet:
 
 
 def test_every_setting_of_the_search_is_an_option() -> None:
-    assert {o.field for o in OPTIONS if o.field} | NOT_BY_FIELD == set(FIELDS)
+    assert {o.field for o in OPTIONS if o.field} | NOT_BY_FIELD == set(SEARCH_SETTINGS)
 
 
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.field], ids=lambda o: o.name)
 def test_defaults_and_ranges_are_those_of_the_search(option) -> None:  # type: ignore[no-untyped-def]
-    row = FIELDS[option.field]
+    row = SEARCH_SETTINGS[option.field]
     if option.field in SearchWords.model_fields:
         assert option.default in ("auto", AUTO), "or clients that repeat it would overrule the spec"
-        if option.kind == "spin":
-            row.check(option.high if row.kind == "int" else round(option.high * option.unit, 6))
+        if row.kind == "name":
+            assert option.kind == "string"
+        elif option.kind == "spin":
+            row.check(option.high if row.kind == "int" else round(option.high * option.scale, 6))
         else:
             words = option.words or {word: word for word in option.choices[1:]}
             assert set(words.values()) == set(row.choices or (True, False))
@@ -40,9 +42,9 @@ def test_defaults_and_ranges_are_those_of_the_search(option) -> None:  # type: i
         assert {str(word) for word in option.words.values()} == set(row.choices)
         assert option.words[str(option.default).lower()] == row.default
     elif option.kind == "spin":
-        assert option.default * option.unit == pytest.approx(row.default)
+        assert option.default * option.scale == pytest.approx(row.default)
         for bound in (option.low, option.high):
-            row.check(int(bound) if row.kind == "int" else round(bound * option.unit, 6))
+            row.check(int(bound) if row.kind == "int" else round(bound * option.scale, 6))
     else:
         assert option.default == row.default
         assert option.choices == row.choices
@@ -142,7 +144,7 @@ def test_presets_are_declared_so_that_repeating_them_keeps_them() -> None:
 def test_values_out_of_range_are_refused_and_nothing_changes(name: str, value: str) -> None:
     chosen = options()
     before = chosen.value(name)
-    with pytest.raises(SettingError, match=f"option {name}: .* where it takes"):
+    with pytest.raises(SettingError, match=f"option {name}: .* given, expected"):
         chosen.set(name, value)
     assert chosen.value(name) == before
 

@@ -481,9 +481,12 @@ def test_errors_say_what_and_where_and_change_nothing() -> None:
             ("position startpos moves e2e5", "ply 1: illegal uci move 'e2e5': no legal move fits"),
             ("position fen 8/8 w", "2 ranks are given, the board has 8"),
             ("position", "nothing where `startpos` or `fen` is expected"),
-            ("setoption name Hash value lots", "option Hash: 'lots' where it takes a whole number"),
+            (
+                "setoption name Hash value lots",
+                "option Hash: 'lots' given, expected a whole number",
+            ),
             ("setoption name Hsh value 1", "unknown option 'Hsh'; did you mean 'Hash'?"),
-            ("setoption name UCI_Variant value draughts", "option UCI_Variant: 'draughts' where"),
+            ("setoption name UCI_Variant value draughts", "option UCI_Variant: 'draughts' given"),
             ("flip", "unknown command 'flip'"),
         ]:
             answers = client.ask(line)

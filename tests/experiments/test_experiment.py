@@ -1,4 +1,4 @@
-"""Experiments as files: what is accepted, what is refused and where, and how runs are compared."""
+"""Experiments as files: what is accepted, the errors and their places, and comparisons."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "line", "column", "said"),
+    ("before", "after", "line", "column", "message"),
     [
         ("title: Two nets\n", "", 1, 1, "the key 'title' is missing"),
         ("question:", "qestion:", 4, 1, "did you mean 'question'?"),
         ("experiment: 1", "experiment: 2", 1, 1, "accepted: 1"),
         ("minutes]", "minuts]", 14, 28, "did you mean 'minutes'?"),
-        ("b: {blocks: 1,", "A: {blocks: 1,", 13, 3, "differs from 'a' in no letter or digit"),
+        ("b: {blocks: 1,", "A: {blocks: 1,", 13, 3, "has the same letters and digits as 'a'"),
         ("arms: {b: {", "arms: {c: {", 9, 56, "unknown arm 'c'"),
-        ("-o {store}", "-o there", 6, 10, "has no {store}"),
+        ("-o {store}", "-o there", 6, 10, "{store}, the path of the store, is missing"),
         ("data: [games]", "data: [gomes]", 7, 11, "did you mean 'games'?"),
         ("others: sample", "others: simple", 15, 11, "did you mean 'sample'?"),
         ("a: {blocks: 1}", "a: {blocks: 1, lr: 2}", 12, 18, "unknown option 'lr'"),
@@ -89,8 +89,8 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
         ("arms:\n  a: {blocks: 1}\n  b:", "arms: {}\nb:", 11, 1, "at least 1 item"),
     ],
 )
-def test_mistakes_are_told_by_their_place(
-    tmp_path: Path, before: str, after: str, line: int, column: int, said: str
+def test_mistakes_are_reported_with_their_place(
+    tmp_path: Path, before: str, after: str, line: int, column: int, message: str
 ) -> None:
     assert before in TEXT
     with pytest.raises(SpecError) as raised:
@@ -98,7 +98,7 @@ def test_mistakes_are_told_by_their_place(
     place = f"{tmp_path / 'two.yaml'}:{line}:{column}:"
     lines = [text for text in str(raised.value).splitlines() if text.startswith(place)]
     assert lines, str(raised.value)
-    assert said in lines[0]
+    assert message in lines[0]
 
 
 def test_stores_may_have_weights(tmp_path: Path) -> None:
@@ -109,14 +109,17 @@ def test_stores_may_have_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("title: a match\nplayers: []\n", "is a match, not an experiment of trainings"),
-        ("title: a variant\npieces: {}\n", "has no `experiment: 1`"),
+        (
+            "title: a variant\npieces: {}\n",
+            "is not an experiment of trainings: `experiment: 1` is missing",
+        ),
     ],
 )
-def test_files_of_something_else_are_told_in_a_word(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(SpecError, match=rf"two\.yaml: {said}"):
+def test_other_files_are_rejected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=rf"two\.yaml: {message}"):
         loaded(tmp_path, text)
 
 

@@ -99,7 +99,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         (folder / "config.json").write_text(json.dumps({"steps": 3}))
         return 0, ""
 
-    monkeypatch.setattr("variant_ai_experiments.child.run_child", child)
+    monkeypatch.setattr("variant_ai_experiments.arm_runs.run_child", child)
     nothing = {"policy_accuracy": 0.5, "value_accuracy_sign": None}
 
     def measured(words: Sequence[str], lock: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         cli.get_command(None, command).make_context(command, list(rest))  # type: ignore
         return {"nets": dict.fromkeys(words, nothing)}
 
-    monkeypatch.setattr("variant_ai_experiments.child.child_json", measured)
+    monkeypatch.setattr("variant_ai_experiments.arm_runs.child_json", measured)
     return asked
 
 
@@ -240,7 +240,7 @@ def test_an_arm_waits_for_the_net_it_goes_on_from(
     out = tmp_path / "out"
     alone = call(home / "waits.yaml", "-o", out, "--arm", "second")
     assert alone.exit_code == 1 and quick == []
-    assert "light, from whose net it goes on, is not finished" in alone.stderr
+    assert "light, whose net it starts from, is not finished" in alone.stderr
     first = call(home / "waits.yaml", "-o", out)  # `light` fails at once
     assert first.exit_code == 1 and "2 of the runs failed" in first.stderr
     assert len(quick) == 1
@@ -264,10 +264,10 @@ def test_a_folder_of_somebody_else_is_left_alone(
     assert notes.read_text() == "mine"
 
 
-def test_what_was_trained_is_told_where_measuring_fails(
+def test_trainings_are_reported_if_measuring_fails(
     home: Path, tmp_path: Path, quick: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick_json = "variant_ai_experiments.child.child_json"
+    quick_json = "variant_ai_experiments.arm_runs.child_json"
 
     def failing(words: Sequence[str], lock: Any) -> Any:
         raise CommandError("the store is damaged")
@@ -286,7 +286,7 @@ def test_one_arm_alone(home: Path, tmp_path: Path, quick: list[list[str]]) -> No
     assert "did you mean 'light'" in call(home / "weights.yaml", "--arm", "lihgt").stderr
 
 
-def test_arms_whose_options_changed_are_refused(
+def test_arms_with_changed_options_are_rejected(
     home: Path, tmp_path: Path, quick: list[list[str]]
 ) -> None:
     path = tmp_path / "changing.yaml"
@@ -306,7 +306,7 @@ def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -
     path.write_text(TEXT)
     store = f"games={home / 'stores/games.store'}"
     call(path, "-o", tmp_path / "out", "--store", store, "--publish")
-    page = (tmp_path / "w.small.md").read_text()
+    page = (tmp_path / "results" / "w.small.md").read_text()
     assert page.startswith("# Value weights: small scale\n\nWhich weight? (nowhere)\n")
     assert "| light | 2.0000 | 1.0000 | 3 |" in page
     assert "variant-ai train -V xiangqi --data games.store --split game:0.25" in page
@@ -314,7 +314,7 @@ def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("blocks: 1", "bloks: 1"), "options.bloks: unknown option of variant-ai train 'bloks'"),
         (("batch: 8", "batch: many"), "weights.yaml:14:3: options.batch: "),
@@ -327,14 +327,14 @@ def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -
     ],
 )
 def test_options_are_checked_before_anything_is_run(
-    home: Path, tmp_path: Path, change: tuple[str, str], said: str
+    home: Path, tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     path = tmp_path / "weights.yaml"
     assert change[0] in TEXT
     path.write_text(TEXT.replace(*change))
     result = call(path)
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 MATCH = """\
@@ -417,9 +417,9 @@ def test_killed_experiment_goes_on(home: Path, tmp_path: Path) -> None:
     assert process.poll() is None, "it ended before it could be killed"
     training = int((out / ".lock").read_text())
     os.kill(training, signal.SIGSTOP)
-    refused = call(*words[2:])
-    assert refused.exit_code == 1
-    assert "is being written by another process" in refused.stderr
+    rejected = call(*words[2:])
+    assert rejected.exit_code == 1
+    assert "is being written by another process" in rejected.stderr
     process.kill()
     process.wait()
     assert "is being written by another process" in call(*words[2:]).stderr, "its arm still trains"

@@ -44,9 +44,9 @@ def test_an_experiment_can_be_played(file: Path) -> None:
 
 @pytest.mark.parametrize("file", MATCHES, ids=lambda path: path.stem)
 def test_an_experiment_has_a_small_scale(file: Path) -> None:
-    said = read_yaml(file)
-    assert isinstance(said, dict)
-    whole, small = settings_of(said, file.name), settings_of(small_scale(said, ""), file.name)
+    content = read_yaml(file)
+    assert isinstance(content, dict)
+    whole, small = settings_of(content, file.name), settings_of(small_scale(content, ""), file.name)
     assert small.games <= whole.games
     assert [player.label for player in small.players] == [player.label for player in whole.players]
     assert not any("-full/" in player.net for player in small.players)
@@ -54,13 +54,13 @@ def test_an_experiment_has_a_small_scale(file: Path) -> None:
 
 
 def test_a_small_scale_changes_what_it_says() -> None:
-    said = {
+    content = {
         "variant": "xiangqi",
         "clock": "60+1",
         "players": [{"net": "runs/full/a.onnx", "nodes": 100}, {"command": "x"}],
         "small": {"games": 4, "nodes": 7, "divide_nodes": 16, "replace": ["full", "small"]},
     }
-    assert small_scale(said, "m.yaml") == {
+    assert small_scale(content, "m.yaml") == {
         "variant": "xiangqi",
         "games": 4,
         "nodes": 7,
@@ -74,7 +74,7 @@ def test_a_small_scale_changes_what_it_says() -> None:
         ({"replace": "a"}, r"accepted is \[OLD, NEW\]"),
     ):
         with pytest.raises(SettingError, match=words):
-            small_scale({**said, "small": wrong}, "m.yaml")
+            small_scale({**content, "small": wrong}, "m.yaml")
 
 
 def test_the_readme_lists_every_file() -> None:

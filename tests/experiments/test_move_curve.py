@@ -1,4 +1,4 @@
-"""The experiment of figure 13, with a search that does as the test says."""
+"""The curve of a move, with a search whose results the test decides."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from variant_ai_experiments.move_curve import (
     MOVE,
     POSITION,
     MoveCurve,
+    curve_params,
     draw,
     follow,
     looks,
-    settings_of,
 )
 
 VARIANT = "crazyhouse"
@@ -63,7 +63,7 @@ def test_the_position_is_that_of_the_figure() -> None:
 
 
 def test_settings_differ_in_what_they_are_named_for() -> None:
-    chosen = settings_of(SearchParams.of(registry().variant(VARIANT)), {"batch_size": 4})
+    chosen = curve_params(SearchParams.of(registry().variant(VARIANT)), {"batch_size": 4})
     plain, everything = chosen["default"], chosen["all"]
     assert (plain.mate_stop, plain.enhance_checks, plain.u_divisor) == (False, False, 1.0)
     assert (everything.mate_stop, everything.enhance_checks) == (True, True)

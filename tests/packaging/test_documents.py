@@ -34,7 +34,7 @@ def command_lines(text: str) -> Iterator[str]:
 
 
 def check(line: str) -> None:
-    """Raise AssertionError where command or options do not exist."""
+    """Raise AssertionError if command or options do not exist."""
     words = shlex.split(line, comments=True)
     start = next((i for i, word in enumerate(words) if word.split("/")[-1] == "variant-ai"), None)
     if start is None:  # named in passing: pip install variant-ai
@@ -50,7 +50,7 @@ def check(line: str) -> None:
         command, args = inner, args[1:]
     known = {"-h", "--help"} | {
         option
-        for parameter in command.params
+        for parameter in command.get_params(click.Context(command))
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     for arg in args:
@@ -70,6 +70,41 @@ def test_python_in_documents_runs(path: Path) -> None:
 def test_commands_in_documents_exist(path: Path) -> None:
     for line in command_lines(path.read_text(encoding="utf-8")):
         check(line)
+
+
+def options_of(command: click.Command) -> Iterator[str]:
+    """Yield the options of a command and of its subcommands."""
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from options_of(inner)
+
+
+@pytest.fixture(scope="module")
+def known_options() -> set[str]:
+    """Options of all commands and benchmarks, and of other programs that the manual names."""
+    scripts = (ROOT / "benchmarks").glob("*.py")
+    ours = {
+        option
+        for path in scripts
+        for option in re.findall(r'"(--[a-z][a-z-]*)"', path.read_text(encoding="utf-8"))
+    }
+    others = {"--help", "--nproc-per-node", "--doctest-modules"}
+    return {*options_of(cli), *ours, *others}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names)
+def test_options_in_the_text_exist(path: Path, known_options: set[str]) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    given = {
+        option
+        for code in re.findall(r"`([^`]+)`", text)
+        for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", code)
+    }
+    assert given - known_options == set()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names)
@@ -109,5 +144,5 @@ def test_readme_names_every_variable() -> None:
         for path in (ROOT / room).rglob("*.py")
         for name in re.findall(r"\bVARIANT_AI_[A-Z_]+\b", path.read_text(encoding="utf-8"))
     }
-    told = set(re.findall(r"\bVARIANT_AI_[A-Z_]+\b", (ROOT / "README.md").read_text("utf-8")))
-    assert used == told
+    described = set(re.findall(r"\bVARIANT_AI_[A-Z_]+\b", (ROOT / "README.md").read_text("utf-8")))
+    assert used == described

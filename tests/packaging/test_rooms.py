@@ -41,12 +41,15 @@ ORDER = (
 """Lower rooms never import higher ones."""
 CHEAP = (
     "variant_ai.core.errors",
+    "variant_ai.core.factories",
     "variant_ai.core.spec.catalogue",
     "variant_ai.core.system.compilation_progress",
     "variant_ai.core.system.interrupts",
     "variant_ai.core.system",
 )
 """Of the core, what needs the standard library alone."""
+THESIS = "[xiangqi-thesis]"
+"""Key of a source, which settings of the search name."""
 HEAVY = {"numpy", "torch", "pydantic", "numba", "onnx", "onnxruntime", "pyffish", "rich"}
 
 pytestmark = pytest.mark.skipif(
@@ -179,7 +182,7 @@ def test_core_names_no_variant() -> None:
         for path in modules("core", "plugins", "cli")
         if path.name != "fairy_names.py"  # a list of all names of Fairy-Stockfish
         for word, line in code_words(path)
-        if any(name in word.lower() for name in names)
+        if any(name in word.lower().replace(THESIS, "") for name in names)
     ]
     assert wrong == []
 
@@ -248,6 +251,14 @@ def test_every_module_says_what_it_is() -> None:
         if not ast.get_docstring(parsed(path))
     ]
     assert silent == []
+
+
+def test_modules_of_the_core_have_names_of_their_own() -> None:
+    """No two modules have one name, interfaces aside, and none is the plural of another."""
+    names = [path.stem for path in modules("core") if path.stem not in ("__init__", "interface")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+    plurals = {name + ending: name for name in names for ending in ("s", "es")}
+    assert {name: plurals[name] for name in names if name in plurals} == {}
 
 
 def test_core_cannot_be_imported_bare_from_elsewhere(tmp_path: Path) -> None:

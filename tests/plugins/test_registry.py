@@ -10,18 +10,21 @@ from typing import Any
 
 import pytest
 
-from variant_ai.core import rules as core_rules
+from variant_ai.core.factories import RULES_ENGINES
 from variant_ai.core.spec import PluginError, SpecError, UnknownNameError, builtin_specs
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
     API_VERSION,
     CommandEntry,
+    EncoderEntry,
     EvaluatorEntry,
     NetworkEntry,
     NotationEntry,
     ReaderEntry,
     Registry,
     RulesEntry,
+    SearchEntry,
+    TrainerEntry,
     VariantEntry,
     hookimpl,
     registry,
@@ -197,7 +200,7 @@ def supplied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Registry,
     """A registry with a rules engine of a plugin, and a spec that is played by it."""
     (tmp_path / "supplied_rules.py").write_text(SUPPLIED, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("variant_ai.core.rules._engines", dict(core_rules._engines))
+    monkeypatch.setattr(RULES_ENGINES, "_targets", dict(RULES_ENGINES._targets))
     found = empty()
     entry = RulesEntry("supplied", "supplied_rules:Supplied")
     found.register(plugin(register_rules=[entry]), "outside")
@@ -579,3 +582,49 @@ def test_an_unknown_name_says_which_there_are_and_which_is_closest() -> None:
         empty().variant(name[:-1])
     assert f"did you mean {name!r}" in str(caught.value)
     assert all(known in str(caught.value) for known in builtin_specs())
+
+
+# --- encoders, searches, trainers ----------------------------------------------------------------
+
+
+def test_what_is_chosen_by_name_is_offered_to_the_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from variant_ai.core.factories import INPUT_ENCODERS, LABEL_ENCODERS, SEARCHES, TRAINERS
+
+    tables = (INPUT_ENCODERS, LABEL_ENCODERS, SEARCHES, TRAINERS)
+    for table in tables:
+        monkeypatch.setattr(table, "_targets", dict(table._targets))
+    found = empty()
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("extends: minixiangqi\nvariant: mine\nencoder: mine-planes\n")
+    assert found.register(
+        plugin(
+            register_encoders=[
+                EncoderEntry("mine-planes", "json:loads"),
+                EncoderEntry("mine-labels", "json:loads", kind="labels"),
+            ],
+            register_searches=[SearchEntry("mine-search", "json:loads")],
+            register_trainers=[TrainerEntry("mine-trainer", "json:loads")],
+        ),
+        "outside",
+    )
+    assert found.variant(str(spec)).encoder.input == "mine-planes"
+    added = [set(table.names) - set(table.builtin) for table in tables]
+    assert added == [{"mine-planes"}, {"mine-labels"}, {"mine-search"}, {"mine-trainer"}]
+
+
+def test_an_encoder_that_nobody_registers_is_an_error_with_its_line(tmp_path: Path) -> None:
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("extends: minixiangqi\nvariant: mine\nencoder: plane\n")
+    with pytest.raises(
+        SpecError, match=r"mine.yaml:3:\d+: .*unknown input encoder 'plane'; did you "
+    ):
+        empty().variant(str(spec))
+
+
+def test_plugins_of_the_first_api_are_loaded() -> None:
+    class Old:
+        variant_ai_api = 1
+
+    assert empty().register(Old(), "old")

@@ -7,9 +7,10 @@ import pytest
 from variant_ai.core.errors import SettingError, UnknownNameError
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import MAX_CENTIPAWNS, Line, Report, centipawns
-from variant_ai.core.search.settings import PAPER, SearchParams, field_table, setting
+from variant_ai.core.search.settings import PAPER, SearchParams
 from variant_ai.core.spec import encoding_hash, rules_hash
 from variant_ai.core.spec.schema import Search as SearchWords
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, setting
 from variant_ai.plugins import registry
 
 
@@ -89,14 +90,13 @@ def test_an_unknown_setting_is_named() -> None:
 
 def test_every_word_of_a_spec_is_a_setting_with_the_same_default() -> None:
     words = SearchWords()
-    rows = {row.name: row for row in field_table()}
     for name in SearchWords.model_fields:
-        assert getattr(words, name) == rows[name].default
+        assert getattr(words, name) == setting(name).default
 
 
 def test_every_setting_is_explained_and_bounded() -> None:
-    for row in field_table():
-        assert row.about, row.name
+    for row in SEARCH_SETTINGS.values():
+        assert row.meaning, row.name
         assert "inf" not in row.accepted, row.name
 
 

@@ -41,15 +41,19 @@ class OpeningSettings(BaseModel):
     )
     least: int = Field(default=4, ge=0, description="least plies of a position of a store")
     most: int = Field(default=100, ge=0, description="most plies of it (thesis 5.2: 100)")
-    count: int | None = Field(default=None, ge=1, description="take so many of them")
-    order: Literal["sequential", "random"] = "sequential"
+    count: int | None = Field(
+        default=None, ge=1, description="number of openings; of a store 100 by default"
+    )
+    order: Literal["sequential", "random"] = Field(
+        default="sequential", description="order in which they are used"
+    )
 
 
 class MatchSettings(Limits):
     """A match. Limits hold for players that have none of their own."""
 
-    variant: str
-    title: str = ""
+    variant: str = Field(description="name of a variant, or path of a spec")
+    title: str = Field(default="", description="title of the table")
     notes: tuple[str, ...] = Field(default=(), description="paragraphs for the table's page")
     needs: str = Field(
         default="",
@@ -58,14 +62,21 @@ class MatchSettings(Limits):
     small: dict[str, Any] = Field(
         default_factory=dict, description="settings of a small run, in the place of those above"
     )
-    players: tuple[PlayerSpec, ...] = Field(min_length=2)
-    kind: Kind = "round-robin"
+    players: tuple[PlayerSpec, ...] = Field(
+        min_length=2, description="players: texts as on the command line, or mappings"
+    )
+    kind: Kind = Field(
+        default="round-robin",
+        description="everybody meets everybody, or the first players all others, or `pairs`",
+    )
     seeds: int = Field(default=1, ge=1, description="first players that meet all others (gauntlet)")
     pairs: tuple[tuple[str, str], ...] = Field(
         default=(), description="names of the players that meet (pairs)"
     )
-    games: int = Field(default=2, ge=1, description="for each pair of players")
-    openings: OpeningSettings = OpeningSettings()
+    games: int = Field(default=2, ge=1, description="games of each pair of players")
+    openings: OpeningSettings = Field(
+        default=OpeningSettings(), description="first moves; each opening with both colours"
+    )
     ponder: bool = Field(
         default=False, description="programs think while the other side does; nets do not"
     )
@@ -73,9 +84,17 @@ class MatchSettings(Limits):
         default=0.05, ge=0, allow_inf_nan=False, description="seconds a move may be over its time"
     )
     think: float = Field(default=60.0, gt=0, description="seconds for a move without a time limit")
-    max_plies: int = Field(default=600, ge=1)
-    resign: str | None = Field(default=None, description="MOVES:CENTIPAWNS, or with `:both`")
-    draw: str | None = Field(default=None, description="FIRST_MOVE:MOVES:CENTIPAWNS")
+    max_plies: int = Field(default=600, ge=1, description="a game of more plies is a draw")
+    resign: str | None = Field(
+        default=None,
+        description="MOVES:CENTIPAWNS such as 3:600: a player loses after so many moves in a row "
+        "with a score that low; with `:both` the other player must agree",
+    )
+    draw: str | None = Field(
+        default=None,
+        description="FIRST_MOVE:MOVES:CENTIPAWNS such as 40:8:10: from a move on, the game is drawn "
+        "after so many moves of both with scores that close to 0",
+    )
     check_mates: bool = Field(
         default=True, description="who announces a mate in one that is none loses the game"
     )
@@ -86,7 +105,7 @@ class MatchSettings(Limits):
         default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
     )
     concurrency: int = Field(default=1, ge=1, description="games at a time")
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, description="seed of everything random")
 
     def meetings(self) -> list[tuple[int, int]]:
         """Who meets whom, by index. Raises SettingError where that makes no match."""

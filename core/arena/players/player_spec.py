@@ -20,7 +20,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from variant_ai.core.arena.match.time_control import Allowance
-from variant_ai.core.errors import SettingError, SpecError, unknown
+from variant_ai.core.errors import SettingError, SpecError, UnknownNameError, unknown
+from variant_ai.core.spec.search_settings import setting
 
 PROTOCOLS = ("uci", "ucci", "cyclone", "xboard")
 RANDOM = "random"
@@ -34,12 +35,16 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    clock: str | None = Field(default=None, description="[MOVES/]BASE[+INCREMENT], seconds")
+    clock: str | None = Field(
+        default=None, description="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5"
+    )
     movetime: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="seconds for each move"
     )
-    nodes: int | None = Field(default=None, ge=1, description="nodes, or simulations")
-    depth: int | None = Field(default=None, ge=1)
+    nodes: int | None = Field(
+        default=None, ge=1, description="nodes, or simulations, for each move"
+    )
+    depth: int | None = Field(default=None, ge=1, description="plies of each search")
 
     def allowance(self) -> Allowance:
         """Raises SettingError where the clock cannot be read."""
@@ -59,8 +64,12 @@ class PlayerSpec(Limits):
 
     name: str = Field(default="", description="in tables; a program's own name where empty")
     command: str = Field(default="", description="program with its arguments")
-    protocol: Literal["uci", "ucci", "cyclone", "xboard"] = "uci"
-    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    protocol: Literal["uci", "ucci", "cyclone", "xboard"] = Field(
+        default="uci", description="protocol of the program"
+    )
+    options: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="options of the program: {Hash: 64}"
+    )
     lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
     variant: str | None = Field(default=None, description="the program's name of the variant")
     ranks: Literal[0, 1] | None = Field(
@@ -79,14 +88,16 @@ class PlayerSpec(Limits):
     timeout: float = Field(default=20.0, gt=0, description="seconds to start and to be ready")
 
     net: str = Field(default="", description="network: an ONNX file")
-    evaluator: str = "auto"
+    evaluator: str = Field(default="auto", description="program that runs the network")
     settings: str = Field(
         default="default", description="named set of search settings of the variant's spec"
     )
-    search: dict[str, Any] = Field(default_factory=dict, description="settings of the search")
-    threads: int | None = Field(default=None, ge=1, description="of the evaluator")
+    search: dict[str, Any] = Field(
+        default_factory=dict, description="settings of the search (docs/search.md)"
+    )
+    threads: int | None = Field(default=None, ge=1, description="threads of the evaluator")
 
-    random: bool = False
+    random: bool = Field(default=False, description="any legal move")
 
     @property
     def label(self) -> str:
@@ -133,7 +144,9 @@ def parse_player(text: str) -> PlayerSpec:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            said.setdefault(_GROUPS[group], {})[inner] = _plain(value)
+            # the declaration of a setting of the search says how to read it, see `player_of`
+            plain = value if group == "search" else _plain(value)
+            said.setdefault(_GROUPS[group], {})[inner] = plain
         elif key == "lines":
             said.setdefault("lines", []).append(value)
         else:
@@ -149,7 +162,20 @@ def player_of(said: object, where: str) -> PlayerSpec:
     if bool(spec.command) + bool(spec.net) + spec.random != 1:
         raise SettingError(f"player {where!r}: it needs one of command, net and random")
     spec.allowance()
-    return spec
+    return spec.model_copy(update={"search": _search_settings(spec, f"player {where!r}")})
+
+
+def _search_settings(player: PlayerSpec, where: str) -> dict[str, Any]:
+    """Checked search settings of a player; texts are parsed. Raises SettingError."""
+    found = {}
+    try:
+        for name, value in player.search.items():
+            row = setting(name)
+            found[name] = row.parse(value) if isinstance(value, str) else value
+            row.check(found[name])
+    except (SettingError, UnknownNameError) as error:
+        raise SettingError(f"{where}: {error}") from error
+    return found
 
 
 def checked(model: type[M], said: object, where: str) -> M:

@@ -1,19 +1,19 @@
-"""Search settings found by matches: trials, finals, and a test of the winner.
+"""Search settings tuned by matches: trials, finals, and a test of the winner.
 
-A trial is a short match of a candidate against the settings in force, every opening with both
-colours, so its result is a score in [0, 1] with the noise of a few games. Which candidate is next is
-decided by Optuna's Gaussian process sampler, which expects noisy results. The best trial is mostly a
-lucky one, so nothing is decided by single trials: a surrogate fitted to all of them (`surrogate.py`)
-names finalists by their expected score, finalists play more games, and the best of them meets the
-settings in force in a sequential test, where "undecided" is a result.
+A trial is a short match of a candidate against the present settings, every opening with both
+colours; its result is a score in [0, 1] with the noise of a few games. Optuna's Gaussian process
+sampler, which expects noisy results, proposes the candidates. The best trial is mostly a lucky one, so
+no decision depends on a single trial: a surrogate fitted to all of them (`surrogate.py`) chooses
+finalists by their expected score, finalists play more games, and the best of them plays a sequential
+test against the present settings, which may end undecided.
 
-    folder/tune.json       what was asked
+    folder/tune.json       ranges and everything else that decides the results
            trials.db       Optuna's storage
-           trials/0007/    the match of a trial, resumable like every match
-           finals/0007/    matches after the trials, of the settings of that trial
+           trials/0007/    the match of a trial, which can be resumed like every match
+           finals/0007/    the match of that trial's settings in the finals
            sprt/0007/      the test of the winner
-           trials.png      what mattered
-           result.yaml     words for a spec
+           trials.png      expected score over each setting
+           result.yaml     settings for a spec
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import DataError, SettingError, VariantAIError
-from variant_ai.core.search.settings import FieldRow, SearchParams, setting
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.search_settings import Setting, setting
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 SETTINGS, STORAGE, RESULT, PICTURE = "tune.json", "trials.db", "result.yaml", "trials.png"
 FINALISTS = 3
 STARTUP = 10
-"""Random trials before the sampler's model is asked."""
+"""Number of random trials before the sampler uses its model."""
 FEWEST = 8
-"""Trials from which on a surrogate is fitted."""
+"""Number of trials that a surrogate needs."""
 
 Value = float | int | bool | str
 Settings = dict[str, Value]
@@ -52,7 +53,7 @@ Settings = dict[str, Value]
 
 @dataclass(frozen=True)
 class Range:
-    """Values of one search setting that are tried: numbers from `low` to `high`, or choices."""
+    """Values of one search setting to try: numbers from `low` to `high`, or choices."""
 
     name: str
     low: float = 0.0
@@ -62,23 +63,23 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """`q_weight=0:1`, `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
+        """Read `q_weight=0:1` or `virtual_style=loss,visit`. Raises SettingError, UnknownNameError."""
         name, equals, values = (part.strip() for part in text.partition("="))
         if not equals or not values:
-            raise SettingError(f"range {text!r}: it is NAME=LOW:HIGH or NAME=VALUE,VALUE")
+            raise SettingError(f"range {text!r}: expected NAME=LOW:HIGH or NAME=VALUE,VALUE")
         row = setting(name)
         if ":" in values:
             return cls._numbers(row, text, values)
         choices = tuple(dict.fromkeys(row.parse(word) for word in values.split(",")))
         if len(choices) < 2:
-            raise SettingError(f"range {text!r}: there is nothing to choose between")
+            raise SettingError(f"range {text!r}: expected at least two values")
         return cls(name, choices=choices)
 
     @classmethod
-    def _numbers(cls, row: FieldRow, text: str, values: str) -> Range:
+    def _numbers(cls, row: Setting, text: str, values: str) -> Range:
         words = values.split(":")
         if len(words) != 2 or row.kind in ("bool", "choice"):
-            raise SettingError(f"range {text!r}: {row.name} takes {row.accepted}")
+            raise SettingError(f"range {text!r}: {row.name} accepts {row.accepted}")
         low, high = (row.parse(word) for word in words)
         if isinstance(low, str) or isinstance(high, str) or not low < high:
             raise SettingError(f"range {text!r}: a lower and a higher number are expected")
@@ -92,11 +93,11 @@ class Range:
 
     @property
     def width(self) -> int:
-        """Dimensions that it takes in the unit cube: choices have one each."""
+        """Number of dimensions in the unit cube: 1, or one for each choice."""
         return len(self.choices) or 1
 
     def rounded(self, value: Value) -> Value:
-        """The value as it is played, printed and pasted: three decimal places, more in a narrow
+        """Return the value as it is played and printed: with three decimal places, more in a narrow
         range."""
         if self.choices or not isinstance(value, float):
             return value
@@ -109,7 +110,7 @@ class Range:
         return not isinstance(value, str) and self.low <= value <= self.high
 
     def coordinates(self, value: Value) -> list[float]:
-        """The value in the unit cube."""
+        """Return the value's coordinates in the unit cube, `width` numbers."""
         if self.choices:
             return [float(value == choice) for choice in self.choices]
         return [(float(value) - self.low) / (self.high - self.low)]
@@ -137,33 +138,35 @@ DEFAULT_RANGES = (
     "q_unvisited=loss,parent",
     "enhance_checks=false,true",
 )
-"""Tried where the user names none."""
+"""Ranges if the user gives none."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings to tune, and how long. Raises SettingError for numbers that make no tuning."""
+    """Settings to tune and numbers of games. Raises SettingError for numbers that do not fit."""
 
     variant: str
     ranges: tuple[Range, ...]
     present: Settings
-    """Values in force of the settings that are tuned."""
+    """Present values of the tuned settings."""
     description: dict[str, Any]
-    """Everything else that decides the results: net, limit, games a trial, seed. Kept in the folder."""
+    """Everything else that decides the results: net, limit, games of a trial, seed."""
     trials: int = 60
     games: int = 20
-    """Of a trial."""
+    """Games of a trial."""
     final_games: int = 60
-    """Of each finalist."""
+    """Games of each finalist."""
     sprt_games: int = 400
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.trials < FEWEST:
-            raise SettingError(f"{self.trials} trials: at least {FEWEST} are needed for a model")
+            raise SettingError(f"{self.trials} trials: the model needs at least {FEWEST}")
         for what, games in (("a trial", self.games), ("a finalist", self.final_games)):
             if games % 2:
-                raise SettingError(f"{games} games of {what}: an even number gives both colours")
+                raise SettingError(
+                    f"{games} games of {what}: give an even number, so that each side has both colours"
+                )
 
     @property
     def present_is_inside(self) -> bool:
@@ -175,21 +178,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class Match:
-    """One match that the tuner asks for."""
+    """One match for the tuner."""
 
     folder: Path
     settings: Settings
-    """Of the candidate, which overrides the settings in force."""
+    """Settings of the candidate, which override the present ones."""
     games: int
     number: int
-    """Decides the order of the openings."""
+    """Seed of the order of the openings."""
     sprt: bool = False
 
 
 @dataclass(frozen=True)
 class MatchResult:
     tally: Tally
-    """From the candidate's view."""
+    """Results of the candidate."""
     complete: bool
     sprt: SprtStatus | None = None
 
@@ -214,27 +217,28 @@ class Outcome:
     surrogate: Surrogate | None = None
     finals: list[tuple[Settings, Tally]] = field(default_factory=list)
     winner: Settings | None = None
-    """None: the settings in force are expected to be as good as any."""
+    """None: no finalist beat the present settings."""
     test: MatchResult | None = None
 
     @property
     def strength(self) -> Estimate | None:
-        """Of the winner over the settings in force, by the test's games alone."""
+        """Elo of the winner over the present settings, from the games of the test alone."""
         return None if self.test is None else estimate(self.test.tally)
 
 
 class Tuner:
-    """Tunes in one folder; goes on with what is in it."""
+    """A tuning in one folder, which is resumed if the folder holds one."""
 
-    def __init__(self, plan: Plan, folder: Path, play: PlayMatch, say: Callable[[str], None]):
-        """play: plays a match of the candidate against the settings in force, or goes on with it.
+    def __init__(self, plan: Plan, folder: Path, play: PlayMatch, report: Callable[[str], None]):
+        """play: plays or resumes a match of the candidate against the present settings; report:
+        prints a line of progress.
 
-        Raises SettingError where the folder holds the trials of something else.
+        Raises SettingError if the folder holds a tuning with other settings.
         """
         self.plan = plan
         self.folder = folder
         self._play = play
-        self._say = say
+        self._print = report
         folder.mkdir(parents=True, exist_ok=True)
         self._check_folder()
         self.study = self._open()
@@ -255,7 +259,7 @@ class Tuner:
         return outcome
 
     def trials(self) -> list[Trial]:
-        """Those that are finished, in their order."""
+        """Finished trials in order."""
         from optuna.trial import TrialState
 
         done = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -266,8 +270,8 @@ class Tuner:
         ]
 
     def surrogate(self, trials: Sequence[Trial]) -> Surrogate | None:
-        """Fitted to the trials and to what is known without games: the settings in force score one
-        half against themselves. None with too few trials."""
+        """Return a surrogate of the trials, and of the present settings' score of 1/2 against
+        themselves; None if there are too few trials."""
         if len(trials) < FEWEST:
             return None
         tallies = [trial.tally for trial in trials]
@@ -283,7 +287,7 @@ class Tuner:
     # --- trials --------------------------------------------------------------------------------
 
     def _next(self) -> Trial | None:
-        """Play the next trial, or the one that a kill left unfinished; None if stopped."""
+        """Play the next trial, or resume one that was interrupted; None if stopped."""
         import optuna
         from optuna.trial import TrialState
 
@@ -301,7 +305,7 @@ class Tuner:
         result = self._play(Match(folder, settings, self.plan.games, number))
         if not result.complete:
             return None
-        # the tally first: a kill between the two plays the trial's match again, from its journal
+        # the tally first: after a kill between the two, the match is resumed from its journal
         stored = self.study.get_trials(deepcopy=False)[number]
         optuna.trial.Trial(self.study, stored._trial_id).set_user_attr("tally", result.tally.text)
         self.study.tell(number, result.tally.score)
@@ -316,7 +320,7 @@ class Tuner:
     def _report(self, outcome: Outcome) -> None:
         trial = outcome.trials[-1]
         best = max(outcome.trials, key=lambda one: one.tally.score)
-        self._say(
+        self._print(
             f"trial {len(outcome.trials)}/{self.plan.trials}: {trial.tally.text} "
             f"({100 * trial.tally.score:.1f} %) with {words(trial.settings)}; "
             f"best so far {100 * best.tally.score:.1f} %"
@@ -328,9 +332,9 @@ class Tuner:
         assert outcome.surrogate is not None
         best: tuple[float, Trial] | None = None
         for trial in self._finalists(outcome):
-            folder, settings = f"{trial.number:04}", trial.settings
+            settings = trial.settings
             match = Match(
-                self.folder / "finals" / folder,
+                self.folder / "finals" / f"{trial.number:04}",
                 settings,
                 self.plan.final_games,
                 10_000 + trial.number,
@@ -340,25 +344,25 @@ class Tuner:
                 return
             outcome.finals.append((settings, result.tally))
             score = result.tally.score
-            self._say(
+            self._print(
                 f"final {len(outcome.finals)}: {result.tally.text} ({100 * score:.1f} %) with "
                 f"{words(settings)}"
             )
             if best is None or score > best[0]:
                 best = score, trial
         if best is None or best[0] <= 0.5:
-            self._say("No finalist beat the settings in force: they stay.")
+            self._print("No finalist beat the present settings.")
             return
         winner = best[1]
         outcome.winner = winner.settings
         if self.plan.sprt_games:
-            place = self.folder / "sprt" / f"{winner.number:04}"
+            folder = self.folder / "sprt" / f"{winner.number:04}"
             outcome.test = self._play(
-                Match(place, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
+                Match(folder, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
             )
 
     def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
-        """Trials with the greatest expected score; of equal settings the first one."""
+        """Trials with the greatest expected score; only the first of equal settings."""
         assert outcome.surrogate is not None
         points = np.array([self.plan.point(trial.settings) for trial in outcome.trials])
         expected, _ = outcome.surrogate.predict(points)
@@ -374,7 +378,7 @@ class Tuner:
     # --- the folder ----------------------------------------------------------------------------
 
     def _check_folder(self) -> None:
-        said = {
+        decisive = {
             "variant": self.plan.variant,
             "ranges": [one.text for one in self.plan.ranges],
             "present": self.plan.present,
@@ -383,7 +387,7 @@ class Tuner:
         path = self.folder / SETTINGS
         if not path.exists():
             partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(said, indent=2) + "\n", "utf-8")
+            partial.write_text(json.dumps(decisive, indent=2) + "\n", "utf-8")
             os.replace(partial, path)
             return
         try:
@@ -392,12 +396,12 @@ class Tuner:
             raise DataError(f"{path}: {error}") from error
         if not isinstance(before, dict):
             raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
-        differs = [key for key in before if before[key] != said.get(key)]
+        differs = [key for key in before if before[key] != decisive.get(key)]
         if differs:
             key = differs[0]
             raise SettingError(
-                f"{self.folder} holds trials of something else ({key}: {before.get(key)!r} there, "
-                f"{said.get(key)!r} now); give another folder, or the settings it was begun with"
+                f"{self.folder} holds trials with other settings ({key}: {before.get(key)!r} there, "
+                f"{decisive.get(key)!r} now); give another folder, or the same settings"
             )
 
     def _open(self) -> Study:
@@ -414,12 +418,12 @@ class Tuner:
             study_name="tune",
             load_if_exists=True,
         )
-        begun = len(study.get_trials(deepcopy=False))
-        # a sampler with the seed of the run before would propose its first trials once more
+        count = len(study.get_trials(deepcopy=False))
+        # with the seed of the first run, the sampler would repeat its first proposals
         study.sampler = optuna.samplers.GPSampler(
-            seed=self.plan.seed + begun, n_startup_trials=STARTUP, deterministic_objective=False
+            seed=self.plan.seed + count, n_startup_trials=STARTUP, deterministic_objective=False
         )
-        if not begun and self.plan.present_is_inside:
+        if not count and self.plan.present_is_inside:
             known = optuna.trial.create_trial(
                 params=self.plan.present,
                 distributions={one.name: one.distribution() for one in self.plan.ranges},
@@ -430,7 +434,7 @@ class Tuner:
 
 
 def words(settings: Mapping[str, Value]) -> str:
-    """`{q_weight: 0.7, virtual_style: visit}`, as a spec's `search:` takes it."""
+    """Return `{q_weight: 0.7, virtual_style: visit}`: text for a spec's `search:`."""
     return "{" + ", ".join(f"{name}: {_word(value)}" for name, value in settings.items()) + "}"
 
 
@@ -439,18 +443,19 @@ def _word(value: Value) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:.12g}"
-    # bare words that YAML would read as truth values are quoted
+    # quoted, because YAML may read the bare words as booleans
     return f"'{value}'" if value in ("on", "off") else f"{value}"
 
 
 def _variance(tally: Tally) -> float:
-    """Of the mean score, with one game of each result added: a trial of twenty wins is not sure."""
+    """Variance of the mean score. One game of each result is added, because a trial of twenty wins
+    has a variance too."""
     more = tally + Tally(1, 1, 1)
     second = (more.wins + more.draws / 4) / more.games
     return (second - more.score**2) / max(tally.games, 1)
 
 
 def present_settings(params: SearchParams, ranges: Sequence[Range]) -> Settings:
-    """Values of the tuned settings that are in force. `u_divisor: adaptive` lies outside ranges of
-    numbers, which only means that it is not among the trials."""
+    """Return the present values of the tuned settings. `u_divisor: adaptive` is outside of every
+    range of numbers, and is then not among the trials."""
     return {one.name: getattr(params, one.name) for one in ranges}

@@ -1,10 +1,10 @@
-"""Gaussian process over the results of trials: what the score depends on, with the noise taken out.
+"""Gaussian process over the results of trials: the expected score as a function of the settings.
 
 Each trial is a point x of the unit cube and a mean score with a known variance (of its games). The
-covariance of the true scores of two points is a squared exponential with one length a dimension
-(Rasmussen and Williams 2006, eq. 5.1). Lengths and amplitude are those with the greatest marginal
-likelihood (eq. 2.30) among random candidates: a dozen of numbers fitted to a hundred noisy trials
-need no better optimiser, and the result is the same every time.
+covariance of the true scores of two points is a squared exponential with one length per dimension
+([Gaussian-processes] eq. 5.1). Lengths and amplitude have the greatest marginal likelihood (eq. 2.30)
+among random candidates from a fixed seed: a dozen numbers fitted to a hundred noisy trials need no
+better optimiser.
 
 n trials, m points, d dimensions.
 """
@@ -23,7 +23,7 @@ CANDIDATES = 400
 AMPLITUDES = (0.02, 0.3)
 """Range of the standard deviation of true scores over the cube."""
 LENGTHS = (0.15, 4.0)
-"""Range of the lengths; a length of 4 makes a dimension all but unimportant."""
+"""Range of the lengths; with a length of 4 a dimension hardly matters."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Surrogate:
     y: Floats
     """[n], mean score of each trial, in [0, 1]."""
     variance: Floats
-    """[n], of each mean score."""
+    """[n], variance of each mean score."""
     lengths: Floats
-    """[d]."""
+    """[d], length of each dimension."""
     amplitude: float
     mean: float
 
@@ -61,7 +61,7 @@ class Surrogate:
 
     @property
     def log_likelihood(self) -> float:
-        """Marginal likelihood of the trials (eq. 2.30), without its constant."""
+        """Logarithm of the marginal likelihood of the trials (eq. 2.30), without its constant."""
         _, determinant = np.linalg.slogdet(self._covariance)
         rest = self.y - self.mean
         return float(-0.5 * rest @ np.linalg.solve(self._covariance, rest) - 0.5 * determinant)

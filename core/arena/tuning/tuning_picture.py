@@ -1,4 +1,4 @@
-"""Picture of a tuning: the expected score over each setting, the trials, and what mattered."""
+"""Picture of a tuning: trials and expected score over each setting, most important first."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def draw(plan: Plan, outcome: Outcome) -> Picture:
         "trials",
         f"Search settings of {plan.variant}: {len(outcome.trials)} trials",
         "Dots are trials of a few games each. The line is the expected score with its standard "
-        "deviation, other settings as in the winner, or else as in force; the dashed line is the "
-        "setting in force. In "
-        "brackets: share of the variance of the expected score that the setting explains alone.",
+        "deviation; the other settings are those of the winner, or else the present ones. The dashed "
+        "line is the present setting. In brackets: share of the variance of the expected score that "
+        "the setting explains alone.",
     )
 
 
@@ -74,8 +74,8 @@ def _panel(axes: Any, plan: Plan, outcome: Outcome, one: Range) -> None:
 
 
 def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
-    """Share of the variance of the expected score that each setting explains by itself, over the
-    values tried (first-order sensitivity, other settings averaged over the trials)."""
+    """Return the share of the variance of the expected score that each setting explains alone, over
+    the values tried (first-order sensitivity; other settings averaged over the trials)."""
     assert outcome.surrogate is not None
     points = np.array([plan.point(trial.settings) for trial in outcome.trials])
     total = float(np.var(outcome.surrogate.predict(points)[0])) or 1.0
@@ -90,9 +90,11 @@ def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
 def profile(
     plan: Plan, outcome: Outcome, one: Range, count: int = 41
 ) -> tuple[list[Value], NDArray[np.float64], NDArray[np.float64]]:
-    """Values of a setting, with mean and deviation of the expected score there. The other settings
-    are those of the winner; without one those in force, or where these are outside the ranges, of
-    the trial with the greatest expected score."""
+    """Return values of a setting, with mean and standard deviation of the expected score there.
+
+    The other settings are those of the winner; without a winner the present ones, or, if these are
+    outside the ranges, those of the trial with the greatest expected score.
+    """
     assert outcome.surrogate is not None
     base = outcome.winner or _base(plan, outcome)
     values: list[Value] = list(one.choices) or [

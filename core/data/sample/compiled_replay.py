@@ -167,7 +167,8 @@ def fill(
     T rules tables; E input program; C policy of the codes; A policy of the actions;
     `skipped` int64 [G] plies before a game's first sample; `cumulative` int64 [G + 1] sampled
     positions before each game; `stride` to `seen` as `replay_games` left them; `forget` share of
-    samples whose move number restarts at 1. Writes planes [B, C * H * W],
+    samples whose move number restarts at 1. Writes planes [B, C * H * W] (no rows: the
+    caller makes them of the positions),
     actions [B], values [B], plies_left [B], positions [B]. Returns count, or BAD_CODE or NO_ACTION with
     (game, ply) in `failure`.
     """
@@ -220,7 +221,7 @@ def fill(
         if forgets(seed, np.int64(first_sample) + k, forget):
             positions[k]["ply"] = side
     raw = np.int64(0)
-    for k in range(count):
+    for k in range(planes.shape[0]):
         encode_into(E, positions, k, planes, k, flips[k], raw)
     return count
 

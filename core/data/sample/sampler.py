@@ -127,6 +127,9 @@ class BatchMaker(ABC):
                     future.cancel()
 
 
+_NO_PLANES = np.zeros((0, 0), np.float32)
+
+
 class Sampler(BatchMaker):
     """Batches of a fixed size over the positions of one or more stores.
 
@@ -314,13 +317,20 @@ class Sampler(BatchMaker):
             float(forget),
             first,
             len(out),
-            out.planes.reshape(len(out), -1),
+            out.planes.reshape(len(out), -1) if encoder.compiled else _NO_PLANES,
             out.action,
             out.value,
             out.plies_left,
             out.positions,
             failure,
         )
+        if filled == len(out) and not encoder.compiled:
+            mirrored = np.array(
+                [self._locate(first + k, shuffle, mirror)[2] for k in range(filled)]
+            )
+            for flip in {bool(flipped) for flipped in mirrored}:
+                chosen = mirrored == flip
+                out.planes[chosen] = encoder.planes(out.positions[chosen], mirrored=flip)
         visits = games.visits
         if filled == len(out) and self.labels == "visits" and visits is None:
             _played_alone(out)

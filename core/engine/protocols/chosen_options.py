@@ -1,7 +1,7 @@
-"""What a client has set, and what that comes to: fields of the search, settings of the evaluator.
+"""Options that a client has set, and the settings of search and evaluator that follow from them.
 
-What a client never sets stays at the default of the variant's spec, which may differ from the one
-declared: `OptionSet.search_overrides` has only what was set.
+An option that a client does not set leaves its setting to the variant's spec, whose value may
+differ from the declared default: `OptionSet.search_overrides` has only options that were set.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from variant_ai.core.engine.protocols.engine_options import (
-    AUTO,
     OPTIONS,
     RANDOMNESS,
     UCCI_OPTIONS,
@@ -23,72 +22,73 @@ from variant_ai.core.errors import SettingError, closest
 
 
 class Strength(NamedTuple):
-    """What limited strength comes to."""
+    """Limits of a search of limited strength."""
 
     nodes: int
     temperature: float
 
 
 def strength_of(elo: int) -> Strength:
-    """Nodes double every 150 points from 1 at 800; the temperature falls from 1.2 to 0 at 2000."""
+    """Return the limits for a strength: nodes double every 150 points from 1 at 800; the temperature
+    falls from 1.2 to 0 at 2000."""
     return Strength(round(2 ** ((elo - 800) / 150)), max(0.0, (2000 - elo) / 1000))
 
 
 class OptionSet:
-    """What a client has set. Not for two threads at once."""
+    """Options with the values that a client has set. Not thread-safe."""
 
     def __init__(self, variants: Sequence[str], variant: str) -> None:
-        """variants: names offered; variant: the one played until another is chosen."""
+        """variants: names to offer; variant: the one to play until the client chooses another."""
         offered = (*OPTIONS, variant_option(variants, variant))
         self.uci: tuple[Option, ...] = offered
-        """As declared to UCI clients."""
+        """Options declared to UCI clients."""
         self.ucci: tuple[Option, ...] = UCCI_OPTIONS
-        """Those of UCCI alone, as declared."""
+        """Options that only UCCI has, as declared."""
         self._options = {canonical(option.name): option for option in (*UCCI_OPTIONS, *offered)}
         self._names = {canonical(name): o for o in offered for name in o.also}
         self._given: dict[str, str | int | bool] = {}
 
     def find(self, name: str) -> Option:
-        """Raises SettingError where there is none."""
-        wanted = canonical(name)
-        option = self._options.get(wanted) or self._names.get(wanted)
+        """The option of that name. Raises SettingError for an unknown name."""
+        key = canonical(name)
+        option = self._options.get(key) or self._names.get(key)
         if option is None:
             raise SettingError(self._unknown(name))
         return option
 
     def _unknown(self, name: str) -> str:
         guess = closest(name[:60], [option.name for option in self.uci])
-        hint = f"did you mean {guess!r}?" if guess else "the handshake lists those there are"
+        hint = f"did you mean {guess!r}?" if guess else "the answer to `uci` lists the options"
         return f"unknown option {name if len(name) < 60 else f'{name[:60]}...'!r}; {hint}"
 
     def set(self, name: str, text: str | None) -> Option:
-        """Take a client's value. Raises SettingError."""
+        """Set a value from a client's text. Raises SettingError."""
         option = self.find(name)
         if option.kind != "button":
             self._given[option.name] = option.parse(text)
         return option
 
     def preset(self, name: str, text: str) -> None:
-        """Set a value that the handshake declares as the default: a client that sends back what it
-        was told then leaves it as it is. Raises SettingError."""
+        """Set a value and declare it as the default, so that a client that sends back every default
+        does not change it. Raises SettingError."""
         option = self.find(name)
         value = option.parse(text)
-        there = replace(option, default=value)
-        self._options[canonical(option.name)] = there
-        self.uci = tuple(there if o is option else o for o in self.uci)
-        self.ucci = tuple(there if o is option else o for o in self.ucci)
+        changed = replace(option, default=value)
+        self._options[canonical(option.name)] = changed
+        self.uci = tuple(changed if o is option else o for o in self.uci)
+        self.ucci = tuple(changed if o is option else o for o in self.ucci)
         if option.kind != "button":
             self._given[option.name] = value
 
     def put(self, name: str, value: str | int | bool) -> None:
-        """Set a value from within."""
+        """Set a value that is valid already."""
         self._given[self.find(name).name] = value
 
     def is_given(self, name: str) -> bool:
         return name in self._given
 
     def value(self, name: str) -> Any:
-        """Set, or default."""
+        """The value that was set, or the default."""
         option = self._options[canonical(name)]
         return self._given.get(option.name, option.default)
 
@@ -101,23 +101,20 @@ class OptionSet:
     def is_on(self, name: str) -> bool:
         return bool(self.value(name))
 
-    # --- what they come to ---------------------------------------------------------------------
+    # --- settings that follow ------------------------------------------------------------------
 
     def search_overrides(self, spec_divisor: float | str = 1.0) -> dict[str, Any]:
-        """Fields of SearchParams that override the spec's; `spec_divisor` is the u_divisor of the
-        chosen set, which the option for its first value has to know."""
+        """Return the fields of SearchParams that override the spec's.
+
+        spec_divisor: u_divisor of the chosen set of settings. If it is a constant,
+        Centi_U_Init_Divisor changes it.
+        """
         found: dict[str, Any] = {}
         for option in OPTIONS:
             if option.field and option.name in self._given:
-                value = self._given[option.name]
-                if value in ("auto", AUTO) and (option.default == value or option.low == AUTO):
-                    continue
-                if option.words is not None:
-                    found[option.field] = option.words[str(value).lower()]
-                    continue
-                elif option.kind == "spin" and option.unit != 1.0:
-                    value = round(int(value) * option.unit, 6)  # type: ignore[assignment]
-                found[option.field] = value
+                value = option.setting_value(self._given[option.name])
+                if value is not None:
+                    found[option.field] = value
         self._add_divisor(found, spec_divisor)
         if self.text("Search_Type") == "mcts":
             found["transpositions"] = False
@@ -136,7 +133,7 @@ class OptionSet:
             found["u_divisor"] = "adaptive" if chosen == "adaptive" else constant
 
     def _add_variety(self, found: dict[str, Any]) -> None:
-        """Temperature from strength or UCCI's randomness; none of it in analysis."""
+        """Add the temperature of limited strength or of UCCI's randomness; none in analysis."""
         if self.is_on("UCI_AnalyseMode"):
             found.update(temperature_moves=0, noise_epsilon=0.0)
             return
@@ -149,7 +146,7 @@ class OptionSet:
 
     @property
     def strength(self) -> Strength | None:
-        """None at full strength."""
+        """Limits of the chosen strength, None at full strength."""
         if self.is_on("UCI_AnalyseMode"):
             return None
         elos = []
@@ -161,7 +158,7 @@ class OptionSet:
 
     @property
     def node_limit(self) -> int | None:
-        """The least of what limits the visits of a search, None without."""
+        """Smallest limit of the visits of a search, None without a limit."""
         limits = [self.number("Nodes"), self.number("Simulations")]
         if (strength := self.strength) is not None:
             limits.append(strength.nodes)
@@ -169,7 +166,7 @@ class OptionSet:
 
     @property
     def evaluator_settings(self) -> dict[str, Any]:
-        """What a net has to be loaded anew for."""
+        """Settings of the evaluator. If one changes, the net must be loaded again."""
         precision = self.text("Precision")  # in CrazyAra's words, which evaluators know
         return {
             "model": self.text("Model"),
@@ -181,7 +178,7 @@ class OptionSet:
         }
 
     def _device(self) -> str:
-        """As evaluators name devices: `cpu`, `cuda`, `tensorrt`, `cuda:0,cuda:1`."""
+        """Device by the names of evaluators: `cpu`, `cuda`, `tensorrt`, `cuda:0,cuda:1`."""
         if self.text("Context") == "cpu":
             return "cpu"
         kind = "tensorrt" if self.is_on("Use_TensorRT") else "cuda"
@@ -191,7 +188,7 @@ class OptionSet:
         return ",".join(f"{kind}:{n}" for n in range(first, max(first, last) + 1))
 
     def for_ucci(self) -> list[Option]:
-        """Options shown to UCCI clients: UCCI's own first, then the engine's."""
+        """Options declared to UCCI clients: those of UCCI first, then the engine's."""
         own = {option.name for option in self.ucci}
         shown = [o for o in self.uci if o.ucci and o.name.lower() not in own]
         return [*self.ucci, *shown]

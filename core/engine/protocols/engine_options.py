@@ -1,29 +1,35 @@
-"""Every option of the engine: its name, what it takes, what it does, and where it goes.
+"""Options of the engine: names, kinds, ranges, defaults, meaning.
 
-The table is written out, not derived from `SearchParams`, because it is printed before anything
-heavy may be imported; a test holds the two together. Names are those that users of CrazyAra and
-readers of the thesis (table 7.1) know where they are the same thing. `Centi_` names are hundredths.
-
-What a client has set, and what it comes to, is kept by `option_set.OptionSet`.
+Options of the search follow from `core/spec/search_settings.py`, the others are listed here. All of
+it is printed before `uciok`, so only the standard library is imported. Names are CrazyAra's and
+those of [Xiangqi-thesis] table 7.1 if they have the same option. `Centi_` and `Milli_` options count
+hundredths and thousandths. `chosen_options.OptionSet` keeps the values that a client sets.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from variant_ai.core.errors import SettingError
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, setting
 
 Kind = Literal["check", "spin", "combo", "string", "button"]
 EMPTY = "<empty>"
-"""How a protocol writes a string without a character."""
+"""The empty string in the protocols."""
+MAX_NUMBER = 2_000_000_000
+"""Largest bound of a number. Some bridges read bounds as 32-bit integers, and clients send back the
+defaults that such a bridge has cut off."""
+AUTO = -1
+"""Default of numbers that a spec may set, and their least value: many clients send back every
+default, and any other number would then override the spec."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option as it is declared and documented."""
+    """One option, as it is declared to clients and documented."""
 
     name: str
     kind: Kind
@@ -33,21 +39,21 @@ class Option:
     choices: tuple[str, ...] = ()
     about: str = ""
     field: str = ""
-    """Of SearchParams; empty where it is something else."""
-    unit: float = 1.0
-    """What one of the option is worth in the field."""
+    """Name of the search setting; empty for other options."""
+    scale: float = 1.0
+    """Value of 1 of the option in the setting: 0.01 for hundredths."""
     words: Mapping[str, object] | None = None
-    """Combo values that the field calls otherwise."""
+    """Values of the setting that the choices mean, if the choices differ from them."""
     ucci: bool = True
-    """Whether UCCI clients are told of it; they may set all."""
+    """True if UCCI clients are offered it; they may set every option."""
     also: tuple[str, ...] = ()
-    """Further names that are understood."""
+    """Other accepted names."""
     effect: bool = True
-    """False: accepted because clients set it, and nothing follows."""
+    """False: accepted because clients set it, but without effect."""
 
     @property
     def accepted(self) -> str:
-        """In words."""
+        """Accepted values in words."""
         if self.kind == "check":
             return "true or false"
         if self.kind == "spin":
@@ -57,7 +63,7 @@ class Option:
         return "any text"
 
     def parse(self, text: str | None) -> str | int | bool:
-        """The value a client's text means. Raises SettingError."""
+        """Return the value that a client's text stands for. Raises SettingError."""
         given = (text or "").strip()
         if self.kind == "button":
             return True
@@ -76,7 +82,15 @@ class Option:
                 if choice.lower() == given.lower():
                     return choice
         shown = repr(given if len(given) <= 60 else f"{given[:60]}...")
-        raise SettingError(f"option {self.name}: {shown} where it takes {self.accepted}")
+        raise SettingError(f"option {self.name}: {shown} given, expected {self.accepted}")
+
+    def setting_value(self, value: str | int | bool) -> Any:
+        """Return the value of the search setting; None if it is left to the spec."""
+        if value in ("auto", AUTO) and self.default in ("auto", AUTO):
+            return None
+        if self.words is not None:
+            return self.words[str(value).lower()]
+        return value if self.scale == 1.0 else round(int(value) * self.scale, 6)
 
 
 _TRUE = ("true", "on", "1", "yes")
@@ -84,12 +98,12 @@ _FALSE = ("false", "off", "0", "no")
 
 
 def is_true(text: str) -> bool:
-    """Whether the value of a check means yes."""
+    """Return True if the text of a check option means yes."""
     return text.strip().lower() in _TRUE
 
 
 def canonical(name: str) -> str:
-    """The form in which names are compared: lower case, blanks for underscores."""
+    """Return the form in which names are compared: lower case, spaces instead of underscores."""
     return " ".join(name.lower().replace("_", " ").split())
 
 
@@ -105,41 +119,61 @@ def _combo(name: str, default: str, choices: Sequence[str], about: str, **more: 
     return Option(name, "combo", default, choices=tuple(choices), about=about, **more)
 
 
-def _centi(name: str, field: str, default: int, low: int, high: int, about: str) -> Option:
-    return _spin(f"Centi_{name}", default, low, high, about, field=field, unit=0.01)
+def search_option(name: str) -> Option:
+    """Return the option of a search setting.
+
+    A setting that a spec may have gets `auto`, or -1, as default: the value of the variant.
+    """
+    row = setting(name)
+    about = row.meaning[0].upper() + row.meaning[1:]
+    given: dict[str, Any] = {"field": name, "words": row.option_words}
+    if row.kind in ("bool", "choice"):
+        words = {"true": True, "false": False} if row.kind == "bool" else row.option_words
+        choices = tuple(words or row.choices)
+        if row.spec:
+            about += "; auto: the value of the variant"
+            given["words"] = words
+            return _combo(row.option, "auto", ("auto", *choices), about, **given)
+        if row.kind == "bool":
+            return _check(row.option, row.default, about, **given)
+        return _combo(row.option, row.default, choices, about, **given)
+    if row.kind == "name":
+        default = "auto" if row.spec else row.default
+        about += "; auto: the value of the variant" if row.spec else ""
+        return Option(row.option, "string", default, about=about, **given)
+    scale = {"Centi": 0.01, "Milli": 0.001}.get(row.option.split("_")[0], 1.0)
+    low, high = round(row.low / scale), min(round(row.high / scale), MAX_NUMBER)
+    default = round(row.default / scale)
+    if row.spec:
+        about += f"; from {low} on" if low > 0 else ""
+        about += f"; {AUTO}: the value of the variant"
+        low = default = AUTO
+    return _spin(row.option, default, low, high, about, scale=scale, **given)
 
 
-MOST = 2_000_000_000
-"""Greatest bound of a number: bridges read bounds as 32-bit integers, and send back what is left of
-a default that lies between them."""
-AUTO = -1
-"""Default of numbers that specs set. Many clients send back every default they were told, and a
-number would then stand above the spec's."""
-AS_SPEC = "; -1: as the variant has it"
-_NO_EFFECT = "Accepted, without effect here"
+_NO_EFFECT = "Accepted, without effect"
 
-OPTIONS: tuple[Option, ...] = (
-    # --- what every client sets ----------------------------------------------------------------
-    _spin("Threads", 0, 0, 1024, "Threads of the evaluator; 0 leaves the choice to it. The tree "
-          "has one thread", field="threads"),
-    _spin("Hash", 512, 1, 1 << 20, "Memory of the search tree in MB", field="memory_mb",
-          ucci=False, also=("hashsize",)),
+_FIRST = (
+    # --- set by every client -------------------------------------------------------------------
+    search_option("threads"),
+    replace(search_option("memory_mb"), ucci=False, also=("hashsize",)),
     Option("Clear Hash", "button", about="Forget the search tree", ucci=False),
-    _check("Ponder", False, "Tells that the client will send `go ponder`; the engine thinks on the "
-           "opponent's time only when told to", ucci=False),
-    _spin("MultiPV", 1, 1, 256, "Lines shown, best first"),
-    _spin("Move Overhead", 20, 0, 10_000, "Milliseconds lost between the engine's move and the "
-          "clock that stops", also=("moveoverhead",)),
-    _check("UCI_ShowWDL", False, "Show the chances of win, draw and loss, per mille", ucci=False),
-    _check("UCI_AnalyseMode", False, "Play the best move whatever the settings for variety "
-           "say, and at full strength", ucci=False),
-    _check("UCI_LimitStrength", False, "Play as strong as UCI_Elo says, approximately: with fewer "
-           "nodes and a temperature. The scale was not measured against people", ucci=False),
-    _spin("UCI_Elo", 1600, 800, 2600, "Strength with UCI_LimitStrength, in steps of a scale that "
-          "only resembles Elo", ucci=False),
+    _check("Ponder", False, "Informs that the client will send `go ponder`; the engine ponders only "
+           "then", ucci=False),
+    _spin("MultiPV", 1, 1, 256, "Number of variations reported, the best first"),
+    _spin("Move Overhead", 20, 0, 10_000, "Milliseconds lost between the engine's answer and the "
+          "stop of its clock", also=("moveoverhead",)),
+    _check("UCI_ShowWDL", False, "Report the probabilities of win, draw and loss, per mille",
+           ucci=False),
+    _check("UCI_AnalyseMode", False, "Play the best move at full strength, without any random "
+           "choice", ucci=False),
+    _check("UCI_LimitStrength", False, "Play with about the strength UCI_Elo, by fewer nodes and a "
+           "temperature. The scale was not measured against people", ucci=False),
+    _spin("UCI_Elo", 1600, 800, 2600, "Strength with UCI_LimitStrength, on a scale that only "
+          "resembles Elo", ucci=False),
     _spin("Skill Level", 20, 0, 20, "Below 20 the same as UCI_LimitStrength with UCI_Elo "
           "800 + 90 a level"),
-    _check("UCI_Chess960", False, "Castling is read in either form at any time; without effect",
+    _check("UCI_Chess960", False, "Castling is read in both notations at any time; without effect",
            ucci=False, effect=False),
     Option("UCI_Opponent", "string", about=_NO_EFFECT, ucci=False, effect=False),
     Option("SyzygyPath", "string", about=_NO_EFFECT, ucci=False, effect=False),
@@ -147,116 +181,52 @@ OPTIONS: tuple[Option, ...] = (
     _spin("SyzygyProbeLimit", 7, 0, 7, _NO_EFFECT, ucci=False, effect=False),
     _check("Syzygy50MoveRule", True, _NO_EFFECT, ucci=False, effect=False),
     # --- the net -------------------------------------------------------------------------------
-    Option("Model", "string", about="ONNX file of the net, or a folder with one; empty: the one "
-           "that comes with the variant", also=("model directory", "weightsfile", "evalfile")),
-    Option("Evaluator", "string", "auto", about="What runs the net: auto, onnx, openvino, torch; "
-           "uniform and random play without one; check:A,B compares two"),
+    Option("Model", "string", about="ONNX file of the net, or a folder with one; empty: the net "
+           "of the variant", also=("model directory", "weightsfile", "evalfile")),
+    Option("Evaluator", "string", "auto", about="Program that runs the net: auto, onnx, openvino, "
+           "torch; uniform and random play without a net; check:A,B compares two"),
     _combo("Context", "cpu", ("cpu", "gpu"), "Device of the net"),
     _combo("Precision", "auto", ("auto", "float32", "float16", "bfloat16", "int8"),
            "Number format of the net; auto: bfloat16 if the processor has it, "
-           "else that of the file"),
-    _spin("Batch_Size", 16, 1, 4096, "Positions the net sees at once", field="batch_size"),
-    _spin("Batch_Growth", 8, 0, 1000, "A batch holds at most this part of the root's visits: 8, an "
-          "eighth; 0: batches are whole from the start", field="batch_growth"),
+           "else the format of the file"),
+    search_option("batch_size"),
+    search_option("batch_growth"),
     _spin("First_Device_ID", 0, 0, 64, "First GPU to use with Context gpu"),
-    _spin("Last_Device_ID", 0, 0, 64, "Last GPU to use; with several, each batch is shared among "
-          "them"),
-    _check("Use_TensorRT", False, "Run the net by TensorRT with Context gpu"),
-    _check("Use_Raw_Network", False, "Play the policy's first move without a search",
-           field="use_raw_network"),
+    _spin("Last_Device_ID", 0, 0, 64, "Last GPU to use; if there are several, they share each "
+          "batch"),
+    _check("Use_TensorRT", False, "Run the net with TensorRT if Context is gpu"),
+    search_option("use_raw_network"),
     # --- limits and clock ----------------------------------------------------------------------
-    _spin("Nodes", 0, 0, MOST, "Visits of every search that is not infinite; 0: no limit"),
-    _spin("Simulations", 0, 0, MOST, "The same as Nodes; the smaller one counts"),
-    _spin("Fixed_Movetime", 0, 0, MOST, "Milliseconds for every move whatever the clock says; "
-          "0: by the clock"),
-    _spin("Max_Search_Depth", 99, 1, 1000, "Plies of a path from the root", field="max_depth"),
-    _check("Allow_Early_Stopping", True, "Answer once the best move can no longer be overtaken"),
-    _spin("Centi_Random_Move_Factor", 0, 0, 100, "Vary the time for a move by up to so many "
-          "hundredths either way; 10 for games with people"),
-    _spin("Slow Mover", 100, 10, 1000, "Time for a move by the clock, in per cent of the usual",
-          ucci=False),
-    _spin("nodestime", 0, 0, 10_000, "Spend the time of a move as nodes, so many for each "
-          "millisecond; 0: by the clock", ucci=False),
+    _spin("Nodes", 0, 0, MAX_NUMBER, "Visits of every search that is not infinite; 0: no limit"),
+    _spin("Simulations", 0, 0, MAX_NUMBER, "The same as Nodes; the smaller one counts"),
+    _spin("Fixed_Movetime", 0, 0, MAX_NUMBER, "Milliseconds for every move, independent of the "
+          "clock; 0: by the clock"),
+    search_option("max_depth"),
+    _check("Allow_Early_Stopping", True, "Answer once no other move can overtake the best one"),
+    _spin("Centi_Random_Move_Factor", 0, 0, 100, "Vary the time of a move at random, by up to so "
+          "many hundredths; 10 for games with people"),
+    _spin("Slow Mover", 100, 10, 1000, "Time of a move by the clock, in per cent of the usual "
+          "time", ucci=False),
+    _spin("nodestime", 0, 0, 10_000, "Count time in nodes, so many per millisecond; 0: by the "
+          "clock", ucci=False),
     _check("Use_NPS_Time_Manager", False, _NO_EFFECT, effect=False),
-    # --- selection -----------------------------------------------------------------------------
-    Option("Search_Settings", "string", "default", about="Named set of search settings of the "
-           "variant, which the options below override: default, or a name of the spec such as "
-           "paper"),
-    _centi("CPuct_Init", "cpuct_init", AUTO, AUTO, 10_000, "Exploration constant" + AS_SPEC),
-    _spin("CPuct_Base", AUTO, AUTO, 1_000_000_000, "Visits in which the exploration constant "
-          "grows by ln 2, from 1 on" + AS_SPEC, field="cpuct_base"),
-    _combo("U_Divisor", "auto", ("auto", "constant", "adaptive"), "Divisor of the exploration "
-           "term: constant at Centi_U_Init_Divisor, or falling from there to Centi_U_Min_Divisor; "
-           "auto: as the variant has it"),
-    _centi("U_Init_Divisor", "u_init", AUTO, AUTO, 100, "Divisor of the exploration term in a "
-           "young tree, or always, from 1 on" + AS_SPEC),
-    _centi("U_Min_Divisor", "u_min", AUTO, AUTO, 100, "Where the adaptive divisor ends, from 1 "
-           "on" + AS_SPEC),
-    _spin("U_Base", AUTO, AUTO, 1_000_000_000, "Visits after which 1/e of the way from the first "
-          "divisor to the last is left, from 1 on" + AS_SPEC, field="u_base"),
-    _combo("Q_Unvisited", "auto", ("auto", "loss", "draw", "parent"), "Value of a move never "
-           "visited; auto: as the variant has it", field="q_unvisited"),
-    _centi("Q_Unvisited_Reduction", "q_unvisited_reduction", AUTO, AUTO, 200, "What `parent` takes "
-           "off the node's value" + AS_SPEC),
-    _centi("Node_Temperature", "node_temperature", AUTO, AUTO, 2000, "Softmax temperature of the "
-           "policy at every node, from 5 on" + AS_SPEC),
-    _combo("Virtual_Style", "auto", ("auto", "loss", "visit"), "What a visit under way counts "
-           "as; auto: as the variant has it", field="virtual_style"),
-    _centi("Virtual_Loss", "virtual_loss", AUTO, AUTO, 10_000, "How many visits one under way "
-           "counts as" + AS_SPEC),
-    _centi("Dirichlet_Epsilon", "noise_epsilon", AUTO, AUTO, 100, "Share of noise in the root's "
-           "policy" + AS_SPEC),
-    _centi("Dirichlet_Alpha", "noise_alpha", AUTO, AUTO, 10_000, "Parameter of the Dirichlet "
-           "noise, from 1 on" + AS_SPEC),
-    _combo("Noise_Style", "dirichlet", ("dirichlet", "uniform"), "Kind of noise",
-           field="noise_style"),
-    _combo("Enhance_Checks", "auto", ("auto", "true", "false"), "Raise the policy of checking "
-           "moves; auto: as the variant has it", field="enhance_checks",
-           words={"true": True, "false": False}),
-    _centi("Enhance_Threshold", "enhance_threshold", AUTO, AUTO, 100, "Checks with a policy from "
-           "here on are left alone" + AS_SPEC),
-    _centi("Enhance_Factor", "enhance_factor", AUTO, AUTO, 1000, "Share of the greatest policy "
-           "that is added to a check's" + AS_SPEC),
-    _combo("Mate_Stop", "auto", ("auto", "true", "false"), "No exploration beside a move that "
-           "wins at once; auto: as the variant has it", field="mate_stop",
-           words={"true": True, "false": False}),
-    _check("Look_For_Mates", True, "Try the checks of a position for mate when it has been "
-           "visited four times",
-           field="look_for_mates"),
-    _check("MCTS_Solver", True, "Prove wins, losses and draws", field="solver"),
-    # --- graph ---------------------------------------------------------------------------------
+    # --- search --------------------------------------------------------------------------------
+    Option("Search_Settings", "string", "default", about="Set of search settings of the variant, "
+           "which the options below override: default, or a name in its spec such as paper"),
     _combo("Search_Type", "mcgs", ("mcgs", "mcts"), "Graph search, or a plain tree"),
-    _check("Use_Transposition_Table", True, "Equal positions share a node; false is a plain tree "
-           "too", field="transpositions"),
-    _combo("Backup", "catch-up", ("catch-up", "q-epsilon", "none"), "What an edge does whose child "
-           "was visited through another one", field="backup"),
-    _spin("Milli_Q_Epsilon", 10, 0, 2000, "Difference from which `q-epsilon` corrects, in "
-          "thousandths", field="q_epsilon", unit=0.001),
-    _check("Reuse_Tree", True, "Keep what is below the new root after a move", field="reuse_tree"),
-    # --- choice of the move --------------------------------------------------------------------
-    _centi("Q_Value_Weight", "q_weight", AUTO, AUTO, 100, "Weight of values beside visits in the "
-           "final choice" + AS_SPEC),
-    _centi("Q_Thresh_Init", "q_thresh_init", AUTO, AUTO, 100, "Share of the greatest visits below "
-           "which a move's value counts for nothing, in a young tree" + AS_SPEC),
-    _centi("Q_Thresh_Max", "q_thresh_max", AUTO, AUTO, 100, "The same in an old tree" + AS_SPEC),
-    _spin("Q_Thresh_Base", AUTO, AUTO, 1_000_000_000, "Visits after which 1/e of the way between "
-          "them is left, from 1 on" + AS_SPEC, field="q_thresh_base"),
-    _combo("PV_Values", "auto", ("auto", "true", "false"), "Lower a move's value to that at the "
-           "end of its line; auto: as the variant has it", field="pv_values",
-           words={"true": "on", "false": "off"}),
-    _spin("PV_Depth", AUTO, AUTO, 99, "Plies of that line, from 1 on" + AS_SPEC, field="pv_depth"),
-    _centi("Temperature", "temperature", 170, 0, 10_000, "Moves are drawn by visits^(1/temperature)"
-           " in the first Temperature_Moves moves"),
-    _centi("Temperature_Decay", "temperature_decay", 92, 0, 100, "Factor of the temperature for "
-           "each own move"),
-    _spin("Temperature_Moves", 0, 0, 1000, "Own moves that are drawn; 0: the best one is played",
-          field="temperature_moves"),
-    _centi("Quantile_Clipping", "quantile_clipping", 25, 0, 100, "The unlikeliest moves with this "
-           "much probability together are not drawn"),
-    _spin("Seed", 0, 0, MOST, "Of noise and drawn moves", field="seed"),
-    _check("Deterministic", False, "The same seed gives the same tree, whatever the time",
-           field="deterministic"),
-    # --- known elsewhere -----------------------------------------------------------------------
+    _combo("U_Divisor", "auto", ("auto", "constant", "adaptive"), "Divisor of the exploration "
+           "term: constant, Centi_U_Init_Divisor, or adaptive, falling from there to "
+           "Centi_U_Min_Divisor; auto: the value of the variant"),
+)  # fmt: skip
+
+_BY_TWO_OPTIONS = "u_divisor"
+"""Set by U_Divisor and Centi_U_Init_Divisor together, see `OptionSet.search_overrides`."""
+_LISTED = {_BY_TWO_OPTIONS, *(option.field for option in _FIRST)}
+
+OPTIONS: tuple[Option, ...] = (
+    *_FIRST,
+    *(search_option(name) for name in SEARCH_SETTINGS if name not in _LISTED),
+    # --- of other engines ----------------------------------------------------------------------
     _check("Random_Playout", False, _NO_EFFECT, effect=False),
     _check("Use_Advantage", False, _NO_EFFECT, effect=False),
     _spin("Contempt", 0, -100, 100, _NO_EFFECT, effect=False),
@@ -267,10 +237,10 @@ OPTIONS: tuple[Option, ...] = (
 )  # fmt: skip
 
 UCCI_OPTIONS: tuple[Option, ...] = (
-    _check("usemillisec", False, "Times of `go` are milliseconds, not seconds"),
-    _check("batch", False, "A `go` during a search waits for its end instead of ending it"),
-    _check("debug", False, "Tell more while searching"),
-    _check("ponder", False, "As Ponder of UCI"),
+    _check("usemillisec", False, "Times of `go` are in milliseconds instead of seconds"),
+    _check("batch", False, "A `go` during a search waits until it ends, instead of stopping it"),
+    _check("debug", False, "Report more during a search"),
+    _check("ponder", False, "The same as Ponder in UCI"),
     _check("usebook", False, _NO_EFFECT, effect=False),
     Option("bookfiles", "string", about=_NO_EFFECT, effect=False),
     Option("egtbpaths", "string", about=_NO_EFFECT, effect=False),
@@ -281,34 +251,32 @@ UCCI_OPTIONS: tuple[Option, ...] = (
     _combo("pruning", "large", ("none", "small", "medium", "large"), _NO_EFFECT, effect=False),
     _combo("knowledge", "large", ("none", "small", "medium", "large"), _NO_EFFECT, effect=False),
     _combo("randomness", "none", ("none", "tiny", "small", "medium", "large", "huge"),
-           "Temperature of the choice of the move: 0 to 1"),
+           "Temperature of the choice of the move, from 0 to 1"),
     _combo("style", "normal", ("solid", "normal", "risky"), _NO_EFFECT, effect=False),
-    _spin("resign", 3, 0, 49, "Resign when the chances were below so many per cent in three own "
-          "moves; 0: never"),
-    Option("newgame", "button", about="What comes belongs to another game"),
+    _spin("resign", 3, 0, 49, "Resign if the expected score was below so many per cent in three own "
+          "moves in a row; 0: never"),
+    Option("newgame", "button", about="The next position belongs to a new game"),
 )  # fmt: skip
 
 RANDOMNESS = {"none": 0.0, "tiny": 0.2, "small": 0.4, "medium": 0.6, "large": 0.8, "huge": 1.0}
 VARIANT = "UCI_Variant"
-VARIANT_ABOUT = (
-    "Variant played. Stands last: some bridges lose what follows a long list. Names of "
-    "Fairy-Stockfish are understood too"
-)
 
 
 def variant_option(names: Iterable[str], default: str) -> Option:
-    """UCI_Variant with the variants of this installation, and the names that clients have for them:
-    some send only what is listed."""
-    return _combo(VARIANT, default, tuple(names), VARIANT_ABOUT, ucci=False)
+    """UCI_Variant with the variants of this installation, and the names that clients use for them:
+    some clients send only listed names. It is declared last: some bridges lose what follows a long
+    list."""
+    about = "Variant to play. Names of Fairy-Stockfish are accepted too"
+    return _combo(VARIANT, default, tuple(names), about, ucci=False)
 
 
 def declare(option: Option) -> str:
-    """The `option` line of UCI."""
+    """Return the `option` line of UCI."""
     return f"option name {option.name} type {_declared(option)}"
 
 
 def declare_ucci(option: Option) -> str:
-    """The `option` line of UCCI: one lower-case word."""
+    """Return the `option` line of UCCI, with the name as one lower-case word."""
     return f"option {option.name.lower().replace(' ', '_')} type {_declared(option)}"
 
 
@@ -322,18 +290,3 @@ def _declared(option: Option) -> str:
     if option.kind == "combo":
         return f"combo default {option.default} " + " ".join(f"var {c}" for c in option.choices)
     return f"string default {option.default or EMPTY}"
-
-
-def documented(option: Option) -> str:
-    """The option's row in docs/engine.md."""
-    if option.kind == "button":
-        takes, default = "", ""
-    elif option.kind == "check":
-        takes, default = "true, false", str(option.default).lower()
-    elif option.kind == "spin":
-        takes, default = f"{option.low} – {option.high}", str(option.default)
-    elif option.kind == "combo" and option.name != VARIANT:
-        takes, default = ", ".join(option.choices), str(option.default)
-    else:
-        takes, default = "", "" if option.name == VARIANT else str(option.default)
-    return f"| `{option.name}` | {option.kind} | {takes} | {default} | {option.about} |"

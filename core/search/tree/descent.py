@@ -366,7 +366,7 @@ def descend(
             return np.int64(DONE)
         plain = depth > 0 or w.root_priors.shape[0] == 0
         if record["visits"] >= LOOK_FROM and record["flags"] & LOOKED == 0 and plain:
-            if s[0]["look"]:
+            if s[0]["solver"] and s[0]["look_for_mates"]:
                 look_for_mate(t, g, w, k, node, at)
             else:
                 record["flags"] |= LOOKED

@@ -104,7 +104,7 @@ def expand_node(
         greatest = 0.0
     total = 0.0
     for k in range(n):
-        chances[k] = math.exp((chances[k] - greatest) / s[0]["temperature"])
+        chances[k] = math.exp((chances[k] - greatest) / s[0]["node_temperature"])
         total += chances[k]
     if not math.isfinite(total):
         return False
@@ -135,7 +135,7 @@ def expand_uniform(
     record = g.nodes[node]
     n = np.int64(record["count"])
     chances = scratch[0]["p"]
-    if s[0]["enhance"] and n * s[0]["enhance_threshold"] > 1.0:
+    if s[0]["enhance_checks"] and n * s[0]["enhance_threshold"] > 1.0:
         for k in range(n):
             chances[k] = 1.0 / n
         settle(t, s, g, node, p, i, scratch, work, trial)
@@ -166,7 +166,7 @@ def settle(
     first = first_move(node, n)
     to_prior = first_prior(node)
     chances = scratch[0]["p"]
-    if s[0]["enhance"]:
+    if s[0]["enhance_checks"]:
         gives = scratch[0]["gives"]
         if checks_into(t, p, i, g.moves, first, n, work, trial, gives) > 0:
             greatest = 0.0

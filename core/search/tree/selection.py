@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, borrowing
-from variant_ai.core.search.compiled_settings import CATCH_UP, DRAW, LOSS, TABLED, Settings
+from variant_ai.core.search.compiled_settings import (
+    ADAPTIVE,
+    CATCH_UP,
+    DRAW,
+    LOSS,
+    LOST_VISIT,
+    TABLED,
+    Settings,
+)
 from variant_ai.core.search.tree.nodes import (
     REPEATS,
     WINS,
@@ -53,12 +61,12 @@ def edge_value(g: Arrays, s: Settings, slot: Number) -> float:
 @borrowing
 def unvisited_value(g: Arrays, s: Settings, node: Number) -> Number:
     """Q of an edge without visits (000 9.1)."""
-    how = s[0]["unvisited"]
-    if how == LOSS:
+    q_unvisited = s[0]["q_unvisited"]
+    if q_unvisited == LOSS:
         return -1.0
-    if how == DRAW:
+    if q_unvisited == DRAW:
         return 0.0
-    return max(np.float64(g.nodes[node]["q"]) - s[0]["reduction"], -1.0)
+    return max(np.float64(g.nodes[node]["q"]) - s[0]["q_unvisited_reduction"], -1.0)
 
 
 @borrowing
@@ -75,7 +83,7 @@ def select_edge(
     slots = np.int64(record["slots"])
     priors = first_prior(node)
     own = root_priors.shape[0] > 0
-    virtual = settings["virtual"]
+    virtual = settings["virtual_loss"]
     total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["flight"])
     whole = np.int64(total)
     if 0 <= whole < TABLED and whole == total:
@@ -86,10 +94,10 @@ def select_edge(
         explore = (math.log((total + base + 1.0) / base) + settings["cpuct_init"]) * math.sqrt(
             total
         )
-        low = settings["u_min"]
-        divisor = low
-        if settings["adaptive"]:
-            divisor -= math.exp(-total / settings["u_base"]) * (low - settings["u_init"])
+        divisor = settings["u_divisor"]
+        if divisor == ADAPTIVE:
+            low = settings["u_min"]
+            divisor = low - math.exp(-total / settings["u_base"]) * (low - settings["u_init"])
     unvisited = unvisited_value(g, s, node)
     solver = settings["solver"]
     follows = settings["backup"] == CATCH_UP  # an edge's Q is its child's
@@ -120,7 +128,7 @@ def select_edge(
         flight = np.int64(edge["flight"])
         if flight > 0:
             under_way = virtual * flight
-            if settings["loses"] and under_way > 0:
+            if settings["virtual_style"] == LOST_VISIT and under_way > 0:
                 q = (q * n - under_way) / (n + under_way) if visits > 0 else -1.0
             n += under_way
         prior = np.float64(root_priors[e]) if own else decode_prior(g.priors[priors + e])

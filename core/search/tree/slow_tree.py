@@ -78,8 +78,8 @@ class SlowTree(Tree):
             workers.start()
 
     def _new_tables(self) -> np.ndarray:
-        self.settings[0]["enhance"] = 0
-        self.settings[0]["look"] = 0
+        self.settings[0]["enhance_checks"] = 0
+        self.settings[0]["look_for_mates"] = 0
         return np.zeros(1, TABLES)  # nothing compiled asks it anything
 
     def _key(self, position: Position) -> np.uint64:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.train.interface import BaseTrainer, TrainResult
 from variant_ai.core.train.loop.averages import Average, NormStatistics
 from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.loop.distributed import ALONE, Workers
@@ -72,23 +73,7 @@ class DivergedError(VariantAIError):
     """The loss is no number any more, or far too great, and going back did not help."""
 
 
-@dataclass(frozen=True)
-class TrainResult:
-    net: nn.Module
-    """The trained net, on the CPU, in evaluation mode."""
-    state: TrainState
-    checkpoint: Checkpoint
-    train: Metrics | None
-    """Of the last log line."""
-    validation: Metrics | None
-    """On the validation positions after the last step; None without any, or if stopped."""
-    scores: Scores | None
-    """The same, position by position."""
-    stopped: bool
-    """Whether Ctrl-C ended it before the last step."""
-
-
-class Trainer:
+class Trainer(BaseTrainer):
     """One training in one run directory."""
 
     def __init__(
@@ -115,13 +100,9 @@ class Trainer:
                 f"{workers.world} processes cannot share the {config.micro_batches} parts of a "
                 "step evenly; start as many as divide it"
             )
-        self.config = config
-        self.train = train
-        self.validation = validation
-        self.folder = folder
+        super().__init__(config, train, validation, folder, workers=workers)
         self.observer = observer if observer is not None and workers.first else Silent()
         self.tensorboard = tensorboard
-        self.workers = workers
         self.parts = config.micro_batches // workers.world
         """Parts of a step that this process computes."""
         self.device = workers.device(choose_device(config.device))

@@ -56,12 +56,14 @@ def planes_picture(encoder: Encoder, rules: Rules, position: Position) -> Pictur
     draw_board(axis, rules, position)
     sheet = figure.add_axes((0, 0, 1, 1), facecolor="none")
     sheet.set_axis_off()
-    for plane, before, known in zip(planes, raw, encoder.input_planes, strict=True):
-        row, column = divmod(known.index, COLUMNS)
+    for index, (plane, before, name) in enumerate(
+        zip(planes, raw, encoder.plane_names, strict=True)
+    ):
+        row, column = divmod(index, COLUMNS)
         left = board[0] + 0.6 + column * (wide + GAP)
         below = down - TITLE - (row + 1) * (tall + HEAD) + 0.05
         _draw_plane(sheet, plane, (left, below, wide, tall))
-        title = textwrap.wrap(printable(f"{known.index}: {known.name}"), LINE)[:2]
+        title = textwrap.wrap(printable(f"{index}: {name}"), LINE)[:2]
         sheet.text(
             left + wide / 2, below + tall + 0.03, "\n".join(title), ha="center", va="bottom",
             fontsize=7,

@@ -171,7 +171,9 @@ def prepare(
             f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
         )
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
-    shows_number = any(plane.item == "move_number" for plane in encoder.input_planes)
+    shows_number = encoder.compiled and any(
+        plane.item == "move_number" for plane in encoder.input_planes
+    )
     data = DataConfig(
         stores=_paths(request.stores),
         weights=request.weights,
@@ -276,9 +278,8 @@ def configure(
     net = configured(Encoder(request.spec, "flat").actions if flat else None)
     if request.normalise:
         return net
-    normal, raw = encoder.input_record[0]["maximum"]  # what counts are divided by, [C] each
-    scale = (float(a / b) for a, b in zip(normal[:planes], raw[:planes], strict=True))
-    return net.model_copy(update={"input_scale": tuple(scale)})
+    scale = tuple(float(value) for value in encoder.input.scale)
+    return net.model_copy(update={"input_scale": scale})
 
 
 def _net_of(

@@ -21,15 +21,16 @@ from typing import Any
 from variant_ai import __version__
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
+from variant_ai.core.factories import TRAINERS
 from variant_ai.core.nets.description import describe
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.loop.distributed import ALONE, Workers
 from variant_ai.core.train.loop.observer import Observer
-from variant_ai.core.train.loop.trainer import Trainer, TrainResult
 from variant_ai.core.train.measure.evaluation import DETAILS, break_down, evaluate
 from variant_ai.core.train.measure.frequency_baseline import action_counts, load_counts, save_counts
 from variant_ai.core.train.measure.metrics import Scores
@@ -93,7 +94,7 @@ def run_training(
     if not resume:
         require_empty(folder)
     # Before anything is written: what cannot be built leaves no folder behind.
-    trainer = Trainer(
+    trainer = TRAINERS.load(config.trainer)(
         config,
         prepared.train,
         prepared.validation,

@@ -96,6 +96,8 @@ class TrainConfig(BaseModel):
     processes; each has batch norm statistics of its own. Divides `batch`."""
     ema: float = Field(default=0.0, ge=0, lt=1)
     """Decay of the running mean of the weights that is validated and kept; 0 keeps the last."""
+    trainer: str = "standard"
+    """Name of the trainer, built in or of a plugin."""
     seed: int = 0
 
     start_from: str = ""

@@ -1,8 +1,8 @@
-"""Experiments as files: arms that differ in a few options of a training, at a small and a full scale.
+"""Experiments as YAML files: arms that differ in a few options of a training, at two scales.
 
     experiment: 1
     title: Weight of the value loss
-    source: papers 000 and 001, sections 3.1 and 8
+    source: "[CrazyAra-preprint] and [CrazyAra], sections 3.1 and 8"
     question: How much may the value be worth before the policy suffers?
     variant: NAME
     stores: {games: "variant-ai import games.pgn -V NAME -o {store}"}
@@ -16,8 +16,8 @@
     metrics: [policy_accuracy, value_loss]
 
 The options of an arm are those of the experiment, of the scale, of the arm, and of the arm at the
-scale (`scales.small.arms`), the later the stronger. What the options mean, core does not know:
-whoever loads a file says how they are checked.
+scale (`scales.small.arms`); later ones override earlier ones. The caller of `load_experiment` says how
+options are checked.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ STORE_OPTIONS = ("data", "validation")
 VARIANT = "variant"
 """Option whose value is another spec of the same rules: a name, or a file beside the experiment."""
 START = "from"
-"""Option whose value is an arm that stands before: the training goes on with that arm's net."""
+"""Option whose value is an earlier arm: the training starts from that arm's net."""
 STORE = "{store}"
 """Stands for the store's path in the command that makes it."""
 SAMPLE_SPLIT = "group:0.05"
-"""Games of the sample that are held back where it stands in for other stores."""
+"""Games of the sample that are held back if it replaces other stores."""
 
 Single = bool | int | float | str
 Options = dict[str, Single | list[Single]]
 CheckOptions = Callable[[str, Mapping[str, Any]], Iterable[tuple[str, str]]]
-"""Command and options of an arm to what is wrong with them: option and message."""
+"""Function of the command and options of an arm that returns what is wrong: option and message."""
 
 
 class _Model(BaseModel):
@@ -66,24 +66,24 @@ class _Model(BaseModel):
 
 
 class StoreSource(_Model):
-    """Where the games of a store come from."""
+    """Source of the games of a store."""
 
     make: str
     """Command that makes it, with `{store}` for its path."""
     source: str = Field(default="", alias="from")
-    """Where the files that the command reads are fetched; empty if it needs none."""
+    """Source of the files that the command reads; empty if it needs none."""
 
 
 def _store_source(given: Any) -> Any:
-    """A command alone, as a file may say it, or all that is said of a store."""
+    """Accept a command alone instead of a mapping."""
     return {"make": given} if isinstance(given, str) else given
 
 
 class Scale(_Model):
-    """How large an experiment is run."""
+    """Size of an experiment."""
 
     about: str
-    """For whom: the machine it is meant for and the time it takes there."""
+    """Machine it is meant for and the time it takes there."""
     options: Options = Field(default_factory=dict)
     arms: dict[str, Options] = Field(default_factory=dict)
     """Options of single arms at this scale."""
@@ -94,7 +94,7 @@ class Scale(_Model):
 
 
 class Experiment(_Model):
-    """What is compared, on what, and by which measures."""
+    """Comparison of trainings: arms, games and metrics."""
 
     experiment: Literal[1]
     title: str
@@ -102,10 +102,10 @@ class Experiment(_Model):
     """Paper, section, figure or table it repeats."""
     question: str
     expected: str = ""
-    """What the source found."""
+    """Result of the source."""
     variant: str
     command: Literal["train", "nets"] = "train"
-    """What an arm is: a training, or the time that the evaluations of a net take."""
+    """Kind of the arms: trainings, or timings of nets."""
     stores: dict[str, Annotated[StoreSource, BeforeValidator(_store_source)]] = Field(
         default_factory=dict
     )
@@ -119,25 +119,25 @@ class Experiment(_Model):
     """Title to a store of `stores` that all nets are measured on at the end."""
 
     def arm_options(self, scale: str, arm: str) -> dict[str, Any]:
-        """All options of an arm, the strongest of each."""
+        """Return the merged options of an arm."""
         merged: dict[str, Any] = {}
         for _, layer in self._layers(scale, arm):
             merged.update(layer)
         return merged
 
     def on_sample(self) -> Experiment:
-        """The experiment with the variant's own games in the place of its stores.
+        """Return the experiment with the variant's own games instead of its stores.
 
-        A part of them is held back, and nothing further is measured. Raises SettingError if arms
+        A part of them is held back, and nothing else is measured. Raises SettingError if arms
         differ in their games or need none.
         """
         if self.command != "train":
-            raise SettingError("its nets are measured without games: leave --sample out")
+            raise SettingError("its nets are timed without games: leave --sample out")
         for scale in self.scales:
             options = [self.arm_options(scale, arm) for arm in self.arms]
-            if len({tuple(stores_of(said)) for said in options}) > 1:
+            if len({tuple(stores_of(own)) for own in options}) > 1:
                 raise SettingError(
-                    "the arms differ in their games, which one sample of games cannot stand for"
+                    "the arms differ in their games, which one sample of games cannot replace"
                 )
 
         def without(options: Options) -> Options:
@@ -159,7 +159,7 @@ class Experiment(_Model):
         )
 
     def _layers(self, scale: str, arm: str) -> Iterator[tuple[tuple[str, ...], Options]]:
-        """Where options stand, weakest first."""
+        """Yield the paths and values of the options, the ones to be overridden first."""
         sized = self.scales[scale]  # type: ignore[index]
         yield ("options",), self.options
         yield ("scales", scale, "options"), sized.options
@@ -167,7 +167,7 @@ class Experiment(_Model):
         yield ("scales", scale, "arms", arm), sized.arms.get(arm, {})
 
     def place_of(self, scale: str, arm: str, option: str) -> tuple[str, ...]:
-        """Where the option that counts stands in the file."""
+        """Return the path, in the file, of the value of an option that is used."""
         found: tuple[str, ...] = ("arms", arm)
         for path, layer in self._layers(scale, arm):
             if option in layer:
@@ -176,7 +176,7 @@ class Experiment(_Model):
 
 
 def stores_of(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names of the stores that an arm asks for, each behind its option; weights are left out."""
+    """Yield option and name of each store that an arm uses, without weights."""
     for option in STORE_OPTIONS:
         given = options.get(option, [])
         for text in given if isinstance(given, list) else [given]:
@@ -184,13 +184,13 @@ def stores_of(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def arm_folder(arm: str, seed: int | None = None) -> str:
-    """Name of an arm's run directory: letters, digits and dashes."""
+    """Return the name of an arm's run directory: letters, digits and dashes."""
     name = re.sub(r"[^\w.]+", "-", arm.casefold()).strip("-") or "arm"
     return name if seed is None else f"{name}-seed{seed}"
 
 
 def is_match(path: Path) -> bool:
-    """True if the file is a match between players. Raises SpecError if it cannot be read."""
+    """Return True if the file is a match between players. Raises SpecError if it cannot be read."""
     tree = parse_yaml(
         read_text(path, "an experiment"), str(path), "an experiment", "experiment, title, arms, …"
     )
@@ -198,18 +198,18 @@ def is_match(path: Path) -> bool:
 
 
 def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
-    """Reads and checks a file. Raises SpecError: a line per mistake, each with its place."""
+    """Read and check a file. Raises SpecError: a line per mistake, each with its place."""
     where = str(path)
     tree = parse_yaml(
         read_text(path, "an experiment"), where, "an experiment", "experiment, title, arms, …"
     )
     if "experiment" not in tree and "players" in tree:
         raise SpecError(
-            "is a match, not an experiment of trainings: `variant-ai match --config FILE` runs it",
+            "is a match, not an experiment of trainings: run it with `variant-ai match --config FILE`",
             where,
         )
     if "experiment" not in tree:
-        raise SpecError("has no `experiment: 1`: it is no experiment of trainings", where)
+        raise SpecError("is not an experiment of trainings: `experiment: 1` is missing", where)
     try:
         loaded = Experiment.model_validate_json(json.dumps(plain(tree)))
     except ValidationError as error:
@@ -218,13 +218,13 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
             for item in error.errors(include_url=False)
         )
         raise located_error(lines, where) from None
-    mistakes = [line_of(tree, at, said) for at, said in _mistakes(loaded, tree)]
+    mistakes = [line_of(tree, at, message) for at, message in _mistakes(loaded, tree)]
     if not mistakes:
         mistakes = [
-            line_of(tree, loaded.place_of(scale, arm, option), said)
+            line_of(tree, loaded.place_of(scale, arm, option), message)
             for scale in loaded.scales
             for arm in loaded.arms
-            for option, said in check_options(loaded.command, loaded.arm_options(scale, arm))
+            for option, message in check_options(loaded.command, loaded.arm_options(scale, arm))
         ]
     if mistakes:
         raise located_error(mistakes, where)
@@ -232,7 +232,7 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
 
 
 def _mistakes(loaded: Experiment, tree: Node) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Where the parts of a file do not fit each other."""
+    """Yield the contradictions between parts of a file, with their paths."""
     for i, metric in enumerate(loaded.metrics):
         if metric not in METRICS:
             yield ("metrics", i), unknown("metric", metric, list(METRICS))
@@ -240,19 +240,19 @@ def _mistakes(loaded: Experiment, tree: Node) -> Iterator[tuple[tuple[Any, ...],
     for arm in loaded.arms:
         first = folders.setdefault(arm_folder(arm), arm)
         if first != arm:
-            yield ("arms", arm), f"differs from {first!r} in no letter or digit"
+            yield ("arms", arm), f"has the same letters and digits as {first!r}"
     for scale, sized in loaded.scales.items():
         for arm in sized.arms:
             if arm not in loaded.arms:
                 yield ("scales", scale, "arms", arm), unknown("arm", arm, list(loaded.arms))
         if loaded.command == "nets" and sized.seeds > 1:
-            yield ("scales", scale, "seeds"), "nets are measured without seeds"
+            yield ("scales", scale, "seeds"), "timings of nets have no seeds"
     known = [*loaded.stores, SAMPLE]
     for name, store in loaded.stores.items():
         if name == SAMPLE:
             yield ("stores", name), "is the name of the store that comes with the variant"
         if STORE not in store.make:
-            yield ("stores", name), f"the command has no {STORE}, where its path belongs"
+            yield ("stores", name), f"{STORE}, the path of the store, is missing in the command"
     for scale, sized in loaded.scales.items():
         if sized.mates is not None and sized.mates not in known:
             yield ("scales", scale, "mates"), unknown("store", sized.mates, known)
@@ -265,15 +265,15 @@ def _mistakes(loaded: Experiment, tree: Node) -> Iterator[tuple[tuple[Any, ...],
         for arm in loaded.arms:
             options = loaded.arm_options(scale, arm)
             if VARIANT in options and (loaded.measure or loaded.scales[scale].mates):
-                said = "nets of other specs cannot be measured together: leave `measure` out"
-                yield loaded.place_of(scale, arm, VARIANT), said
+                message = "nets of other specs cannot be measured together: leave `measure` out"
+                yield loaded.place_of(scale, arm, VARIANT), message
             for option, named in stores_of(options):
                 if named not in known:
                     yield loaded.place_of(scale, arm, option), unknown("store", named, known)
             before = list(loaded.arms)[: list(loaded.arms).index(arm)]
             if START in options and options[START] not in before:
-                said = unknown("arm before this one", str(options[START]), before)
-                yield loaded.place_of(scale, arm, START), said
+                message = unknown("arm before this one", str(options[START]), before)
+                yield loaded.place_of(scale, arm, START), message
 
 
 def _message(item: Any) -> str:
@@ -286,7 +286,7 @@ def _message(item: Any) -> str:
     if kind == "missing":
         return f"the key {last!r} is missing"
     if kind == "literal_error":
-        said = last if last == "[key]" else repr(given)
-        return f"given {said}; accepted: {item['ctx']['expected']}"
+        shown = last if last == "[key]" else repr(given)
+        return f"given {shown}; accepted: {item['ctx']['expected']}"
     message: str = item["msg"]
     return message[0].lower() + message[1:]

@@ -1,8 +1,8 @@
-"""One move of a position while the search goes on: visits and Q over simulations, by setting.
+"""`variant-ai experiment n-e6`: visits and Q of one move over simulations, by search settings.
 
-This is figure 13 of the CrazyAra preprint (000, section 10.2) for any position, move and net: one
-thread, small batches, noise that is the same for every move, so that nothing but the setting makes
-the difference. The solver, which the paper's engine had not, is left out.
+This is [CrazyAra-preprint] figure 13 (section 10.2) for any position, move and net: one thread,
+small batches and the same noise for every move, so that only the setting makes a difference. The
+solver, which the engine of the paper did not have, is off.
 """
 
 from __future__ import annotations
@@ -11,12 +11,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from variant_ai.core.rules.game import Game
-from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.report import Report
-from variant_ai.core.search.settings import SearchParams
+import click
+
+from variant_ai.cli.common.console import (
+    EXIT_INTERRUPTED,
+    examples,
+    fail,
+    json_option,
+    load_variant,
+    note,
+    print_json,
+    print_table,
+    progress,
+    variant_option,
+)
+from variant_ai.cli.common.search_options import (
+    NetChoice,
+    fail_if_over,
+    load_evaluator,
+    net_options,
+    settings_given,
+)
+from variant_ai.core.system.interrupts import stop_on_signal
+
+if TYPE_CHECKING:
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
 
 POSITION = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
 """Figure 13: White must find N@e6."""
@@ -30,7 +53,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "u-divisor": {"u_divisor": "adaptive"},
     "all": {"mate_stop": True, "enhance_checks": True, "u_divisor": "adaptive"},
 }
-"""What each curve has beside `PLAIN`."""
+"""Settings of each curve, which override `PLAIN`."""
 
 FIXED: dict[str, Any] = {
     "batch_size": 8,
@@ -41,32 +64,146 @@ FIXED: dict[str, Any] = {
     "solver": False,
     "deterministic": True,
 }
-"""Of the experiment (000, section 10.2), unless the user says otherwise."""
-
+"""Settings of the experiment ([CrazyAra-preprint] section 10.2), which the user's override."""
 
 STYLES = ("-", "--", "-", "-.", ":")
-"""Of the curves: some lie upon each other."""
+"""Line styles of the curves, some of which coincide."""
 
 
-class Searching(Protocol):
-    """The part of `Search` used here."""
+@click.command(
+    epilog=examples(
+        "variant-ai experiment n-e6 -V NAME --model net.onnx -o n-e6.png",
+        "variant-ai experiment n-e6 -V NAME -n 100000 --only default --only all --json",
+        "# another position and move",
+        "variant-ai experiment n-e6 -V NAME --fen FEN --move e2e4",
+    )
+)
+@variant_option()
+@net_options
+@click.option(
+    "--fen",
+    metavar="FEN",
+    help="Position; required if the variant cannot have that of figure 13.  [default: figure 13's]",
+)
+@click.option("--move", "text", metavar="MOVE", help="Move to watch, in UCI.  [default: N@e6]")
+@click.option(
+    "-n",
+    "--nodes",
+    "--simulations",
+    "simulations",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Nodes of each setting.",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(2, 2000),
+    default=200,
+    show_default=True,
+    help="Points of each curve.",
+)
+@click.option("--only", "only", multiple=True, metavar="SETTING", help="Only these settings.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Plot: .png, .svg or .pdf.",
+)
+@json_option
+def command(
+    variant: str,
+    net: NetChoice,
+    fen: str | None,
+    text: str | None,
+    simulations: int,
+    points: int,
+    only: tuple[str, ...],
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Show visits and Q of a move while the search grows, for each setting.
 
-    def set_game(self, game: Game) -> None: ...
+    The position is that of figure 13 of the CrazyAra preprint: of 73 moves only N@e6 does not lose,
+    and a net gives it almost no prior. Settings: default, fix-checkmates (mate stop),
+    enhance-checks, u-divisor (adaptive), all. Batches of 8, one thread, uniform noise, no solver;
+    --batch and --set change that. Ctrl-C keeps the finished curves.
+    """
+    from variant_ai.core.errors import FenError, MoveError, UnknownNameError
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.text.notation import UciNotation
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import DEFAULT_SET, PAPER, SearchParams
+    from variant_ai.plugins import registry
 
-    def run(
-        self,
-        limits: Limits,
-        *,
-        moves: Sequence[int] | None = None,
-        multipv: int = 1,
-        on_report: Callable[[Report], None] | None = None,
-        interval: float = 1.0,
-    ) -> Report: ...
+    spec = load_variant(variant)
+    for name in only:
+        if name not in SETTINGS:
+            raise UnknownNameError("setting", name, SETTINGS)
+    if output is not None and output.suffix.lower() not in (".png", ".svg", ".pdf"):
+        fail(f"{output}: a plot ends in .png, .svg or .pdf")
+    search_set = net.search_set
+    if search_set == DEFAULT_SET and PAPER in spec.settings:
+        search_set = PAPER
+    params = curve_params(SearchParams.of(spec, search_set), settings_given(net))
+    rules = registry().rules(spec)
+    try:
+        game = Game(rules, fen or POSITION)
+        fail_if_over(game)
+        move = UciNotation().read(rules, game.position, text or MOVE)
+    except FenError:
+        if fen is None:
+            fail(f"figure 13 is not a position of {spec.variant}: give --fen FEN and --move MOVE")
+        raise
+    except MoveError:
+        if fen is not None and text is None:
+            fail(f"{MOVE}, the move of figure 13, is not legal in {fen}: give --move MOVE")
+        raise
+    evaluator = load_evaluator(spec, net, net.batch or FIXED["batch_size"])
+    steps = looks(simulations, points)
+    curves: list[MoveCurve] = []
+    names = [name for name in SETTINGS if not only or name in only]
+    with stop_on_signal() as interrupt, progress(quiet=as_json) as bar:
+        for name in names:
+            task = bar.add_task(name, total=simulations)
+
+            def show(at: int, curve: MoveCurve, task: object = task) -> None:
+                state = f"{curve.visits[-1]:,} visits, Q {curve.q[-1]:+.3f}"
+                bar.update(task, completed=at, note=state)  # type: ignore[arg-type]
+
+            search = Search(spec, evaluator, params[name], rules=rules)
+            interrupt.stops[:] = [search.stop]
+            curves.append(follow(search, game, move, name, steps, on_step=show, stopped=interrupt))
+            search.close()
+            if interrupt():
+                break
+    if output is not None:
+        draw(curves, f"{text or MOVE}: {evaluator.info.source}", output)
+        note(f"plotted: {output}")
+    if as_json:
+        print_json(
+            {
+                "variant": spec.variant,
+                "fen": game.fen(),
+                "move": text or MOVE,
+                "net": evaluator.info.source,
+                "evaluator": evaluator.name,
+                "curves": [curve.as_json() for curve in curves],
+            }
+        )
+    else:
+        print_table(
+            ("setting", "prior", "rank", "first visit", "visits", "Q", "leads from", "played"),
+            [curve.row() for curve in curves],
+            right=("prior", "rank", "first visit", "visits", "Q", "leads from"),
+        )
+    return EXIT_INTERRUPTED if interrupt() else 0
 
 
 @dataclass
 class MoveCurve:
-    """A move's fate under one setting; lists of equal length, one entry for each look."""
+    """History of a move under one setting; lists of equal length, one entry for each look."""
 
     name: str
     simulations: list[int] = field(default_factory=list)
@@ -75,9 +212,9 @@ class MoveCurve:
     """For the mover; -1 while unvisited."""
     prior: float = 0.0
     rank: int = 0
-    """Place of the move by its prior, from 1."""
+    """Rank of the move by its prior, from 1."""
     chosen: bool = False
-    """Whether it is the move played in the end."""
+    """True if it is the move played in the end."""
 
     @property
     def first_visit(self) -> int | None:
@@ -96,11 +233,41 @@ class MoveCurve:
             at = self.simulations[i]
         return at
 
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "setting": self.name,
+            "prior": self.prior,
+            "rank": self.rank,
+            "first_visit": self.first_visit,
+            "leads_from": self.won_at,
+            "chosen": self.chosen,
+            "simulations": self.simulations,
+            "visits": self.visits,
+            "q": [round(q, 5) for q in self.q],
+        }
 
-def settings_of(base: SearchParams, said: Mapping[str, Any]) -> dict[str, SearchParams]:
-    """The parameters of each curve. `said`: what the user set, above everything."""
+    def row(self) -> tuple[object, ...]:
+        """Cells of the table."""
+        return (
+            self.name,
+            f"{self.prior:.2e}",
+            self.rank,
+            _count(self.first_visit),
+            f"{self.visits[-1]:,}",
+            f"{self.q[-1]:+.3f}",
+            _count(self.won_at),
+            "yes" if self.chosen else "no",
+        )
+
+
+def _count(number: int | None) -> str:
+    return "never" if number is None else f"{number:,}"
+
+
+def curve_params(base: SearchParams, given: Mapping[str, Any]) -> dict[str, SearchParams]:
+    """Return the search parameters of each curve. `given`: the user's, which override all."""
     return {
-        name: base.replace(**{**FIXED, **PLAIN, **own, **said}) for name, own in SETTINGS.items()
+        name: base.replace(**{**FIXED, **PLAIN, **own, **given}) for name, own in SETTINGS.items()
     }
 
 
@@ -110,7 +277,7 @@ def looks(simulations: int, count: int) -> list[int]:
 
 
 def follow(
-    search: Searching,
+    search: Search,
     game: Game,
     move: int,
     name: str,
@@ -119,7 +286,9 @@ def follow(
     on_step: Callable[[int, MoveCurve], None] = lambda at, curve: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> MoveCurve:
-    """Search and look at the move at each of `steps` simulations; `stopped` is asked in between."""
+    """Search and look at the move at each of `steps` simulations; `stopped` is called in between."""
+    from variant_ai.core.search.move.limits import Limits
+
     curve = MoveCurve(name)
     search.set_game(game)
     count = len(game.legal_moves())
@@ -142,9 +311,9 @@ def follow(
 
 
 def draw(curves: Sequence[MoveCurve], title: str, path: Path) -> None:
-    """Both plots above each other; the kind of picture is that of the file's name.
+    """Draw both plots, one above the other, in the format of the file's suffix.
 
-    Raises ValueError for an ending that matplotlib cannot write.
+    Raises ValueError for a suffix that matplotlib cannot write.
     """
     from matplotlib.figure import Figure
 

@@ -1,8 +1,8 @@
-"""Puzzle suites: positions with the move to find, and how many a player finds.
+"""Puzzle suites: positions with a best move, and the number that a player solves.
 
 A suite is a file of JSON lines, `{"fen": …, "mate_in": 2, "pv": "e8e9 …"}`, a set of mates in one as
-`variant-ai store mates` writes it, or EPD, whose operations `bm` (best moves), `dm` (mate in so many
-moves) and `id` are read.
+`variant-ai store mates` writes it, or EPD with the operations `bm` (best moves), `dm` (moves until mate)
+and `id`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from variant_ai.core.rules.text.notation import Notation
 
 _OPERATION = re.compile(r'\s*(\w+)\s+("[^"]*"|[^;]*);')
 COUNTERS = 2
-"""Numbers that may end a FEN."""
+"""Maximum number of counters at the end of a FEN."""
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A position and what is asked."""
+    """A position and its solutions."""
 
     fen: str
     best: tuple[int, ...] = ()
-    """Moves that solve it; empty where any mate does."""
+    """Moves that solve it; empty if any mate does."""
     mate_in: int | None = None
     """Full moves in which the side to move mates."""
     name: str = ""
@@ -40,11 +40,11 @@ class Puzzle:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a player made of a puzzle."""
+    """Answer of a player to a puzzle."""
 
     puzzle: Puzzle
     move: str
-    """UCI; empty where it failed to move."""
+    """In UCI; empty if the player did not move."""
     solved: bool
     seconds: float
     nodes: int
@@ -52,7 +52,7 @@ class Attempt:
 
 
 def read_suite(path: Path, rules: Rules, notations: Sequence[Notation]) -> tuple[Puzzle, ...]:
-    """The puzzles of a file. Raises DataError naming the line that is none."""
+    """Return the puzzles of a file. Raises DataError with the line that cannot be read."""
     puzzles = []
     try:
         lines = path.read_text("utf-8-sig").splitlines()
@@ -69,15 +69,17 @@ def read_suite(path: Path, rules: Rules, notations: Sequence[Notation]) -> tuple
         except (ValueError, KeyError, FenError, MoveError) as error:
             raise DataError(f"{path}:{number}: {error}") from error
     if not puzzles:
-        raise DataError(f"{path}: there is no puzzle in it")
+        raise DataError(f"{path}: the file contains no puzzle")
     return tuple(puzzles)
 
 
 def solve(
     player: Player, rules: Rules, puzzles: Sequence[Puzzle], allowance: Allowance, *, wait: float
 ) -> Iterator[Attempt]:
-    """Have the player look at each puzzle, as a game of its own. `wait`: seconds after which it
-    counts as hung; a fault is an attempt that failed, not an exception."""
+    """Let the player solve each puzzle, as a game of its own.
+
+    wait: seconds after which the player counts as hung. A fault is a failed attempt, not an exception.
+    """
     for puzzle in puzzles:
         game = Game(rules, puzzle.fen)
         clock = PlayerClock(allowance)
@@ -88,9 +90,12 @@ def solve(
         except Fault as fault:
             yield Attempt(puzzle, "", False, 0.0, 0, str(fault))
             continue
-        told = reply.score is not None and puzzle.mate_in is not None
-        # A line told to mate in time is as good as the one that the suite knows.
-        quick = told and (reply.score or 0) >= MATE - (puzzle.mate_in or 0)
+        # A mate announced in time counts like the line of the suite.
+        quick = (
+            reply.score is not None
+            and puzzle.mate_in is not None
+            and reply.score >= MATE - puzzle.mate_in
+        )
         side = game.side
         game.push(reply.move)
         outcome = game.outcome()
@@ -100,43 +105,39 @@ def solve(
 
 
 def _is_head(line: str, rules: Rules) -> bool:
-    """Whether the line says what a set of mates in one is of (`variant-ai store mates`). Raises
-    ValueError where that is another variant."""
-    said = json.loads(line) if line.lstrip().startswith("{") else {}
-    if not isinstance(said, dict) or "format" not in said or "fen" in said:
+    """Return True if the line is the head of a set of mates in one (`variant-ai store mates`).
+
+    Raises ValueError if the set is of another variant.
+    """
+    head = json.loads(line) if line.lstrip().startswith("{") else {}
+    if not isinstance(head, dict) or "format" not in head or "fen" in head:
         return False
-    if said.get("variant") != rules.spec.variant:
-        raise ValueError(f"positions of {said.get('variant')!r}, not of {rules.spec.variant}")
+    if head.get("variant") != rules.spec.variant:
+        raise ValueError(f"positions of {head.get('variant')!r}, not of {rules.spec.variant}")
     return True
 
 
 def _from_json(line: str, rules: Rules, notations: Sequence[Notation]) -> Puzzle:
-    said = json.loads(line)
-    if "mates" in said:  # of a set of mates in one
-        said |= {"bm": said["mates"], "mate_in": 1}
-    mate_in = said.get("mate_in")
-    words = said.get("bm") or str(said.get("pv", "")).split()[:1]
+    item = json.loads(line)
+    if "mates" in item:  # of a set of mates in one
+        item |= {"bm": item["mates"], "mate_in": 1}
+    mate_in = item.get("mate_in")
+    words = item.get("bm") or str(item.get("pv", "")).split()[:1]
     words = words.split() if isinstance(words, str) else words
-    if not isinstance(said.get("fen"), str):
-        raise ValueError("there is no `fen`, a text")
+    if not isinstance(item.get("fen"), str):
+        raise ValueError("`fen`, a text, is missing")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError(f"bm {words!r}: accepted: moves, in a text or a list")
+        raise ValueError(f"bm {words!r}; accepted: moves, in a text or a list")
     if mate_in is not None and (type(mate_in) is not int or mate_in < 1):
-        raise ValueError(f"mate_in {mate_in!r}: accepted: a number from 1")
+        raise ValueError(f"mate_in {mate_in!r}; accepted: a number from 1")
     if not words and mate_in is None:
-        raise ValueError("neither bm (best moves), pv (a line) nor mate_in is there")
-    return _puzzle(
-        rules,
-        notations,
-        str(said["fen"]),
-        words,
-        mate_in,
-        str(said.get("id", said.get("name", ""))),
-    )
+        raise ValueError("bm (best moves), pv (a line) and mate_in are missing; one is required")
+    name = str(item.get("id", item.get("name", "")))
+    return _puzzle(rules, notations, item["fen"], words, mate_in, name)
 
 
 def _from_epd(line: str, rules: Rules, notations: Sequence[Notation]) -> Puzzle:
-    """The fields that a FEN of the variant has, then operations that end in semicolons."""
+    """Read the fields of a FEN of the variant, then operations that end in semicolons."""
     fields = sum(not word.isdigit() for word in rules.spec.rules.start.split())
     words = line.split()
     count = fields
@@ -147,7 +148,7 @@ def _from_epd(line: str, rules: Rules, notations: Sequence[Notation]) -> Puzzle:
     mate = operations.get("dm")
     best = operations.get("bm", "").split()
     if not best and mate is None:
-        raise ValueError("neither bm (best moves) nor dm (mate in) is there")
+        raise ValueError("bm (best moves) and dm (mate in) are missing; one is required")
     fen = " ".join(words[:count])
     return _puzzle(
         rules, notations, fen, best, int(mate) if mate else None, operations.get("id", "")

@@ -1,4 +1,4 @@
-"""`variant-ai show`: pictures of a position as a net sees it, and of what the net makes of it."""
+"""`variant-ai show`: pictures of a position as a net sees it, of its activations and its policy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _position_options(command: F) -> F:
             "--moves",
             default="",
             metavar="MOVES",
-            help="UCI moves to play first, parted by spaces.",
+            help="UCI moves to play first, separated by spaces.",
         ),
         click.option("--fen", help="Position; the variant's start position by default."),
     ):
@@ -87,12 +87,12 @@ def planes(variant: str, fen: str | None, moves: str, output: Path, as_json: boo
 
 @command.command(
     epilog=examples(
-        "# four pictures: after the first layer, after the last block, and where the heads look",
+        "# four pictures: after the first layer, after the last block, and in the two heads",
         "variant-ai show activations runs/mine --moves 'e2e4 e7e5' -o maps",
     )
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@variant_option(required=False, help="Refuse nets of another variant or spec.")
+@variant_option(required=False, help="Reject nets of another variant or spec.")
 @_position_options
 @click.option(
     "-o",
@@ -108,8 +108,7 @@ def activations(
 ) -> None:
     """Draw the maps inside a net on a position.
 
-    MODEL is a run directory or a checkpoint; an ONNX file does not show what is inside, unless it
-    lies in its run directory.
+    MODEL is a run directory or a checkpoint, or an ONNX file in its run directory.
     """
     let_threads_sleep()
     from variant_ai.core.encoding import Encoder
@@ -121,7 +120,9 @@ def activations(
 
     if model.suffix == ONNX_SUFFIX:
         if not (model.parent / CONFIG).is_file():
-            fail(f"{model}: an ONNX file does not show what is inside; name its run or checkpoint")
+            fail(
+                f"{model}: activations cannot be drawn from an ONNX file; name its run or checkpoint"
+            )
         model = model.parent
     checkpoint = find_checkpoint(model)
     config = checkpoint.config()
@@ -140,10 +141,10 @@ def activations(
     )
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@variant_option(required=False, help="Refuse nets of another variant or spec.")
+@variant_option(required=False, help="Reject nets of another variant or spec.")
 @_position_options
 @notation_option()
-@click.option("--played", default="", metavar="MOVE", help="Mark this move, as --notation has it.")
+@click.option("--played", default="", metavar="MOVE", help="Mark this move, written in --notation.")
 @_output
 @json_option
 def policy(
@@ -156,7 +157,7 @@ def policy(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Draw the moves a net likes best in a position, and how likely it finds them.
+    """Draw the moves with the highest policy in a position, with their probabilities.
 
     MODEL is an ONNX file, a run directory, a checkpoint, or `packaged`.
     """
@@ -185,7 +186,7 @@ def policy(
 
 
 def _position(spec: VariantSpec, fen: str | None, moves: str) -> tuple[Rules, Position]:
-    """Rules, and the position with its history of repetitions. Raises FenError, MoveError."""
+    """Return the rules, and the position with its history of repetitions. Raises FenError, MoveError."""
     from variant_ai.core.rules.game import Game
     from variant_ai.plugins import registry
 
@@ -203,11 +204,11 @@ def _write(drawn: list[Picture], output: Path, as_json: bool, *, folder: bool = 
         write_whole(output, drawn[0].png)
         paths = [output]
     if as_json:
-        said = [
+        pictures = [
             {"path": path, "title": shown.title, "caption": shown.caption}
             for path, shown in zip(paths, drawn, strict=True)
         ]
-        print_json({"pictures": said})
+        print_json({"pictures": pictures})
         return
     for path, shown in zip(paths, drawn, strict=True):
         click.echo(f"{path}  {shown.title}")

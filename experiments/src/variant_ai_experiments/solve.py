@@ -1,4 +1,4 @@
-"""`variant-ai solve`: how many puzzles a player solves, by nodes."""
+"""`variant-ai solve`: number of puzzles that a player solves, by nodes."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     "--nodes",
     type=click.IntRange(min=1),
     multiple=True,
-    help="Nodes or simulations for each puzzle; given several times, a line of the table each.",
+    help="Nodes or simulations for each puzzle; repeat it for several lines of the table.",
 )
-@click.option("--movetime", type=FiniteRange(min=0, min_open=True), help="Seconds for each.")
+@click.option("--movetime", type=FiniteRange(min=0, min_open=True), help="Seconds for each puzzle.")
 @click.option("--depth", type=click.IntRange(min=1), help="Plies of each search.")
-@click.option("--limit", type=click.IntRange(min=1), help="Take so many puzzles.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of puzzles.")
 @click.option(
     "--wait",
     type=FiniteRange(min=0, min_open=True),
     default=120.0,
     show_default=True,
-    help="Seconds for a puzzle, then the player counts as hung.",
+    help="Seconds for a puzzle, after which the player counts as hung.",
 )
 @json_option
 def command(
@@ -64,7 +64,7 @@ def command(
     """Let PLAYER solve the puzzles of SUITE: mate suites (JSON lines with fen, mate_in, pv) and
     best-move EPDs (bm, dm).
 
-    A puzzle is solved by one of its best moves, by a mate at once, or by a mate announced in time.
+    A puzzle is solved by one of its best moves, by an immediate mate, or by a mate announced in time.
     PLAYER is written as in `variant-ai match`. Ctrl-C reports the puzzles tried so far.
     """
     from variant_ai.cli.common.notation_options import notations
@@ -88,10 +88,10 @@ def command(
     made = make_player(described, rules)
     for budget in budgets:
         if not budget.given:
-            raise SettingError("nothing limits the searches; give --nodes, --movetime or --depth")
-        refused = made.refuse(budget)
-        if refused:
-            raise SettingError(f"player {described.label!r}: {refused}")
+            raise SettingError("the searches have no limit; give --nodes, --movetime or --depth")
+        reason = made.refuse(budget)
+        if reason:
+            raise SettingError(f"player {described.label!r}: {reason}")
     runs: list[tuple[str, list[Attempt]]] = []
     interrupted = False
     try:

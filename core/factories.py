@@ -1,0 +1,103 @@
+"""Implementations of the interfaces by name: the built-in ones, and those that plugins add.
+
+| table | interface | chosen by |
+| --- | --- | --- |
+| `RULES_ENGINES` | `core/rules/interface.py` | `rules: engine:` in a spec |
+| `INPUT_ENCODERS`, `LABEL_ENCODERS` | `core/encoding/interface.py` | `encoder:` in a spec |
+| `SEARCHES` | `core/search/interface.py` | `--search NAME` |
+| `TRAINERS` | `core/train/interface.py` | `train --trainer NAME` |
+
+Networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size and head.
+Each implementation is a class or function given as `package.module:object` and imported when it is
+first used: importing this module imports none of them. The core looks for no plugins; the plugin host
+registers what it found here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
+
+if TYPE_CHECKING:
+    from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.search.interface import BaseSearch
+    from variant_ai.core.train.interface import BaseTrainer
+
+T = TypeVar("T")
+Target = Callable[..., Any] | str
+
+
+class Factories(Generic[T]):
+    """Factories of one kind of thing. Names are unique; registering the same one again is fine."""
+
+    def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
+        """`kind` is what messages call the thing, such as `rules engine`."""
+        self.kind = kind
+        self._targets: dict[str, Target] = dict(builtin)
+        self.builtin = tuple(builtin)
+        """Names of those that come with the project."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._targets)
+
+    def register(self, name: str, target: Target) -> None:
+        """Add one. Raises PluginError if another has the name."""
+        if self._targets.get(name, target) != target:
+            raise PluginError(f"the {self.kind} {name!r} exists already; choose another name")
+        self._targets[name] = target
+
+    def added(self) -> dict[str, str]:
+        """Name -> target of those that were added as texts: another process, which looks for no
+        plugins, can register them again."""
+        return {
+            name: target
+            for name, target in self._targets.items()
+            if name not in self.builtin and isinstance(target, str)
+        }
+
+    def load(self, name: str) -> Callable[..., T]:
+        """Import the factory. Raises UnknownNameError, or PluginError if it cannot be imported."""
+        if name not in self._targets:
+            raise UnknownNameError(self.kind, name, self._targets)
+        target = self._targets[name]
+        if not isinstance(target, str):
+            return target
+        module, _, attribute = target.partition(":")
+        try:
+            loaded: Callable[..., T] = getattr(importlib.import_module(module), attribute)
+        except VariantAIError:
+            raise
+        except Exception as error:
+            if name in self.builtin:
+                raise
+            raise PluginError(
+                f"cannot load the {self.kind} {name!r} from {target!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return loaded
+
+
+RULES_ENGINES: Factories[Rules] = Factories(
+    "rules engine",
+    {
+        "kernel": "variant_ai.core.rules.kernel.kernel_rules:KernelRules",
+        "fairy": "variant_ai.core.rules.fairy.fairy_rules:FairyRules",
+    },
+)
+INPUT_ENCODERS: Factories[InputEncoder] = Factories(
+    "input encoder", {"planes": "variant_ai.core.encoding.input_planes:SpecPlanes"}
+)
+LABEL_ENCODERS: Factories[LabelEncoder] = Factories(
+    "label encoder", {"moves": "variant_ai.core.encoding.move_labels:FlatLabels"}
+)
+SEARCHES: Factories[BaseSearch] = Factories(
+    "search", {"graph": "variant_ai.core.search.search:Search"}
+)
+TRAINERS: Factories[BaseTrainer] = Factories(
+    "trainer", {"standard": "variant_ai.core.train.loop.trainer:Trainer"}
+)

@@ -1,0 +1,148 @@
+"""The interface of searches: a game in, a move and what is known of it out.
+
+The setting `algorithm` names the search: in a spec (`search: {algorithm: NAME}`), in commands
+(`--search NAME`), for players of matches (`search.algorithm=NAME`), as an option of the engine
+(`Search_Algorithm`). The built-in one is `graph`, the Monte-Carlo graph search of `search.py`; plugins add
+others by the hook `register_searches`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from variant_ai.core.encoding.encoder import Encoder
+from variant_ai.core.errors import DataError, MoveError
+from variant_ai.core.factories import SEARCHES
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.move.limits import Limits
+from variant_ai.core.search.report import Phases, Report
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.schema import VariantSpec
+
+
+class BaseSearch(ABC):
+    """Searches one game after the other.
+
+    All methods but `stop` and `report` belong to one thread. A subclass sets `encoder`, `rules` and
+    `evaluators` in its constructor, and calls `super().__init__`.
+    """
+
+    encoder: Encoder
+    """How positions are shown to the net, which may have planes of its own."""
+    rules: Rules
+    evaluators: Sequence[Evaluator]
+
+    def __init__(self, spec: VariantSpec, params: SearchParams | None = None) -> None:
+        """params: settings; those of the spec by default."""
+        self.spec = spec
+        self.params = params or SearchParams.of(spec)
+        self.phases = Phases()
+        """Seconds of the parts of the present `run`, for those who measure."""
+
+    # --- the position ----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def game(self) -> Game:
+        """The game whose last position is searched; the start position at first."""
+
+    @abstractmethod
+    def set_game(self, game: Game) -> None:
+        """Search from the game's last position. What is known of it from before may be kept."""
+
+    @abstractmethod
+    def clear(self, seed: int | None = None) -> None:
+        """Forget everything but the game; random numbers begin again with the seed (None: that of
+        the settings)."""
+
+    def advance(self, move: int) -> None:
+        """Play a legal move. Raises MoveError."""
+        game = self.game
+        if move not in game.legal_moves():
+            raise MoveError(f"move {move} is not legal (FEN {game.fen()})")
+        after = game.copy()
+        after.push(move)
+        self.set_game(after)
+
+    def judge_chases(self, on: bool) -> None:  # noqa: B027 (optional)
+        """Judge perpetual chases, if the rules know them, or take them for repetitions like others.
+        A search that plays no lines has nothing to do."""
+
+    # --- the search ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def run(
+        self,
+        limits: Limits,
+        *,
+        moves: Sequence[int] | None = None,
+        multipv: int = 1,
+        on_report: Callable[[Report], None] | None = None,
+        interval: float = 1.0,
+    ) -> Report:
+        """Search until a limit is met, `stop` is called, or nothing is left to find out.
+
+        moves: the moves of the root to consider (None: all); illegal ones are ignored, and MoveError
+        is raised if none is left. on_report: called in this thread every `interval` seconds. Raises
+        DataError if the evaluator's answer is not a number. An infinite search returns only after
+        `stop`. At the end of a game the report has no best move and is `stopped_by` `game over`.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End the present `run`. From any thread; does not wait."""
+
+    @abstractmethod
+    def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
+        """Return what is known by now. From any thread. Without `pv`, lines end with their first
+        move."""
+
+    @abstractmethod
+    def root_visits(self) -> list[tuple[int, int]]:
+        """Moves of the root and the visits that a policy may learn from, most visited first."""
+
+    def settle(self) -> None:  # noqa: B027 (optional)
+        """Wait until evaluators have finished what a stopped `run` left behind."""
+
+    def warm_up(self) -> None:
+        """Load compiled code and prepare the evaluators before a clock runs. Leaves no trace."""
+        self.run(Limits(nodes=1))
+        self.clear()
+
+    def close(self) -> None:  # noqa: B027 (optional)
+        """Release threads and processes. The evaluators belong to the caller and stay open."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:
+    """Raise DataError if an evaluator takes other planes, or has other actions, than an encoder."""
+    if tuple(evaluator.planes_shape) != encoder.shape or evaluator.actions != encoder.actions:
+        raise DataError(
+            f"{evaluator.info.source}: takes planes {tuple(evaluator.planes_shape)} and gives "
+            f"{evaluator.actions} actions; {encoder.spec.variant} has {encoder.shape} and "
+            f"{encoder.actions}"
+        )
+
+
+def make_search(
+    spec: VariantSpec,
+    evaluator: Evaluator | Sequence[Evaluator],
+    params: SearchParams | None = None,
+    *,
+    rules: Rules | None = None,
+) -> BaseSearch:
+    """Return the search that the settings name (`params.algorithm`).
+
+    Raises UnknownNameError if there is none of that name, and what its constructor raises.
+    """
+    params = params or SearchParams.of(spec)
+    return SEARCHES.load(params.algorithm)(spec, evaluator, params, rules=rules)

@@ -1,0 +1,496 @@
+"""Settings of the search: the one place that declares them.
+
+A setting is one field of `SearchSettings`: name, type, default, meaning, range, unit and source.
+From it follow the word in a spec's `search:` and its JSON schema (`schema.py`), the field of the
+compiled record (`core/search/compiled_settings.py`), the option of UCI and UCCI
+(`core/engine/protocols/engine_options.py`), `--set NAME=VALUE`, `search.NAME=VALUE` of players in
+matches, `tune --range`, and the tables in docs/search.md and docs/engine.md, which
+`python docs/tables.py` writes.
+
+Only the standard library is imported here: the engine declares its options before anything large
+is loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_type_hints
+
+from variant_ai.core.errors import SettingError, UnknownNameError
+
+Kind = Literal["int", "float", "bool", "name", "choice", "float or choice"]
+
+
+def _setting(
+    default: Any, meaning: str, bounds: tuple[float, float] = (-math.inf, math.inf), **known: Any
+) -> Any:
+    """Return a dataclass field with what is known of a setting; `known`: fields of `Setting`.
+
+    bounds: least and greatest value, needed for numbers.
+    """
+    low, high = bounds
+    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, **known})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """Settings of one search, with the defaults that every variant starts with.
+
+    N is the number of visits of a move, ΣN their sum over the moves of a node, P the prior
+    probability, Q a value in [-1, 1] from the view of the side to move.
+    """
+
+    algorithm: str = _setting(
+        "graph",
+        "search by its name: `graph`, the Monte-Carlo graph search, or one of a plugin",
+        spec=True,
+        option="Search_Algorithm",
+    )
+
+    # --- batches -------------------------------------------------------------------------------
+    batch_size: int = _setting(
+        16,
+        "positions that the network evaluates at once",
+        bounds=(1, 4096),
+        unit="positions",
+        source="[Xiangqi-thesis] table 7.1",
+    )
+    batch_growth: float = _setting(
+        8.0,
+        "a batch holds at most 1/batch_growth of the root's visits, rounded down to a power of 4, "
+        "because simulations of one batch learn nothing from each other; 0: every batch is full",
+        bounds=(0, 1000),
+        option="Batch_Growth",
+    )
+    threads: int = _setting(
+        0,
+        "threads of the evaluator; 0: the evaluator chooses. The tree itself uses one thread",
+        bounds=(0, 1024),
+        unit="threads",
+        source="[Xiangqi-thesis] table 7.1: 4",
+    )
+    memory_mb: int = _setting(
+        512,
+        "memory of the search tree in MB; the search ends when it is full",
+        bounds=(1, 1 << 20),
+        unit="MB",
+        option="Hash",
+    )
+
+    # --- selection -----------------------------------------------------------------------------
+    cpuct_init: float = _setting(
+        2.5,
+        "exploration constant: c = ln((ΣN + cpuct_base + 1) / cpuct_base) + cpuct_init",
+        bounds=(0, 100),
+        source="[CrazyAra-preprint] eq. 3; [Xiangqi-thesis] table 7.1",
+        spec=True,
+        compiled=True,
+        option="Centi_CPuct_Init",
+    )
+    cpuct_base: float = _setting(
+        19652.0,
+        "visits after which the exploration constant has grown by ln 2",
+        bounds=(1, 1_000_000_000),
+        unit="visits",
+        source="[CrazyAra-preprint] eq. 3; [Xiangqi-thesis] table 7.1",
+        spec=True,
+        compiled=True,
+        option="CPuct_Base",
+    )
+    u_divisor: float | Literal["adaptive"] = _setting(
+        1.0,
+        "d in U = c·P·√ΣN / (d + N): a constant, or `adaptive`, which falls from u_init to u_min "
+        "with the visits",
+        bounds=(0.01, 1),
+        source="[CrazyAra-preprint] eq. 10, 11; [Xiangqi-thesis] table 7.1: 1",
+        spec=True,
+        compiled=True,
+    )
+    u_init: float = _setting(
+        1.0,
+        "divisor of the exploration term in a young tree, if it is adaptive",
+        bounds=(0.01, 1),
+        source="[CrazyAra-preprint] eq. 11",
+        spec=True,
+        compiled=True,
+        option="Centi_U_Init_Divisor",
+    )
+    u_min: float = _setting(
+        0.25,
+        "divisor of the exploration term in an old tree, if it is adaptive",
+        bounds=(0.01, 1),
+        source="[CrazyAra-preprint] eq. 11",
+        spec=True,
+        compiled=True,
+        option="Centi_U_Min_Divisor",
+    )
+    u_base: float = _setting(
+        1965.0,
+        "visits after which 1/e of the way from u_init to u_min is left",
+        bounds=(1, 1_000_000_000),
+        unit="visits",
+        source="[CrazyAra-preprint] eq. 11",
+        spec=True,
+        compiled=True,
+        option="U_Base",
+    )
+    # The later remedy of the paper for draws, cutting moves of low prior, lost games: not offered.
+    q_unvisited: Literal["loss", "draw", "parent"] = _setting(
+        "loss",
+        "Q of a move without visits: -1, 0, or the node's own value minus q_unvisited_reduction",
+        source="[CrazyAra-preprint] section 9.1",
+        spec=True,
+        compiled=True,
+    )
+    q_unvisited_reduction: float = _setting(
+        0.2,
+        "subtracted from the node's value if q_unvisited is `parent`",
+        bounds=(0, 2),
+        unit="value",
+        spec=True,
+        compiled=True,
+    )
+    node_temperature: float = _setting(
+        1.0,
+        "softmax temperature of the policy at every node; above 1 the policy is flatter",
+        bounds=(0.05, 20),
+        source="[Xiangqi-thesis] table 7.1: 1.7; [CrazyAra-preprint]: 1",
+        spec=True,
+        compiled=True,
+    )
+
+    # --- virtual loss --------------------------------------------------------------------------
+    virtual_style: Literal["loss", "visit"] = _setting(
+        "loss",
+        "a pending visit, not yet backed up, counts as virtual_loss lost visits, or as visits "
+        "without a result",
+        source="[CrazyAra-preprint] section 9.1",
+        spec=True,
+        compiled=True,
+    )
+    virtual_loss: float = _setting(
+        1.0,
+        "number of visits that one pending visit counts as",
+        bounds=(0, 100),
+        unit="visits",
+        source="[CrazyAra-preprint] section 9.1: 3; [Xiangqi-thesis] table 7.1: 1",
+        spec=True,
+        compiled=True,
+    )
+
+    # --- noise at the root ---------------------------------------------------------------------
+    noise_epsilon: float = _setting(
+        0.0,
+        "share ε of noise in the root's priors: (1 - ε)·P + ε·noise",
+        bounds=(0, 1),
+        source="[Xiangqi-thesis] table 7.1: 0 (matches); [CrazyAra-preprint] section 9.1: 0.25",
+        spec=True,
+        option="Centi_Dirichlet_Epsilon",
+    )
+    noise_alpha: float = _setting(
+        0.2,
+        "α of the Dirichlet noise",
+        bounds=(0.001, 100),
+        source="[CrazyAra-preprint] section 9.1; [Xiangqi-thesis] table 7.1",
+        spec=True,
+        option="Centi_Dirichlet_Alpha",
+    )
+    noise_style: Literal["dirichlet", "uniform"] = _setting(
+        "dirichlet",
+        "noise sampled from Dir(α), or the same for every move",
+        source="[CrazyAra-preprint] sections 9.1, 10.2",
+    )
+
+    # --- checks, mates, proofs -----------------------------------------------------------------
+    enhance_checks: bool = _setting(
+        False,
+        "raise the priors of checking moves below enhance_threshold, then renormalise",
+        source="[CrazyAra-preprint] eq. 12",
+        spec=True,
+        compiled=True,
+    )
+    enhance_threshold: float = _setting(
+        0.1,
+        "checking moves with at least this prior are not raised",
+        bounds=(0, 1),
+        unit="probability",
+        source="[CrazyAra-preprint] section 9.2.7",
+        spec=True,
+        compiled=True,
+    )
+    enhance_factor: float = _setting(
+        0.5,
+        "share of the greatest prior that is added to the prior of a checking move",
+        bounds=(0, 10),
+        source="[CrazyAra-preprint] section 9.2.7",
+        spec=True,
+        compiled=True,
+    )
+    mate_stop: bool = _setting(
+        True,
+        "do not explore other moves at a node with a move that wins at once",
+        source="[CrazyAra-preprint] section 9.2.7",
+        spec=True,
+        compiled=True,
+    )
+    solver: bool = _setting(
+        True,
+        "prove wins, losses and draws from finished games upwards",
+        source="[Xiangqi-thesis] table 7.1",
+        compiled=True,
+        option="MCTS_Solver",
+    )
+    look_for_mates: bool = _setting(
+        True,
+        "look for a mate in one among the checks of a node with four visits; only with solver",
+        compiled=True,
+    )
+
+    # --- graph ---------------------------------------------------------------------------------
+    transpositions: bool = _setting(
+        True,
+        "equal positions share a node; if false, the search is a plain tree",
+        source="[CrazyAra-preprint] section 9.2.5; [MCGS]",
+        compiled=True,
+        option="Use_Transposition_Table",
+    )
+    backup: Literal["catch-up", "q-epsilon", "none"] = _setting(
+        "catch-up",
+        "at an edge whose child was visited through another edge: stop there and recompute Q up "
+        "the path, apply the correction of the paper, or do nothing",
+        source="[MCGS]",
+        compiled=True,
+    )
+    q_epsilon: float = _setting(
+        0.01,
+        "least difference between edge and child that `q-epsilon` corrects",
+        bounds=(0, 2),
+        unit="value",
+        source="[MCGS]",
+        compiled=True,
+        option="Milli_Q_Epsilon",
+    )
+    reuse_tree: bool = _setting(
+        True,
+        "keep the part of the tree below the new root after a move",
+        source="[CrazyAra-preprint] section 9.1; [Xiangqi-thesis] table 7.1",
+    )
+    max_depth: int = _setting(
+        99,
+        "longest path from the root, in plies",
+        bounds=(1, 1000),
+        unit="plies",
+        source="[Xiangqi-thesis] table 7.1",
+        compiled=True,
+        option="Max_Search_Depth",
+    )
+
+    # --- choice of the move --------------------------------------------------------------------
+    q_weight: float = _setting(
+        0.0,
+        "weight f of values in the final choice: (1 - f)·N/ΣN + f·Q', with Q' in [0, 1]",
+        bounds=(0, 1),
+        source="[CrazyAra-preprint] eq. 5: 0.7; [Xiangqi-thesis] table 7.1: 0",
+        spec=True,
+        option="Centi_Q_Value_Weight",
+    )
+    # [CrazyAra-preprint] table 11 has a constant threshold, q_thresh_init = q_thresh_max = 0.33.
+    q_thresh_init: float = _setting(
+        0.5,
+        "Q' is 0 for moves with less than this share of the greatest N, in a young tree",
+        bounds=(0, 1),
+        source="[CrazyAra-preprint] eq. 7; [Xiangqi-thesis] table 7.1",
+        spec=True,
+    )
+    q_thresh_max: float = _setting(
+        0.9,
+        "Q' is 0 for moves with less than this share of the greatest N, in an old tree",
+        bounds=(0, 1),
+        source="[CrazyAra-preprint] eq. 7; [Xiangqi-thesis] table 7.1",
+        spec=True,
+    )
+    q_thresh_base: float = _setting(
+        1965.0,
+        "visits after which 1/e of the way from q_thresh_init to q_thresh_max is left",
+        bounds=(1, 1_000_000_000),
+        unit="visits",
+        source="[CrazyAra-preprint] eq. 7; [Xiangqi-thesis] table 7.1",
+        spec=True,
+        option="Q_Thresh_Base",
+    )
+    pv_values: Literal["off", "on"] = _setting(
+        "off",
+        "reduce a move's Q to the value pv_depth plies down its principal variation, if that is "
+        "lower",
+        source="[CrazyAra-preprint] eq. 6",
+        spec=True,
+        option="PV_Values",
+        option_words={"true": "on", "false": "off"},
+    )
+    pv_depth: int = _setting(
+        5,
+        "plies down the principal variation for pv_values; the root's move is the first",
+        bounds=(1, 99),
+        unit="plies",
+        source="[CrazyAra-preprint] section 9.2.2",
+        spec=True,
+        option="PV_Depth",
+    )
+    temperature: float = _setting(
+        1.7,
+        "τ: the first temperature_moves moves are sampled with probability N^(1/τ)",
+        bounds=(0, 100),
+        source="[CrazyAra-preprint] eq. 4, section 11.1: 0.07; [Xiangqi-thesis] table 7.1: 1.7",
+    )
+    temperature_decay: float = _setting(
+        0.92,
+        "factor of τ after each of the player's own moves",
+        bounds=(0, 1),
+        source="[Xiangqi-thesis] table 7.1",
+    )
+    temperature_moves: int = _setting(
+        0,
+        "number of own moves that are sampled; later, or if 0, the best move is played",
+        bounds=(0, 1000),
+        unit="moves",
+        source="[Xiangqi-thesis] table 7.1: 0; [CrazyAra-preprint] section 11.1: 4",
+    )
+    quantile_clipping: float = _setting(
+        0.25,
+        "the least likely moves that together have less than this probability are not sampled",
+        bounds=(0, 1),
+        unit="probability",
+        source="[Xiangqi-thesis] table 7.1",
+    )
+    use_raw_network: bool = _setting(
+        False,
+        "play the best move of the policy without a search",
+        source="[Xiangqi-thesis] table 7.1",
+    )
+
+    # --- reproducibility -----------------------------------------------------------------------
+    seed: int = _setting(0, "seed of noise and of sampled moves", bounds=(0, 2**63 - 1))
+    deterministic: bool = _setting(
+        False, "the same seed and batch size give the same tree, independent of timing"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One setting, as documents, option lists and parsers need it."""
+
+    name: str
+    kind: Kind
+    choices: tuple[str, ...]
+    default: Any
+    meaning: str
+    low: float
+    """Least value; -inf for choices and booleans."""
+    high: float
+    """Greatest value; inf for choices and booleans."""
+    unit: str = ""
+    source: str = ""
+    """Papers it comes from, with their value if it differs from the default."""
+    spec: bool = False
+    """True if a spec may set it in `search:`."""
+    compiled: bool = False
+    """True if compiled code reads it: it has a field in the compiled record."""
+    option: str = ""
+    """Name of the protocol option, if it is not the setting's own in capitals. With Centi_ or
+    Milli_ in front the option counts hundredths or thousandths."""
+    option_words: Mapping[str, object] | None = None
+    """Words of the option that differ from the setting's own choices, and the choices they mean."""
+
+    @property
+    def accepted(self) -> str:
+        """Accepted values in words: `a number from 0 to 100`."""
+        words = " or ".join(self.choices)
+        if self.kind == "bool":
+            return "true or false"
+        if self.kind == "name":
+            return "a name"
+        if self.kind == "choice":
+            return words
+        number = "a whole number" if self.kind == "int" else "a number"
+        numbers = f"{number} from {_bound(self.low)} to {_bound(self.high)}"
+        return f"{numbers}, or {words}" if words else numbers
+
+    def check(self, value: object) -> None:
+        """Raise SettingError if the setting does not accept the value."""
+        if isinstance(value, str):
+            fits = value in self.choices or (self.kind == "name" and bool(value))
+        elif isinstance(value, bool) or self.kind in ("bool", "choice"):
+            fits = isinstance(value, bool) and self.kind == "bool"
+        elif isinstance(value, int) or (isinstance(value, float) and self.kind != "int"):
+            fits = self.low <= value <= self.high
+        else:
+            fits = False
+        if not fits:
+            raise SettingError(f"search setting {self.name} = {value!r}: expected {self.accepted}")
+
+    def parse(self, text: str) -> Any:
+        """Return the value that the text stands for. Raises SettingError."""
+        word = text.strip().lower()
+        value: object = text
+        if word in self.choices:
+            value = word
+        elif self.kind == "bool" and word in _BOOLEANS:
+            value = _BOOLEANS[word]
+        elif self.kind == "name":
+            value = text.strip()
+        elif self.kind != "choice":
+            with contextlib.suppress(ValueError):
+                value = int(word) if self.kind == "int" else float(word)
+        self.check(value)
+        return value
+
+
+def setting(name: str) -> Setting:
+    """The setting of that name. Raises UnknownNameError."""
+    if name not in SEARCH_SETTINGS:
+        raise UnknownNameError("search setting", name, SEARCH_SETTINGS)
+    return SEARCH_SETTINGS[name]
+
+
+def _bound(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
+_BOOLEANS = {
+    **dict.fromkeys(("true", "on", "yes", "1"), True),
+    **dict.fromkeys(("false", "off", "no", "0"), False),
+}
+
+
+def _read_class() -> dict[str, Setting]:
+    hints = get_type_hints(SearchSettings)
+    found = {}
+    for each in dataclasses.fields(SearchSettings):
+        kind, choices = _kind(hints[each.name])
+        title = "_".join(word.capitalize() for word in each.name.split("_"))
+        option = f"Centi_{title}" if kind == "float" else title
+        known = {"option": option, **each.metadata}
+        found[each.name] = Setting(
+            name=each.name, kind=kind, choices=choices, default=each.default, **known
+        )
+    return found
+
+
+def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
+    """Kind and choices of a field's type."""
+    if hint in (bool, int, float):
+        return hint.__name__, ()
+    if hint is str:
+        return "name", ()
+    parts = get_args(hint)
+    if float in parts:
+        return "float or choice", next(get_args(part) for part in parts if part is not float)
+    return "choice", parts
+
+
+SEARCH_SETTINGS: Mapping[str, Setting] = _read_class()
+"""Every setting by name, in the order of `SearchSettings`."""

@@ -1,0 +1,76 @@
+"""The interface of trainers: a resolved configuration and batches in, a trained net out.
+
+`variant-ai train --trainer NAME` chooses one. The built-in one is `standard`, the loop of
+`loop/trainer.py`; plugins add others by the hook `register_trainers`. What comes before (stores,
+splits, budget) and after (measures, export, model card, report) is the same for all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.observer import Observer
+from variant_ai.core.train.loop.position_source import Source
+from variant_ai.core.train.measure.metrics import Metrics, Scores
+from variant_ai.core.train.run.checkpoint import Checkpoint, TrainState
+from variant_ai.core.train.run.training_settings import TrainConfig
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a trainer returns."""
+
+    net: nn.Module
+    """The trained net, on the CPU, in evaluation mode."""
+    state: TrainState
+    checkpoint: Checkpoint
+    train: Metrics | None
+    """Of the last log line."""
+    validation: Metrics | None
+    """On the validation positions after the last step; None without any, or if stopped."""
+    scores: Scores | None
+    """The same, position by position."""
+    stopped: bool
+    """True if Ctrl-C ended it before the last step."""
+
+
+class BaseTrainer(ABC):
+    """One training in one run directory."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        train: Source,
+        validation: Source | None,
+        folder: Path,
+        *,
+        observer: Observer | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+        tensorboard: bool = True,
+        workers: Workers = ALONE,
+    ) -> None:
+        """train: gives batches of `config.batch / config.micro_batches` positions, those of this
+        process if there are several. observer: is shown every step. builders: networks by name,
+        those of plugins included. Raises VariantAIError for a configuration that cannot be trained."""
+        self.config = config
+        self.train = train
+        self.validation = validation
+        self.folder = folder
+        self.workers = workers
+
+    @abstractmethod
+    def run(
+        self, *, resume: bool = False, say: Callable[[str], None] = lambda text: None
+    ) -> TrainResult:
+        """Train to the last step, or until Ctrl-C (SIGINT, SIGTERM, SIGHUP), which saves first.
+
+        With `resume`, go on from the newest undamaged checkpoint in `folder/checkpoints`, or begin if
+        there is none. `say` gets sentences for the user. Raises DataError, DivergedError, OSError.
+        """

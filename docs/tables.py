@@ -1,0 +1,127 @@
+"""Write what follows from declarations in the source: tables of the manual, and specs/schema.json.
+
+    python docs/tables.py
+
+A table in a page stands between `<!-- table: NAME -->` and `<!-- end -->`. A test fails if a page
+is not up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from variant_ai.core.arena.match.match_settings import MatchSettings
+from variant_ai.core.arena.players.player_spec import PlayerSpec
+from variant_ai.core.engine.protocols.chosen_options import OptionSet
+from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, VARIANT, Option
+from variant_ai.core.spec.json_schema import schema_text
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
+
+DOCS = Path(__file__).resolve().parent
+_TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def option_row(option: Option) -> tuple[str, ...]:
+    """Name, kind, accepted values, default and meaning of a protocol option."""
+    accepted, default = "", str(option.default)
+    if option.kind == "check":
+        accepted, default = "true, false", default.lower()
+    elif option.kind == "spin":
+        accepted = f"{option.low} – {option.high}"
+    elif option.name == VARIANT:  # those of the installation
+        default = ""
+    elif option.kind == "combo":
+        accepted = ", ".join(option.choices)
+    return f"`{option.name}`", option.kind, accepted, default, option.about
+
+
+def setting_row(row: Setting) -> tuple[str, ...]:
+    """Name, accepted values, default, spec, option, meaning and source of a search setting."""
+    default = f"{row.default:g}" if isinstance(row.default, float) else str(row.default).lower()
+    accepted = row.accepted.removeprefix("a whole number from ").removeprefix("a number from ")
+    accepted = accepted.replace(" to ", " – ")
+    unit = "" if row.unit in ("", "value", "probability") else f" {row.unit}"
+    spec = "yes" if row.spec else ""
+    names = f"`{row.name}`", f"{accepted}{unit}", default, spec, f"`{row.option}`"
+    return *names, row.meaning, row.source
+
+
+def model_rows(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """Key, accepted values, default and meaning of each field of a pydantic model."""
+    schema = model.model_json_schema()
+    for key, value in schema["properties"].items():
+        inner = schema.get("$defs", {}).get(value.get("$ref", "").rpartition("/")[2], {})
+        default = value.get("default", "")
+        if isinstance(default, bool):
+            default = str(default).lower()
+        elif default in (None, [], {}) or inner:
+            default = ""
+        yield f"`{key}`", _accepted(value), str(default), value.get("description", "")
+        for name, part in inner.get("properties", {}).items():
+            meaning = part.get("description", "")
+            default = part.get("default") or ""
+            yield f"`{key}: {name}`", _accepted(part), str(default), meaning
+
+
+def _accepted(part: dict[str, Any]) -> str:
+    """Accepted values of a field, from its JSON schema."""
+    if "anyOf" in part:
+        return " or ".join(dict.fromkeys(filter(None, map(_accepted, part["anyOf"]))))
+    if "enum" in part:
+        return ", ".join(map(str, part["enum"]))
+    kinds = {"string": "text", "array": "list", "boolean": "true, false", "null": ""}
+    kind: str = kinds.get(part.get("type", "object"), part.get("type", "mapping"))
+    if kind == "object":
+        return "mapping"
+    if "minimum" in part:
+        return f"{kind} from {part['minimum']}"
+    if "exclusiveMinimum" in part:
+        return f"{kind} above {part['exclusiveMinimum']}"
+    return kind
+
+
+def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    head = tuple(head)
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def tables() -> Mapping[str, str]:
+    """Every table by name."""
+    options = ("option", "kind", "accepted", "default", "meaning")
+    settings = ("setting", "accepted", "default", "in specs", "option", "meaning", "source")
+    keys = ("key", "accepted", "default", "meaning")
+    return {
+        "match settings": table(keys, model_rows(MatchSettings)),
+        "player settings": table(keys, model_rows(PlayerSpec)),
+        "options": table(options, map(option_row, OptionSet(["a"], "a").uci)),
+        "UCCI options": table(options, map(option_row, UCCI_OPTIONS)),
+        "search settings": table(settings, map(setting_row, SEARCH_SETTINGS.values())),
+    }
+
+
+def current(page: str) -> str:
+    """The text of a page with its tables up to date."""
+    found = tables()
+    return _TABLE.sub(lambda match: match[1] + found[match[2]] + match[3], page)
+
+
+def main() -> None:
+    """Bring all pages and the schema up to date."""
+    for path in DOCS.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if (new := current(text)) != text:
+            path.write_text(new, encoding="utf-8")
+            print(f"changed: {path}")
+    schema = DOCS.parent / "specs" / "schema.json"
+    schema.write_text(schema_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

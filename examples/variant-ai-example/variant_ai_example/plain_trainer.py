@@ -1,0 +1,95 @@
+"""A trainer: stochastic gradient descent at a constant rate, with checkpoints and nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from variant_ai.core.errors import DataError
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.nets.network import outputs_of
+from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.train.interface import BaseTrainer, TrainResult
+from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.observer import Observer, Silent
+from variant_ai.core.train.loop.position_source import Samples, Source
+from variant_ai.core.train.measure.prediction import predict
+from variant_ai.core.train.run.checkpoint import (
+    TrainState,
+    list_checkpoints,
+    load_model,
+    save_checkpoint,
+)
+from variant_ai.core.train.run.run_log import Recorder
+from variant_ai.core.train.run.training_settings import TrainConfig
+
+
+class PlainTrainer(BaseTrainer):
+    """Trains at the least learning rate times ten. Alone: several processes are not supported."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        train: Source,
+        validation: Source | None,
+        folder: Path,
+        *,
+        observer: Observer | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+        tensorboard: bool = True,
+        workers: Workers = ALONE,
+    ) -> None:
+        super().__init__(config, train, validation, folder, workers=workers)
+        self.observer = observer or Silent()
+        self.tensorboard = tensorboard
+        torch.manual_seed(config.seed)
+        self.net = config.net.build(builders)
+        self.optimiser = torch.optim.SGD(self.net.parameters(), lr=0.1 * config.lr_max)
+        self.state = TrainState()
+
+    def run(
+        self, *, resume: bool = False, say: Callable[[str], None] = lambda text: None
+    ) -> TrainResult:
+        folder, config = self.folder / "checkpoints", self.config
+        found = list_checkpoints(folder)
+        if found and not resume:
+            raise DataError(f"{self.folder} holds a training already; resume it or name another")
+        if found:
+            self.state = found[-1].state()
+            load_model(self.net, found[-1].model(), found[-1].path)
+        began, stopped = time.perf_counter() - self.state.seconds, False
+        with stop_on_signal() as stop:
+            for samples in self.train.batches(self.state.step, config.steps):
+                self._step(samples)
+                self.state.step += 1
+                self.state.seconds = time.perf_counter() - began
+                self.observer.stepped(self.state.step)
+                if stop():
+                    stopped = self.state.step < config.steps
+                    break
+        kept = save_checkpoint(
+            folder, self.net, self.optimiser, self.state, config, keep=config.keep
+        )
+        scores = validation = None
+        if self.validation is not None and not stopped:
+            scores = predict(
+                self.net, self.validation, torch.device("cpu"), limit=config.final_limit
+            )
+            validation = scores.metrics(config.value_weight)
+            with Recorder(self.folder, self.state.step, tensorboard=self.tensorboard) as recorder:
+                numbers = validation.as_dict()
+                recorder.write("final", self.state.step, self.state.seconds, numbers)
+        return TrainResult(self.net.eval(), self.state, kept, None, validation, scores, stopped)
+
+    def _step(self, samples: Samples) -> None:
+        self.net.train()
+        said = outputs_of(self.net, torch.from_numpy(samples.planes))
+        loss = nn.functional.cross_entropy(said.policy, torch.from_numpy(samples.action))
+        loss = loss + nn.functional.mse_loss(said.value, torch.from_numpy(samples.value))
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
