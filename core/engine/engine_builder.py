@@ -200,9 +200,9 @@ class EngineBuilder:
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
     ) -> SearchProtocol:
         """Make a search. No other search may use the evaluator at the same time."""
-        from variant_ai.core.search.search import Search
+        from variant_ai.core.search.interface import make_search
 
-        return Search(spec, evaluator, params, rules=rules)
+        return make_search(spec, evaluator, params, rules=rules)
 
     def compile_search(self) -> None:
         """Compile the functions of a search that are not in the cache of this machine."""

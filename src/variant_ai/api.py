@@ -200,7 +200,7 @@ class Engine:
 
         Raises UnknownNameError, SettingError, DataError.
         """
-        from variant_ai.core.search.search import Search
+        from variant_ai.core.search.interface import make_search
         from variant_ai.core.search.settings import SearchParams
 
         self.spec = load_variant(variant)
@@ -220,7 +220,7 @@ class Engine:
             self.evaluator = registry().usual_evaluator(self.spec, warn=warn, **how)
         else:
             self.evaluator = registry().evaluator(self.spec, home_path(model), **how)
-        self.search = Search(self.spec, self.evaluator, self.params, rules=self.rules)
+        self.search = make_search(self.spec, self.evaluator, self.params, rules=self.rules)
         # An engine that is garbage-collected releases its threads like one that is closed.
         self._release = weakref.finalize(self, self.search.close)
         self._release.atexit = False
