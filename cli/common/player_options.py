@@ -74,7 +74,7 @@ def net_digest(path: Path) -> str:
 
 def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
     """Make a search with the player's network and settings."""
-    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.interface import make_search as search_of
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.plugins import registry
 
@@ -86,7 +86,7 @@ def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
         batch=params.batch_size,
         threads=spec.threads,
     )
-    return Search(rules.spec, evaluator, params, rules=rules)
+    return search_of(rules.spec, evaluator, params, rules=rules)
 
 
 def load_openings(

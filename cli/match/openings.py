@@ -163,7 +163,7 @@ def command(
 def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
     """Policy of a network: the priors of the root after one visit."""
     from variant_ai.core.search.move.limits import Limits
-    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.interface import make_search
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.plugins import registry
 
@@ -171,7 +171,7 @@ def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
     params = SearchParams.of(
         spec, batch_size=1, node_temperature=1.0, noise_epsilon=0.0, enhance_checks=False
     )
-    search = Search(spec, registry().evaluator(spec, model, batch=1), params, rules=rules)
+    search = make_search(spec, registry().evaluator(spec, model, batch=1), params, rules=rules)
 
     def priors(game: Game) -> list[tuple[int, float]]:
         search.clear()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Line, Report
-    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.spec.schema import VariantSpec
 
 PV_PLIES = 8
@@ -135,9 +135,9 @@ def command(
     if not from_file:
         game = _game(rules, " ".join(what), moves)
     evaluator = load_evaluator(spec, net, params.batch_size)
-    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.interface import make_search
 
-    search = Search(spec, evaluator, params, rules=rules)
+    search = make_search(spec, evaluator, params, rules=rules)
     try:
         with stop_on_signal() as interrupt:
             interrupt.stops.append(search.stop)
@@ -200,7 +200,7 @@ def _game(rules: Rules, fen: str, moves: str) -> Game:
 
 
 def _search(
-    search: Search, game: Game, limits: Limits, multipv: int, notation: Notation, quiet: bool
+    search: BaseSearch, game: Game, limits: Limits, multipv: int, notation: Notation, quiet: bool
 ) -> Report:
     """Search the position, with progress on stderr."""
     count = multipv or len(game.legal_moves())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
-    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.spec.schema import VariantSpec
     from variant_ai.core.system.interrupts import Interrupt
 
@@ -41,7 +41,7 @@ class GamesAnalysis:
 
     def __init__(
         self,
-        search: Search,
+        search: BaseSearch,
         rules: Rules,
         notation: Notation,
         limits: Limits,
