@@ -61,8 +61,8 @@ def test_games_into_a_store(tmp_path: Path, store: Path) -> None:
     assert "1 illegal move" in result.stdout
     assert [game.event for game in Store(store).games()] == [f"Evening {i}" for i in range(3)]
     (line,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
-    said = json.loads(line)
-    assert (said["reason"], said["number"], said["ply"], said["text"]) == (
+    output = json.loads(line)
+    assert (output["reason"], output["number"], output["ply"], output["text"]) == (
         "illegal move",
         4,
         4,
@@ -97,12 +97,12 @@ def test_the_account_as_json(tmp_path: Path, store: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(3))
     result = _import(path, "-o", store, "--json", "--drop-duplicates", "--min-plies", "6")
-    said = json.loads(result.stdout)
-    assert said["games"] == 1
-    assert said["dropped"] == {"duplicate": 2}
-    assert said["skipped"] == {}
-    assert said["skipped_list"] is None
-    assert said["store"] == str(store)
+    output = json.loads(result.stdout)
+    assert output["games"] == 1
+    assert output["dropped"] == {"duplicate": 2}
+    assert output["skipped"] == {}
+    assert output["skipped_list"] is None
+    assert output["store"] == str(store)
 
 
 def test_duplicates_are_those_of_the_store_too(tmp_path: Path, store: Path) -> None:
@@ -113,8 +113,8 @@ def test_duplicates_are_those_of_the_store_too(tmp_path: Path, store: Path) -> N
     two.write_text(other + "\n" + shorter + "\n" + shorter)
     assert _import(one, "-o", store, "--drop-duplicates").exit_code == 0
     assert len(Store(store)) == 1
-    said = json.loads(_import(two, "-o", store, "--append", "--drop-duplicates", "--json").stdout)
-    assert (said["games"], said["dropped"]) == (1, {"duplicate": 2})
+    output = json.loads(_import(two, "-o", store, "--append", "--drop-duplicates", "--json").stdout)
+    assert (output["games"], output["dropped"]) == (1, {"duplicate": 2})
     plies = [game.plies for game in map(Store(store).game, range(len(Store(store))))]
     assert len(plies) == 2 and plies[1] < plies[0]
 
@@ -211,7 +211,7 @@ def test_bad_files(tmp_path: Path, store: Path, content: bytes, reason: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["--reader", "pgm"], "did you mean 'pgn'"),
         (["--notation", "sam"], "did you mean 'san'"),
@@ -219,12 +219,12 @@ def test_bad_files(tmp_path: Path, store: Path, content: bytes, reason: str) -> 
         (["--since", "soon"], "not a date"),
     ],
 )
-def test_wrong_options(tmp_path: Path, store: Path, words: list[str], said: str) -> None:
+def test_wrong_options(tmp_path: Path, store: Path, words: list[str], output: str) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(1))
     result = _import(path, "-o", store, *words)
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert output in result.stderr
     assert not store.exists()
 
 
@@ -263,9 +263,9 @@ def test_an_interrupt_keeps_what_is_done(store: Path) -> None:
     process.stdin.write(_games(3000))
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(_games(20), timeout=120)
-    assert process.returncode == 130, said
-    assert "Interrupted" in said
+    _, output = process.communicate(_games(20), timeout=120)
+    assert process.returncode == 130, output
+    assert "Interrupted" in output
     kept = Store(store)
     kept.verify()
     assert 500 < len(kept) <= 3000
@@ -289,7 +289,7 @@ def test_a_killed_import_leaves_no_process_and_resumes(
         time.sleep(0.01)  # until the first shard is written
     workers = children(process.pid)
     process.send_signal(getattr(signal, name))
-    _, said = process.communicate(timeout=PATIENCE)
+    _, output = process.communicate(timeout=PATIENCE)
     assert len(workers) >= 2
     assert left(workers) == []
     kept = len(Store(store))
@@ -298,7 +298,7 @@ def test_a_killed_import_leaves_no_process_and_resumes(
         assert (process.returncode, (kept - 2) % 1000) == (-signal.SIGKILL, 0)
     else:
         assert process.returncode == 130
-        assert f"Interrupted; {kept - 2:,} games are in" in said
+        assert f"Interrupted; {kept - 2:,} games are in" in output
     result = _import(*words[:1], *words[3:])
     assert result.exit_code == 0, result.output
     assert f"resuming after {kept - 2:,} games" in result.stderr

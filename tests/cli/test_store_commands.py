@@ -92,17 +92,17 @@ def test_show_describes_a_store(run: Run, store: Path) -> None:
     text = run("store", "show", store).stdout
     for words in ("crazyhouse", f"games         {GAMES}", "s1.pgn", "content hash"):
         assert words in text
-    said = json.loads(run("store", "show", store, "--json").stdout)
-    assert said["games"] == GAMES and said["closed"] is True
-    assert said["content_hash"] == Store(store).content_hash
-    assert said["runs"][0]["sources"] == ["s0.pgn", "s1.pgn"]
+    shown = json.loads(run("store", "show", store, "--json").stdout)
+    assert shown["games"] == GAMES and shown["closed"] is True
+    assert shown["content_hash"] == Store(store).content_hash
+    assert shown["runs"][0]["sources"] == ["s0.pgn", "s1.pgn"]
 
 
 def test_show_lists_games(run: Run, store: Path) -> None:
     text = run("store", "show", store, "--games", "3-4").stdout
     assert "p0 (2003)" in text and "p1 (2004)" in text and "p2" not in text and "Cup 杯" in text
-    said = json.loads(run("store", "show", store, "--games", "10-", "--json").stdout)
-    assert [(row["game"], row["white"], row["plies"]) for row in said] == [
+    shown = json.loads(run("store", "show", store, "--games", "10-", "--json").stdout)
+    assert [(row["game"], row["white"], row["plies"]) for row in shown] == [
         (10, "p1", 16),
         (11, "copy", 6),
     ]
@@ -110,12 +110,12 @@ def test_show_lists_games(run: Run, store: Path) -> None:
 
 def test_show_writes_a_game_in_a_notation(run: Run, store: Path, rules: Rules) -> None:
     text = run("store", "show", store, "--game", 0, "--notation", "uci").stdout
-    said = json.loads(run("store", "show", store, "--game", 0, "--json").stdout)
-    assert len(said["moves"]) == 6 and said["notation"] == "uci"
-    assert f"   1. {said['moves'][0]}  {said['moves'][1]}" in text
+    shown = json.loads(run("store", "show", store, "--game", 0, "--json").stdout)
+    assert len(shown["moves"]) == 6 and shown["notation"] == "uci"
+    assert f"   1. {shown['moves'][0]}  {shown['moves'][1]}" in text
     assert text.rstrip().endswith("1-0")
     san = json.loads(run("store", "show", store, "--game", 0, "--notation", "san", "--json").stdout)
-    assert san["moves"] != said["moves"]
+    assert san["moves"] != shown["moves"]
 
 
 def test_show_prints_scores_and_comments(
@@ -156,16 +156,16 @@ def moves_of(path: Path | str) -> list[list[int]]:
 
 
 def test_filter_keeps_what_meets_all_conditions(run: Run, store: Path) -> None:
-    said = json.loads(
+    shown = json.loads(
         run(
             *("store", "filter", store, "-o", "kept.store", "--json", "--min-rating", 1980),
             *("--known-result", "--no-ending", "time", "--since", 2001),
         ).stdout
     )
     kept = [r.white_elo for r in Store("kept.store").facts()]
-    assert kept == [2001, 2005, 2006, 2008, 2009, 2010] and said["games"] == 6
+    assert kept == [2001, 2005, 2006, 2008, 2009, 2010] and shown["games"] == 6
     # Game 0 is too early, 2 lost on time, 3 and 7 have no result, 4 and the copy miss a rating.
-    assert said["dropped"] == {
+    assert shown["dropped"] == {
         "rating missing": 2,
         "before 2001": 1,
         "ending: time": 1,
@@ -196,12 +196,12 @@ def test_merge_is_one_after_the_other(run: Run, store: Path) -> None:
     assert moves_of("ab.store") == moves_of("a.store") + moves_of("b.store")
     run("store", "merge", "ab.store", "-o", "c.store")
     assert Store("c.store").content_hash == Store("ab.store").content_hash
-    said = json.loads(
+    shown = json.loads(
         run(
             "store", "merge", store, "a.store", "-o", "u.store", "--drop-duplicates", "--json"
         ).stdout
     )
-    assert said["games"] == GAMES - 1 and said["dropped"] == {
+    assert shown["games"] == GAMES - 1 and shown["dropped"] == {
         "duplicate": 1 + len(moves_of("a.store"))
     }
     assert moves_of("u.store") == moves_of(store)[:-1]
@@ -217,17 +217,17 @@ def test_merging_repairs_an_unfinished_store(run: Run, store: Path) -> None:
 
 
 def test_split_gives_every_game_to_one_store(run: Run, store: Path) -> None:
-    said = json.loads(
+    shown = json.loads(
         run(
             *("store", "split", store, "-o", "new/parts", "--validation", 0.3, "--test", 0.2),
             *("--seed", 3, "--json"),
         ).stdout
     )
-    sides = {name: moves_of(part["path"]) for name, part in said.items()}
+    sides = {name: moves_of(part["path"]) for name, part in shown.items()}
     assert sorted(sides) == ["test", "train", "validation"]
     assert sorted(m for moves in sides.values() for m in moves) == sorted(moves_of(store))
     for name, moves in sides.items():
-        assert len(moves) == said[name]["games"]
+        assert len(moves) == shown[name]["games"]
         assert (moves_of(store)[0] in moves) == (moves.count(moves_of(store)[0]) == 2)
 
 
@@ -268,7 +268,7 @@ def test_wrong_input_is_one_sentence(
     Path("other.pgn").write_text('[Event "?"]\n\n1. e4 *\n')
     before = store.read_bytes()
     if args == ("split", "games.store", "-o", "games.store"):
-        run("store", *args, status=2)  # click's own: a folder is wanted
+        run("store", *args, status=2)  # click's own: a folder is expected
     else:
         assert words in fails(run, "store", *args)
     assert store.read_bytes() == before and not Path("x").exists()
@@ -346,13 +346,13 @@ def test_exports_in_other_notations_are_imported_again(
 def test_exports_to_standard_output(run: Run, store: Path) -> None:
     lines = run("store", "export", store, "--format", "moves", "--games", "0-1").stdout.splitlines()
     assert len(lines) == 2 and lines[0].startswith("startpos moves ") and lines[0].endswith(" 1-0")
-    said = json.loads(
+    shown = json.loads(
         run(
             *("store", "export", store, "--format", "jsonl", "--player", "p1", "--max-plies", 7),
             *("--notation", "san"),
         ).stdout
     )
-    assert said["white"] == "p1" and said["plies"] == 7 and said["notation"] == "san"
+    assert shown["white"] == "p1" and shown["plies"] == 7 and shown["notation"] == "san"
 
 
 def test_an_export_overwrites_only_with_replace(run: Run, store: Path) -> None:
@@ -411,8 +411,8 @@ def test_verify_reads_every_byte(run: Run, store: Path) -> None:
     damaged = bytearray(store.read_bytes())
     damaged[-300] ^= 4
     Path("bad.store").write_bytes(damaged)
-    said = json.loads(run("store", "verify", store, "bad.store", "--json", status=1).stdout)
-    assert said[0]["problem"] is None and "shard 2" in said[1]["problem"]
+    shown = json.loads(run("store", "verify", store, "bad.store", "--json", status=1).stdout)
+    assert shown[0]["problem"] is None and "shard 2" in shown[1]["problem"]
     assert "does not match its checksum" in fails(run, "store", "verify", "bad.store")
 
 
@@ -437,10 +437,10 @@ def test_stats_describes_games(run: Run, store: Path) -> None:
     text = run("stats", store).stdout
     for words in ("games", "first player won", "most active fifth", "first moves", "2000 to 2010"):
         assert words in text
-    said = json.loads(run("stats", store, "--json", "--known-result", "--top", 2).stdout)
-    assert said["games"] == 9 and said["left_out"] == {"result unknown": 3}
-    assert [p["name"] for p in said["top_players"]] == ["q", "p0"]
-    assert said["plies"]["least"] == 6 and sum(m["games"] for m in said["first_moves"]) == 9
+    shown = json.loads(run("stats", store, "--json", "--known-result", "--top", 2).stdout)
+    assert shown["games"] == 9 and shown["left_out"] == {"result unknown": 3}
+    assert [p["name"] for p in shown["top_players"]] == ["q", "p0"]
+    assert shown["plies"]["least"] == 6 and sum(m["games"] for m in shown["first_moves"]) == 9
 
 
 def test_stats_of_no_games(run: Run) -> None:

@@ -63,9 +63,9 @@ def searched_plies(path: Path) -> int:
 
 
 def test_self_play_keeps_visits(store: Path) -> None:
-    said = json.loads(succeed("store", "show", store, "--json").stdout)
-    assert said["games_with_visits"] == 6
-    assert said["plies_with_visits"] == searched_plies(store) > 0
+    shown = json.loads(succeed("store", "show", store, "--json").stdout)
+    assert shown["games_with_visits"] == 6
+    assert shown["plies_with_visits"] == searched_plies(store) > 0
     assert "visits        of" in succeed("store", "show", store).stdout
     shown = json.loads(succeed("store", "show", store, "--game", "0", "--json").stdout)
     assert len(shown["visits"]) == shown["plies"]
@@ -96,9 +96,9 @@ def test_json_lines_carry_visits(store: Path, folder: Path) -> None:
     succeed("import", lines, "-V", VARIANT, "-o", folder / "again.store")
     before, after = (list(Store(p).games()) for p in (store, folder / "again.store"))
     assert [(g.moves, g.visits) for g in after] == [(g.moves, g.visits) for g in before]
-    said = json.loads(lines.read_text().splitlines()[0])
-    for wrong in ([], [{"e2e4": 0}] * said["plies"], [{"a1a9": 3}] * said["plies"]):
-        lines.write_text(json.dumps(said | {"visits": wrong}) + "\n")
+    shown = json.loads(lines.read_text().splitlines()[0])
+    for wrong in ([], [{"e2e4": 0}] * shown["plies"], [{"a1a9": 3}] * shown["plies"]):
+        lines.write_text(json.dumps(shown | {"visits": wrong}) + "\n")
         refused = call("import", lines, "-V", VARIANT, "-o", folder / "no.store")
         assert "not a game" in refused.output or "unreadable visits" in refused.output
 

@@ -1,4 +1,4 @@
-"""A web server on this machine that serves bytes from memory and misbehaves as told."""
+"""A web server on this machine that serves bytes from memory and misbehaves on request."""
 
 from __future__ import annotations
 

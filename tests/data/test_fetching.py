@@ -47,7 +47,7 @@ def game(site: str, month: str, elo: int = 2100, ending: str = "Normal", moves: 
 
 
 def month_of(month: str) -> str:
-    """Three games to keep and three that the conditions or the rules refuse."""
+    """Three games to keep and three that do not fit the conditions or the rules."""
     return (
         game(f"{month}a", month)
         + game(f"{month}b", month, elo=1900)
@@ -146,8 +146,8 @@ def test_second_run_reads_only_what_is_missing(server: FlakyServer, store: Path)
     assert result.exit_code == 0, result.output
     assert sites(store) == expected(*MONTHS)
     assert server.asked(path_of("2016-01")) == [""]
-    said = json.loads(result.stdout)
-    assert [month["month"] for month in said["months"]] == ["2016-02", "2016-03"]
+    output = json.loads(result.stdout)
+    assert [month["month"] for month in output["months"]] == ["2016-02", "2016-03"]
     again = fetch(server, store, "--json")
     assert (again.exit_code, json.loads(again.stdout)["months"]) == (0, [])
 
@@ -231,7 +231,7 @@ def test_a_month_that_cannot_be_read_is_not_done(
     whole = server.files[path_of("2016-02")]
     login = b"<html><body>Please log in</body></html>"
     words = [] if listed else ["--no-checksums", "--from", "2016-01", "--to", "2016-03"]
-    for bad, said in ((login, "not a game file"), (whole[:-30], "damaged file")):
+    for bad, reason in ((login, "not a game file"), (whole[:-30], "damaged file")):
         server.files[path_of("2016-02")] = bad
         if listed:
             sums = f"{hashlib.sha256(bad).hexdigest()}  {path_of('2016-02').rpartition('/')[2]}\n"
@@ -240,7 +240,7 @@ def test_a_month_that_cannot_be_read_is_not_done(
             server.files["/crazyhouse/sha256sums.txt"] = "".join(sorted(kept, key=_name)).encode()
         result = fetch(server, store, *words)
         assert result.exit_code == 1
-        assert said in result.stderr and "2016-02" in result.stderr
+        assert reason in result.stderr and "2016-02" in result.stderr
         assert sites(store) == expected("2016-01")
 
 

@@ -124,7 +124,7 @@ def test_move_lists_with_drops_and_other_starts() -> None:
 
 
 def test_json_lines() -> None:
-    said = {
+    data = {
         "moves": RED_UCI,
         "red": "許銀川",
         "result": "1-0",
@@ -138,11 +138,11 @@ def test_json_lines() -> None:
         "copies": 2,
         "nothing": None,
     }
-    game = one("xiangqi", "jsonl", "\n" + json.dumps(said, ensure_ascii=False) + "\n")
+    game = one("xiangqi", "jsonl", "\n" + json.dumps(data, ensure_ascii=False) + "\n")
     assert moves(game) == RED_UCI
     assert (game.white, game.result, game.date, game.year) == ("許銀川", "1-0", "2008.??.??", 2008)
     assert (game.eco, game.group) == ("C84", "abc")
-    assert game.scores == said["scores"]
+    assert game.scores == data["scores"]
     assert game.comments == {-1: "before", 1: "common"}
     assert game.tags == {"RedTeam": "廣東", "copies": "2"}
     listed = {"moves": RED_WXF.split(), "notation": "WXF"}
@@ -156,9 +156,9 @@ def test_clocks_of_correspondence_games() -> None:
 
 def test_a_json_line_of_megabytes() -> None:
     """Lines of long games with visits have several MiB; lines of text are cut after one."""
-    said = {"moves": RED_UCI, "comments": {str(ply): "long " * 3900 for ply in range(8)}}
-    said["tags"] = {f"tag{n}": "x" * 10_000 for n in range(150)}
-    line = json.dumps(said)
+    data = {"moves": RED_UCI, "comments": {str(ply): "long " * 3900 for ply in range(8)}}
+    data["tags"] = {f"tag{n}": "x" * 10_000 for n in range(150)}
+    line = json.dumps(data)
     assert len(line) > 1 << 20
     assert moves(one("xiangqi", "jsonl", line)) == RED_UCI
 

@@ -152,14 +152,14 @@ REMARKED = [
 
 
 @pytest.mark.parametrize(
-    ("said", "ends"), [*((said, True) for said in ENDED), *((said, False) for said in REMARKED)]
+    ("text", "ends"), [*((text, True) for text in ENDED), *((text, False) for text in REMARKED)]
 )
-def test_terminations_are_read_from_comments_of_servers_only(said: str, ends: bool) -> None:
+def test_terminations_are_read_from_comments_of_servers_only(text: str, ends: bool) -> None:
     record = GameRecord("any", [1, 2])
-    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: said}), True)
-    assert record.termination == (said if ends else "")
+    fill(record, RawGame("a", 1, 1, {}, ["a", "b"], comments={1: text}), True)
+    assert record.termination == (text if ends else "")
     if ends:
-        assert ending(said) in ENDINGS and ending(said) not in ("other", "unknown")
+        assert ending(text) in ENDINGS and ending(text) not in ("other", "unknown")
 
 
 def test_numbers_beyond_all_bounds_are_none() -> None:
@@ -191,5 +191,5 @@ def test_numbers_beyond_all_bounds_are_none() -> None:
 def test_scores_and_clocks(
     comment: str, first: bool, score: int | None, clock: int | None, text: str
 ) -> None:
-    said = annotation(comment, first)
-    assert (said.score, said.clock, said.text) == (score, clock, text)
+    found = annotation(comment, first)
+    assert (found.score, found.clock, found.text) == (score, clock, text)

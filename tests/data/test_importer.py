@@ -21,14 +21,14 @@ from variant_ai.core.errors import DataError, MoveError
 
 
 class Sink:
-    """A store that keeps games in a list; `refuse` may raise."""
+    """A store that keeps games in a list; `reject` may raise."""
 
-    def __init__(self, refuse: Callable[[GameRecord], None] = lambda game: None) -> None:
+    def __init__(self, reject: Callable[[GameRecord], None] = lambda game: None) -> None:
         self.games: list[GameRecord] = []
-        self.refuse = refuse
+        self.reject = reject
 
     def add(self, record: GameRecord) -> bool | None:
-        self.refuse(record)
+        self.reject(record)
         self.games.append(record)
 
 
@@ -156,19 +156,19 @@ def test_games_that_do_not_fit_the_store_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_numbered(3))
 
-    def refuse(error: Exception) -> Callable[[GameRecord], None]:
+    def reject(error: Exception) -> Callable[[GameRecord], None]:
         def check(game: GameRecord) -> None:
             if game.event == "Evening 1":
                 raise error
 
         return check
 
-    sink = Sink(refuse(MoveError("no code")))
+    sink = Sink(reject(MoveError("no code")))
     report = _importer().run([path], sink)
     assert [game.event for game in sink.games] == ["Evening 0", "Evening 2"]
     assert report.skipped == {"does not fit the store": 1}
     with pytest.raises(DataError, match="No space left"):
-        _importer().run([path], Sink(refuse(DataError("cannot write x: No space left"))))
+        _importer().run([path], Sink(reject(DataError("cannot write x: No space left"))))
 
 
 def test_a_damaged_archive_keeps_the_games_before_the_damage(tmp_path: Path) -> None:

@@ -86,11 +86,11 @@ def test_a_store_with_another_codes_hash_is_rejected(
 
 def test_codes_hash_follows_the_pieces() -> None:
     spec = load_spec(builtin_specs()["xiangqi"])
-    said = json.loads(spec.model_dump_json(by_alias=True))
-    said["pieces"]["A"]["moves"] = "FC"
-    other = VariantSpec.model_validate_json(json.dumps(said))
-    said["pieces"]["A"]["moves"], said["policy"] = "F", "derived"
-    same = VariantSpec.model_validate_json(json.dumps(said))
+    data = json.loads(spec.model_dump_json(by_alias=True))
+    data["pieces"]["A"]["moves"] = "FC"
+    other = VariantSpec.model_validate_json(json.dumps(data))
+    data["pieces"]["A"]["moves"], data["policy"] = "F", "derived"
+    same = VariantSpec.model_validate_json(json.dumps(data))
     assert codes_hash(same) == codes_hash(spec) != codes_hash(other)
 
 
@@ -119,9 +119,9 @@ def test_codes_of_the_specs_that_ship_mean_what_they_meant(variant: str) -> None
 
 
 def test_passes_of_a_policy_that_has_them_come_back() -> None:
-    said = load_spec(builtin_specs()["xiangqi"]).model_dump(by_alias=True)
-    said["policy"] += ("pass",)
-    spec = VariantSpec.model_validate(said)
+    data = load_spec(builtin_specs()["xiangqi"]).model_dump(by_alias=True)
+    data["policy"] += ("pass",)
+    spec = VariantSpec.model_validate(data)
     slow, without = MoveCodec(spec), MoveCodec(load_spec(builtin_specs()["xiangqi"]))
     rules = make_rules(load_spec(builtin_specs()["xiangqi"]))
     position = rules.position()
@@ -156,19 +156,19 @@ def test_master_games_take_few_bytes(shared_data: Path, tmp_path: Path) -> None:
     with path.open("rb") as file, StoreWriter(tmp_path / "a.store", spec, codec=codec) as writer:
         lines = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), "utf-8")
         for _, line in zip(range(2000), lines, strict=False):
-            said = json.loads(line)
+            data = json.loads(line)
             games.append(
                 GameRecord(
                     spec.variant,
-                    [move(text) for text in said["moves"].split()],
-                    result=said["result"],
-                    white=said["red"],
-                    black=said["black"],
-                    event=said["event"],
-                    eco=said["ecco"],
-                    date=said["date"],
-                    group=said["opening_group"],
-                    source=said["path"],
+                    [move(text) for text in data["moves"].split()],
+                    result=data["result"],
+                    white=data["red"],
+                    black=data["black"],
+                    event=data["event"],
+                    eco=data["ecco"],
+                    date=data["date"],
+                    group=data["opening_group"],
+                    source=data["path"],
                 )
             )
             writer.add(games[-1])

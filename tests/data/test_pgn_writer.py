@@ -16,13 +16,13 @@ from variant_ai.core.data.write.pgn_writer import WIDTH, pgn_text
 WORDS = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=30
 )
-_SAID = {"?", "-", "??", "N/A", "n/a", "????.??.??"}
+_UNKNOWN = {"?", "-", "??", "N/A", "n/a", "????.??.??"}
 
 
 def _plain(text: str) -> str:
     """Value of a header after reading: white space joined, unknown values empty."""
     joined = " ".join(text.split())
-    return "" if joined in _SAID else joined
+    return "" if joined in _UNKNOWN else joined
 
 
 @st.composite

@@ -63,9 +63,9 @@ def test_chinese_notation_in_big5(shared_data: Path) -> None:
     assert not skipped
     wanted = {game.source.split("!", 1)[1]: game for game in games}
     same = [
-        moves(wanted[path]) == said["moves"] and wanted[path].result in (said["result"], "*")
-        for said in _converted(folder / "masters.jsonl.zst")
-        if (path := str(said["path"])) in wanted
+        moves(wanted[path]) == game["moves"] and wanted[path].result in (game["result"], "*")
+        for game in _converted(folder / "masters.jsonl.zst")
+        if (path := str(game["path"])) in wanted
     ]
     assert len(same) == MASTERS
     assert all(same)

@@ -81,17 +81,17 @@ def test_gives_up_after_tries_without_progress(server: FlakyServer) -> None:
 
 
 def test_a_silent_server_is_reported(server: FlakyServer) -> None:
-    """The message names the address and how long it was waited for; before it each try is told."""
+    """The message names the address and how long it was waited for; each attempt before it is reported."""
     server.silent.add(PATH)
     heard: list[str] = []
-    with pytest.raises(RemoteError) as told:
+    with pytest.raises(RemoteError) as caught:
         fetch_text(
             server.url + PATH, attempts=3, timeout=0.2, first_pause=0.0, on_wait=heard.append
         )
     assert f"{server.url}{PATH} could not be read: no response in 0.2 s; 3 attempts failed" in str(
-        told.value
+        caught.value
     )
-    assert re.search(r"in \d+ s$", str(told.value))
+    assert re.search(r"in \d+ s$", str(caught.value))
     assert [text.partition(": ")[2] for text in heard] == [
         f"no response in 0.2 s; retrying in 0 s (attempt {n} of 3 failed)" for n in (1, 2)
     ]
@@ -109,10 +109,10 @@ def test_text_that_comes_too_slowly_is_given_up(server: FlakyServer) -> None:
 def test_a_missing_file_is_not_requested_again(server: FlakyServer) -> None:
     with (
         remote(server, "/other") as file,
-        pytest.raises(RemoteError, match="404 Not Found") as told,
+        pytest.raises(RemoteError, match="404 Not Found") as caught,
     ):
         read(file)
-    assert told.value.status == 404
+    assert caught.value.status == 404
     assert server.asked("/other") == [""]
 
 

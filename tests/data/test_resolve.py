@@ -95,9 +95,9 @@ def test_games_that_share_their_opening_share_their_group() -> None:
     assert len(one_game.group) == 12
 
 
-@pytest.mark.parametrize("said", ["Standard", "From Position", "chess"])
-def test_sites_call_a_variant_by_other_names(said: str) -> None:
-    (game,) = resolved("chess", "pgn", f'[Variant "{said}"]\n\n1. e4 e5 *\n')
+@pytest.mark.parametrize("name", ["Standard", "From Position", "chess"])
+def test_sites_call_a_variant_by_other_names(name: str) -> None:
+    (game,) = resolved("chess", "pgn", f'[Variant "{name}"]\n\n1. e4 e5 *\n')
     assert isinstance(game, GameRecord) and game.plies == 2
 
 

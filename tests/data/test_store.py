@@ -177,13 +177,13 @@ def test_codes_beyond_a_byte_of_planes_are_kept(tmp_path: Path) -> None:
     assert list(read(write(tmp_path / "a.store", games)).games()) == games
 
 
-# --- refusals ----------------------------------------------------------------------------------
+# --- rejections --------------------------------------------------------------------------------
 
 
 def changed(spec: VariantSpec, **rules: object) -> VariantSpec:
-    said = json.loads(spec.model_dump_json(by_alias=True))
-    said["rules"]["no_progress"].update(rules)
-    return VariantSpec.model_validate_json(json.dumps(said))
+    data = json.loads(spec.model_dump_json(by_alias=True))
+    data["rules"]["no_progress"].update(rules)
+    return VariantSpec.model_validate_json(json.dumps(data))
 
 
 def test_another_variant_is_rejected(tmp_path: Path) -> None:
@@ -213,10 +213,10 @@ def test_other_rules_are_rejected_with_the_difference(tmp_path: Path) -> None:
 
 def test_input_planes_may_change(tmp_path: Path) -> None:
     """A store depends on the rules alone; a spec with another network input reads it."""
-    said = json.loads(SPEC.model_dump_json(by_alias=True))
-    said["input"] = said["input"][:2]
-    said["title"] = "another"
-    other = VariantSpec.model_validate_json(json.dumps(said))
+    data = json.loads(SPEC.model_dump_json(by_alias=True))
+    data["input"] = data["input"][:2]
+    data["title"] = "another"
+    other = VariantSpec.model_validate_json(json.dumps(data))
     assert len(Store(write(tmp_path / "a.store", [game()]), other)) == 1
 
 

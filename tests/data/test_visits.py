@@ -113,8 +113,8 @@ def test_copies_carry_visits(tmp_path: Path) -> None:
 
 
 def test_a_store_reads_openings_from_the_header(tmp_path: Path) -> None:
-    said = ["2", "", "900", "-1", "two", "0"]
-    games = [replace(game(i), tags={"OpeningPlies": text}) for i, text in enumerate(said)]
+    openings = ["2", "", "900", "-1", "two", "0"]
+    games = [replace(game(i), tags={"OpeningPlies": text}) for i, text in enumerate(openings)]
     store = read(write(tmp_path / "a.store", games, shard_games=2))
     assert store.opening_plies.tolist() == [2, 0, games[2].plies, 0, 0, 0]
     assert list(store.games()) == games
@@ -128,12 +128,12 @@ def test_a_store_reads_openings_from_the_header(tmp_path: Path) -> None:
 
 def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
     bare = read(write(tmp_path / "a.store", [game(0), game(1)])).content_hash
-    told = read(write(tmp_path / "b.store", [game(0), with_visits(1)])).content_hash
+    visited_hash = read(write(tmp_path / "b.store", [game(0), with_visits(1)])).content_hash
     other = with_visits(1)
     assert other.visits is not None
     other.visits[0] = ((other.moves[0], 8), (other.moves[0] + 1, 2))
     changed = read(write(tmp_path / "c.store", [game(0), other])).content_hash
-    assert len({bare, told, changed}) == 3
+    assert len({bare, visited_hash, changed}) == 3
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ Result = GameRecord | Skip
 
 @dataclass(slots=True)
 class _Item:
-    """Item of the sequence: a game as it was read, or a skip."""
+    """Item of the sequence: a raw game, or a skip."""
 
     raw: RawGame | Skip
     digest: bytes

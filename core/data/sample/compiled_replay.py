@@ -3,7 +3,7 @@
 B samples per batch, G games, N positions with a move (the last position of a game has none).
 
 The order of samples is a permutation that is computed, not stored: a Feistel network over pairs of
-residues (Black and Rogaway 2002, the generalised cipher with cycle walking), keyed by seed and
+residues ([Permutations], the generalised cipher with cycle walking), keyed by seed and
 epoch. Each epoch has every sample exactly once, any step of any epoch is found in constant time,
 and a training run resumes from the number of its step.
 """

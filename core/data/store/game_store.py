@@ -1,4 +1,4 @@
-"""Reading a game store: games as they were played, compressed and with checksums.
+"""Reading a game store: compressed games with checksums.
 
     writer = StoreWriter("games.vag", spec, sources=["masters.pgn"])   # store_writer.py
     store = Store("games.vag", spec)

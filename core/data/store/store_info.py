@@ -78,7 +78,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A store that games were copied from, as it was at that time."""
+    """State of a store when games were copied from it."""
 
     content_hash: str
     games: int
