@@ -162,8 +162,8 @@ def command(
 @contextlib.contextmanager
 def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
     """Policy of a network: the priors of the root after one visit."""
-    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.interface import make_search
+    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.plugins import registry
 

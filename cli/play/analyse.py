@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Line, Report
-    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.spec.schema import VariantSpec
 
 PV_PLIES = 8

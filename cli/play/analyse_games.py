@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
-    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.spec.schema import VariantSpec
     from variant_ai.core.system.interrupts import Interrupt
 
