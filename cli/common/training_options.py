@@ -113,6 +113,13 @@ _OPTIONS = (
         help="The net sees counts as they are, not divided by the spec's maxima.",
     ),
     click.option(
+        "--trainer",
+        default="standard",
+        show_default=True,
+        metavar="NAME",
+        help="Trainer: standard, or one of a plugin.",
+    ),
+    click.option(
         "--optimiser",
         default="nesterov",
         show_default=True,

@@ -99,7 +99,7 @@ def test_the_map_shows_the_rooms_in_their_order() -> None:
     assert [room for room, _ in rows] == list(ORDER)
     for room, modules in rows:
         first = re.findall(r"`([\w/.]+)`", modules)
-        assert len(first) == 3, f"{room}: three modules to read first"
+        assert 2 <= len(first) <= 3, f"{room}: the modules to read first"
         assert all(name.startswith(f"{room}/") for name in first), room
 
 

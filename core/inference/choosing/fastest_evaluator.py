@@ -23,7 +23,7 @@ from variant_ai.core.inference.choosing.evaluator_timing import best_piece, inte
 from variant_ai.core.inference.choosing.saved_choices import Choice, OtherLoad, SavedChoice
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, RUN_MODEL, ModelFile, find_model_file
-from variant_ai.core.jit import crew
+from variant_ai.core.jit import parallel_compilation
 from variant_ai.core.system.processors import processors
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
         made = _make_saved(saved, request, log)
         if made is not None:
             return made
-    if crew.is_under_way():
+    if parallel_compilation.is_under_way():
         guess = _likely(contenders)
         with contextlib.suppress(VariantAIError, RuntimeError):
             made = make(guess.evaluator, applied(guess, request), {}, log)

@@ -57,7 +57,7 @@ FROM_SPEC = ("momentum", "weight_decay", "value_weight")
 """Settings with a default in the spec."""
 COPIED = (
     *FROM_SPEC,
-    *("optimiser", "warmup", "plies_weight", "clip", "spike", "ema", "freeze"),
+    *("trainer", "optimiser", "warmup", "plies_weight", "clip", "spike", "ema", "freeze"),
     *("seed", "compile", "final_limit"),
 )
 """Settings of a request that replace the defaults of the spec or of `TrainConfig`."""
@@ -96,6 +96,7 @@ class TrainRequest:
     batch: int | None = None
     accumulate: int = 1
     """Number of parts of a step that each process computes one after the other."""
+    trainer: str = "standard"
     optimiser: str = "nesterov"
     lr_max: float | None = None
     lr_min: float | None = None

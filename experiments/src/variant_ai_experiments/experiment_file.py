@@ -232,7 +232,7 @@ def load_experiment(path: Path, check_options: CheckOptions) -> Experiment:
 
 
 def _mistakes(loaded: Experiment, tree: YamlNode) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Where the parts of a file do not fit each other."""
+    """Yield the contradictions between parts of a file, with their paths."""
     for i, metric in enumerate(loaded.metrics):
         if metric not in METRICS:
             yield ("metrics", i), unknown("metric", metric, list(METRICS))
