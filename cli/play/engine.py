@@ -203,6 +203,12 @@ class _Source:
         path = self._extra.get(name)
         return self._registry.variant(name if path is None else str(path))
 
+    def net_paths(self, name: str) -> list[Path]:
+        from variant_ai.core.engine.packaged_nets import packaged_net_paths
+
+        path = self._extra.get(name)
+        return self._registry.net_paths(name) if path is None else packaged_net_paths(name, path)
+
 
 def main() -> None:
     """Run the engine as a program of its own."""

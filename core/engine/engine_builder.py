@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from variant_ai.core.engine.packaged_nets import engine_net, packaged_net_paths
+from variant_ai.core.engine.packaged_nets import engine_net
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.spec.catalogue import SpecNames, home_path, spec_names
 
@@ -45,6 +45,8 @@ class VariantSource(Protocol):
     def variant(self, name: str) -> VariantSpec: ...
 
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
+
+    def net_paths(self, name: str) -> Sequence[Path]: ...
 
     def evaluator(
         self, spec: VariantSpec, model: Path | None, *args: Any, **settings: Any
@@ -96,12 +98,12 @@ class EngineBuilder:
         """files: spec of every variant by name. default: the variant played if none is chosen.
         source: called when the first spec is read. model: the net to play with unless the client
         names another. net_paths: paths of a variant's packaged net, the first that exists is used;
-        None: `packaged_net_paths`."""
+        None: those of the source."""
         self.files = dict(files)
         self.default = default
         self.model = model
         self._source = source
-        self._net_paths = net_paths or (lambda name: packaged_net_paths(name, self.files.get(name)))
+        self._net_paths = net_paths or (lambda name: source().net_paths(name))
 
     # --- variants ------------------------------------------------------------------------------
 

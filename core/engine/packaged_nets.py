@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.spec.catalogue import ROOT, home_path
+from variant_ai.core.spec.catalogue import home_path
 
 PACKAGED = "packaged"
 """Name for the net that comes with a variant, accepted wherever a net is given."""
 
 
-def packaged_net_paths(variant: str, spec_file: Path | None) -> list[Path]:
-    """Return the paths to try, in order: in the user's folder, beside the spec, in the package."""
+def packaged_net_paths(
+    variant: str, spec_file: Path | None, packaged: Path | None = None
+) -> list[Path]:
+    """Return the paths to try, in order: in the user's folder, beside the spec, the net that the
+    variant's plugin brings (`packaged`)."""
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     own = home_path(data) / "variant-ai" / "models"
-    packaged = ROOT / "variants"
     beside = spec_file.with_suffix(".onnx") if spec_file is not None else None
-    found = [own / f"{variant}.onnx", beside, packaged / variant / "model.onnx"]
+    found = [own / f"{variant}.onnx", beside, packaged]
     return [path for path in found if path is not None]
 
 
@@ -29,14 +31,13 @@ def first_file(paths: Sequence[Path]) -> Path | None:
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
-def named_net(name: Path, variant: str, spec_file: Path | None) -> Path:
-    """Return the net of this name; `packaged` is the first file of `packaged_net_paths`.
+def named_net(name: Path, variant: str, paths: Sequence[Path]) -> Path:
+    """Return the net of this name; `packaged` is the first file of `paths`.
 
     A file or folder called `packaged` has priority. Raises DataError if there is none.
     """
     if str(name) != PACKAGED or name.exists():
         return name
-    paths = packaged_net_paths(variant, spec_file)
     found = first_file(paths)
     if found is None:
         tried = " or ".join(map(str, paths))

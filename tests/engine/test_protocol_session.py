@@ -602,7 +602,6 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
     tmp_path: Path,
 ) -> None:
     from variant_ai.core.engine.engine_builder import EngineBuilder
-    from variant_ai.core.engine.packaged_nets import packaged_net_paths
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.plugins import registry
 
@@ -611,7 +610,7 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
         builtin_specs(),
         "crazyhouse",
         registry,
-        net_paths=lambda name: packaged_net_paths(name, None),
+        net_paths=lambda name: registry().net_paths(name),
     )
     settings = {
         "model": str(tmp_path / "gone.onnx"),

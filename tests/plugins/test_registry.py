@@ -30,7 +30,7 @@ from variant_ai.plugins import (
     registry,
 )
 from variant_ai.plugins.hookspecs import HOOKS, Hooks
-from variant_ai.plugins.manager import OWN_DISTRIBUTION as OWN
+from variant_ai.plugins.host import OWN_DISTRIBUTION as OWN
 
 ENVIRON = {"VARIANT_AI_SPECS": ""}
 """No folder of the user's."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from variant_ai.core.engine.packaged_nets import packaged_net_paths
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
@@ -16,6 +15,7 @@ from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.reduced_precision import write_fp16
 from variant_ai.core.train.run.plan import TrainRequest, prepare, require_compiler
 from variant_ai.core.train.run.training_data import parse_split
+from variant_ai.plugins import registry
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
 
@@ -288,7 +288,7 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
 
 
 def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
-    packaged = packaged_net_paths("xiangqi", None)[-1]
+    packaged = registry().net_paths("xiangqi")[-1]
     options = {"split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
     request = TrainRequest(spec=xiangqi, stores=(store,), start_from=packaged, **options)
     config = prepare(request).config

@@ -14,9 +14,9 @@ variant_ai_version = __version__
 
 @hookimpl
 def register_variants() -> list[VariantEntry]:
-    sample = Path(__file__).with_name("sample.store")
-    spec = builtin_specs()["crazyhouse"]
-    return [VariantEntry("crazyhouse", spec, sample=sample)]
+    folder, spec = Path(__file__).parent, builtin_specs()["crazyhouse"]
+    sample, model = folder / "sample.store", folder / "model.onnx"
+    return [VariantEntry("crazyhouse", spec, sample=sample, model=model)]
 
 
 @hookimpl

@@ -22,8 +22,9 @@ _SERVES = ("xiangqi",)
 
 @hookimpl
 def register_variants() -> list[VariantEntry]:
-    sample = Path(__file__).with_name("sample.store")
-    return [VariantEntry("xiangqi", builtin_specs()["xiangqi"], sample=sample)]
+    folder, spec = Path(__file__).parent, builtin_specs()["xiangqi"]
+    sample, model = folder / "sample.store", folder / "model.onnx"
+    return [VariantEntry("xiangqi", spec, sample=sample, model=model)]
 
 
 @hookimpl

@@ -1,0 +1,291 @@
+"""The plugin host: finds plugins, checks them, and collects the entries of their hooks.
+
+Order decides who gets a name: plugins that come with the project, outside plugins by name, specs
+without a plugin, the user's folder. A plugin that cannot be loaded, was written for another version of
+the API or fails in a hook is reported by name and skipped; everything else works.
+
+    VARIANT_AI_PLUGINS   comma-separated names: load only these outside plugins (empty: none)
+    VARIANT_AI_SPECS     folders with YAML specs of one's own, instead of ~/.config/variant-ai/specs
+    VARIANT_AI_TRACE     1: write every hook call to stderr
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pluggy
+
+from variant_ai import __version__
+from variant_ai.core.factories import (
+    INPUT_ENCODERS,
+    LABEL_ENCODERS,
+    RULES_ENGINES,
+    SEARCHES,
+    TRAINERS,
+    Factories,
+)
+from variant_ai.core.spec.catalogue import user_spec_folders
+from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
+from variant_ai.plugins.entry_checks import checked
+from variant_ai.plugins.hookspecs import (
+    ACCEPTED_VERSIONS,
+    API_VERSION,
+    GROUP,
+    HOOKS,
+    Entry,
+    Hooks,
+    VariantEntry,
+)
+
+OWN_DISTRIBUTION = "variant-ai"
+FACTORIES: dict[str, dict[str, Factories[Any]]] = {
+    "register_rules": {"": RULES_ENGINES},
+    "register_encoders": {"input": INPUT_ENCODERS, "labels": LABEL_ENCODERS},
+    "register_searches": {"": SEARCHES},
+    "register_trainers": {"": TRAINERS},
+}
+"""Tables of the core that entries of a hook are registered in, by the entry's kind."""
+E = TypeVar("E", bound=Entry)
+_log = logging.getLogger("variant_ai.plugins")
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginInfo:
+    """A plugin that was found, loaded or not."""
+
+    name: str
+    version: str
+    """Of the distribution it comes in; empty if unknown."""
+    distribution: str
+    """Its distribution, e.g. `variant-ai-shogi`; `(given)` for objects passed in a program."""
+    problem: str = ""
+    """Reason why it, or a part of it, was skipped; empty if all is well."""
+
+    @property
+    def own(self) -> bool:
+        """True if it comes with the project."""
+        return self.distribution == OWN_DISTRIBUTION
+
+
+class PluginHost:
+    """Plugins and the entries they registered. Hooks are called when entries are first needed."""
+
+    def __init__(
+        self,
+        entry_points: Iterable[importlib.metadata.EntryPoint] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Entry points and environment are those of the installation unless given."""
+        environ = os.environ if environ is None else environ
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(Hooks)
+        if environ.get("VARIANT_AI_TRACE", "0") not in ("", "0"):
+            self._manager.trace.root.setwriter(_write_trace)
+            self._manager.enable_tracing()
+        self._infos: dict[str, PluginInfo] = {}
+        self._collected: dict[str, list[Entry]] = {}
+        self._reserved: dict[str, frozenset[str]] = {}
+        if entry_points is None:
+            entry_points = importlib.metadata.entry_points(group=GROUP)
+        self._load(_ordered(entry_points), environ)
+        self.register(SpecsPlugin(), "specs", __version__, OWN_DISTRIBUTION)
+        folders = user_spec_folders(environ)
+        self.register(FolderPlugin(folders), "user-specs", __version__, OWN_DISTRIBUTION)
+
+    # --- plugins -------------------------------------------------------------------------------
+
+    def _load(
+        self,
+        entry_points: list[importlib.metadata.EntryPoint],
+        environ: Mapping[str, str],
+    ) -> None:
+        listed = environ.get("VARIANT_AI_PLUGINS")
+        wanted = (
+            None if listed is None else {name.strip() for name in listed.split(",") if name.strip()}
+        )
+        for point in entry_points:
+            distribution = point.dist.name if point.dist else "(given)"
+            version = point.dist.version if point.dist else ""
+            own = distribution == OWN_DISTRIBUTION
+            if not own and wanted is not None and point.name not in wanted:
+                continue
+            try:
+                plugin = point.load()
+            except (Exception, SystemExit) as error:
+                self._infos[point.name] = PluginInfo(point.name, version, distribution)
+                self._report(point.name, f"cannot be imported: {_in_words(error)}")
+                continue
+            self.register(plugin, point.name, version, distribution)
+        found = {point.name for point in entry_points}
+        for name in sorted((wanted or set()) - found):
+            self._infos[name] = PluginInfo(name, "", "")
+            self._report(name, "is named in VARIANT_AI_PLUGINS but not installed")
+
+    def register(
+        self,
+        plugin: object,
+        name: str,
+        version: str = "",
+        distribution: str = "(given)",
+    ) -> bool:
+        """Add a plugin object; False if it was rejected, with the reason in `plugins`.
+
+        A program may register plugins of its own this way, before it asks for anything else.
+        """
+        if self._infos.get(name) is not None:
+            self._report(
+                name,
+                f"a second plugin of this name, from {distribution}, was not loaded",
+            )
+            return False
+        self._infos[name] = PluginInfo(name, version, distribution)
+        stated = getattr(plugin, "variant_ai_api", None)
+        if stated not in ACCEPTED_VERSIONS:
+            says = "has no attribute variant_ai_api" if stated is None else f"says {stated!r}"
+            self._report(
+                name,
+                f"was written for another plugin API: it {says}, this is version {API_VERSION}",
+            )
+            return False
+        try:
+            hash(plugin)  # pluggy keeps plugins in sets
+            self._manager.register(plugin, name)
+            self._manager.check_pending()
+        except (pluggy.PluginValidationError, TypeError, ValueError) as error:
+            if self._manager.has_plugin(name):
+                self._manager.unregister(name=name)
+            self._report(name, f"does not fit the hooks: {_in_words(error)}")
+            return False
+        self._collected.clear()
+        for hook in HOOKS:
+            if (
+                callable(getattr(plugin, hook, None))
+                and self._manager.parse_hookimpl_opts(plugin, hook) is None
+            ):
+                self._report(name, f"{hook} is not marked with @hookimpl and is not called")
+        return True
+
+    def _report(
+        self, name: str, problem: str, *, template: str = "plugin {!r} skipped: {}"
+    ) -> None:
+        """Keep a plugin's problem and log it once; `template` is the format of the message."""
+        info = self._infos[name]
+        if problem in info.problem:
+            return
+        message = f"{info.problem}; {problem}" if info.problem else problem
+        self._infos[name] = dataclasses.replace(info, problem=message)
+        _log.warning("%s", template.format(name, problem))
+
+    def registered(self) -> dict[str, dict[str, list[str]]]:
+        """Plugin name -> hook's noun (`variants`, `readers`, …) -> names that it registered."""
+        table: dict[str, dict[str, list[str]]] = {name: {} for name in self._infos}
+        for hook, kind in HOOKS.items():
+            noun = hook.removeprefix("register_")
+            for entry in self._entries(hook, kind):
+                table[entry.plugin].setdefault(noun, []).append(entry.name)
+        return {name: table.get(name, {}) for name in self._infos}
+
+    # --- entries -------------------------------------------------------------------------------
+
+    def _entries(self, hook: str, kind: type[E]) -> list[E]:
+        """Entries of one hook, every name once. A plugin that fails is reported, not raised."""
+        cached = self._collected.get(hook)
+        if cached is None:
+            cached = self._collected[hook] = self._collect(hook, kind)
+        return [entry for entry in cached if isinstance(entry, kind)]
+
+    def _collect(self, hook: str, kind: type[Entry]) -> list[Entry]:
+        entries: dict[str, Entry] = {}
+        paths: set[Path] = set()
+        noun = hook.removeprefix("register_")
+        plugins = self._manager.list_name_plugin()
+        implementers = {
+            impl.plugin_name for impl in getattr(self._manager.hook, hook).get_hookimpls()
+        }
+        for name in [name for name in self._infos if name in implementers]:
+            others = [plugin for other, plugin in plugins if other != name and plugin is not None]
+            caller = self._manager.subset_hook_caller(hook, others)
+            try:
+                # One plugin is left, so the call returns a list of at most one list.
+                answered = [entry for given in caller() for entry in (given or ())]
+                wrong = next((e for e in answered if not isinstance(e, kind)), None)
+                if wrong is not None:
+                    raise TypeError(f"expected {kind.__name__}, got {type(wrong).__name__}")
+            except (Exception, SystemExit) as error:
+                self._report(name, f"{hook} failed: {_in_words(error)}")
+                continue
+            own = self._own_names(hook) if answered else frozenset()
+            for given in answered:
+                try:
+                    entry = checked(given)
+                    path = entry.path.resolve() if isinstance(entry, VariantEntry) else None
+                except (TypeError, ValueError, OSError, RuntimeError) as error:
+                    self._report(name, f"{noun} {given.name!r} was left out: {error}")
+                    continue
+                if path is not None:
+                    # A spec with a plugin of its own is not registered again by its folder.
+                    if path in paths:
+                        continue
+                    paths.add(path)
+                first = entries.get(entry.name)
+                if entry.name in own:
+                    self._report(name, f"{noun} {entry.name!r} is the project's own already")
+                elif first is None:
+                    entries[entry.name] = dataclasses.replace(entry, plugin=name)
+                elif isinstance(entry, VariantEntry) and isinstance(first, VariantEntry):
+                    # two files: what is wanted is to know which, not that a plugin found them
+                    message = (
+                        f"variant {entry.name!r}: {entry.path} was left out; {first.path} counts"
+                    )
+                    self._report(name, message, template="{1}")
+                elif first.plugin == name:
+                    self._report(name, f"{noun} {entry.name!r} is given twice; the first counts")
+                else:
+                    message = f"{noun} {entry.name!r} is plugin {first.plugin!r}'s already"
+                    self._report(name, message)
+        return list(entries.values())
+
+    def reserve(self, hook: str, names: Iterable[str]) -> None:
+        """Names of this hook's kind that no plugin may take: the program has them itself."""
+        self._reserved[hook] = frozenset(names)
+        self._collected.pop(hook, None)
+
+    def _own_names(self, hook: str) -> frozenset[str]:
+        """Names of this hook's kind that the project has without registering them."""
+        if hook in FACTORIES:
+            return frozenset(n for table in FACTORIES[hook].values() for n in table.builtin)
+        if hook == "register_networks":
+            from variant_ai.core.nets import core_networks
+
+            return frozenset(core_networks())
+        if hook == "register_evaluators":
+            from variant_ai.core.inference.choosing.evaluator_factory import CHECK, NAMES
+
+            return frozenset({CHECK, *NAMES})
+        return self._reserved.get(hook, frozenset())
+
+
+def _ordered(
+    points: Iterable[importlib.metadata.EntryPoint],
+) -> list[importlib.metadata.EntryPoint]:
+    """The project's own first, then by name, so that who wins a name never depends on luck."""
+    return sorted(
+        points,
+        key=lambda p: (p.dist is None or p.dist.name != OWN_DISTRIBUTION, p.name),
+    )
+
+
+def _in_words(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _write_trace(text: str) -> None:
+    sys.stderr.write(text)
