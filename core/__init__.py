@@ -1,1 +1,1 @@
-"""What every variant shares: rules, encoding, nets, data, training. It names no variant."""
+"""Everything that variants share: rules, encoding, nets, data, training. It names no variant."""

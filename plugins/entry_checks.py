@@ -1,4 +1,4 @@
-"""What the fields of an entry must be. Entries are written by hand, and nothing checks dataclasses.
+"""Types of the fields of entries. Entries are written by hand, and nothing checks dataclasses.
 
 A field of another type would fail far from its plugin, in the first command that sorts, joins or
 opens it.

@@ -88,7 +88,7 @@ class LazyEntry(Entry):
             ) from error
 
     def call(self, *given: object) -> Any:
-        """What the target makes. Raises PluginError naming plugin and target where it fails; a
+        """Call the target. Raises PluginError naming plugin and target if it fails; a
         VariantAIError is meant for the user and passes."""
         target: Any = self.load()
         try:
@@ -102,7 +102,7 @@ class LazyEntry(Entry):
             ) from error
 
     def call_or_take(self) -> Any:
-        """The target, or what it makes where it is a class or a function."""
+        """Return the target, or the object that it makes if it is a class or a function."""
         target: Any = self.load()
         return self.call() if callable(target) else target
 
@@ -123,7 +123,7 @@ class RulesEntry(LazyEntry):
     """A rules engine; the target is a `Rules` class, or a function `VariantSpec -> Rules`."""
 
     def make(self, spec: VariantSpec) -> Rules:
-        """The rules of a variant. Raises PluginError where they cannot be made or are none."""
+        """The rules of a variant. Raises PluginError if they cannot be made or are not Rules."""
         from variant_ai.core.rules.interface import Rules
 
         made = self.call(spec)
@@ -158,18 +158,18 @@ class NetworkEntry(LazyEntry):
     """A network architecture; the target is a `NetworkBuilder`, or a class or function that makes one."""
 
     def make(self) -> NetworkBuilder:
-        """The builder. Raises PluginError where it cannot be made or is none."""
+        """The builder. Raises PluginError if it cannot be made or is not a builder."""
         from variant_ai.core.nets import NetworkBuilder
 
         made = self.call_or_take()
-        said = f"plugin {self.plugin!r}: {self.target!r} of the net {self.name!r} is"
+        start = f"plugin {self.plugin!r}: {self.target!r} of the net {self.name!r} is"
         if not isinstance(made, NetworkBuilder):
-            raise PluginError(f"{said} a {type(made).__name__}, not a NetworkBuilder")
-        lacking = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
-        if lacking:
-            raise PluginError(f"{said} a builder without {', '.join(lacking)}")
+            raise PluginError(f"{start} a {type(made).__name__}, not a NetworkBuilder")
+        missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
+        if missing:
+            raise PluginError(f"{start} a builder without {', '.join(missing)}")
         if made.name != self.name:  # checkpoints know the net by it
-            raise PluginError(f"{said} a builder that calls itself {made.name!r}")
+            raise PluginError(f"{start} a builder that calls itself {made.name!r}")
         return made
 
 

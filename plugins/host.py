@@ -240,7 +240,7 @@ class PluginHost:
                 elif first is None:
                     entries[entry.name] = dataclasses.replace(entry, plugin=name)
                 elif isinstance(entry, VariantEntry) and isinstance(first, VariantEntry):
-                    # two files: what is wanted is to know which, not that a plugin found them
+                    # two files: the message names the files, not the plugin that found them
                     message = (
                         f"variant {entry.name!r}: {entry.path} was left out; {first.path} counts"
                     )

@@ -1,1 +1,1 @@
-"""What several commands share: options, tables, errors."""
+"""Options, tables and errors that several commands share."""

@@ -1,4 +1,4 @@
-"""What the commands that train share: options of data, net and recipe, and the request they make."""
+"""Options of the commands that train: data, net and recipe, and the request they make."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def make_request(
     """The request and the rules that the options mean. `sample`: options that stand where the
     variant's own games are trained on and nothing else was said.
 
-    Raises click.UsageError and whatever loading the variant raises.
+    Raises click.UsageError, and the errors of loading a variant.
     """
     from variant_ai.core.train.run.initial_weights import find_start
     from variant_ai.core.train.run.plan import TrainRequest
@@ -209,21 +209,21 @@ def make_request(
         options["start_from"] = registry().net(spec, options["start_from"])
         own = find_start(options["start_from"]).own_spec(spec)
         if own is not spec:
-            note("The net has planes or a policy of its own, and goes on with them.")
+            note("The net has its own planes or policy and keeps them.")
             spec = own
     request = TrainRequest(spec=spec, stores=stores, weights=weights, size=size, **options)
     return request, registry().rules(spec)
 
 
-def tell_sample(options: Mapping[str, Any], variant: str) -> None:
-    """Says where the games are from if the options name none; for after the request was accepted,
-    so that a mistake is told first."""
+def note_sample(options: Mapping[str, Any], variant: str) -> None:
+    """Print where the games come from if no option names any. To be called once the request is
+    accepted, so that mistakes are reported first."""
     if not options["stores"]:
         note(f"No --data: training on the games that come with {variant}.")
 
 
 def weighted_stores(texts: tuple[str, ...]) -> tuple[tuple[Path, ...], tuple[float, ...]]:
-    """`PATH` or `PATH:WEIGHT` of each store; either all have a weight or none has.
+    """Parse `PATH` or `PATH:WEIGHT` of each store; either all have a weight or none has.
 
     Raises click.UsageError.
     """

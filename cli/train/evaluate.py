@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     "--labels",
     type=click.Choice(["move", "visits"]),
     help="Measure against the moves played, or against the visits of a search if there are any; by "
-    "default a run on its own positions as it was trained, otherwise against the moves.",
+    "default a run on its own positions by the labels it was trained with, otherwise against the moves.",
 )
 @mates_option
 @click.option(
@@ -235,7 +235,7 @@ def _spec_of_all(models: list[Model]) -> VariantSpec:
             fail(f"{model.path} has another policy than the other nets; measure it separately")
         if any(own > there for own, there in zip(demands(model.spec), demands(shown), strict=True)):
             fail(
-                f"{model.path} has planes that the other nets lack, and lacks planes of theirs; "
+                f"{model.path} has planes that the other nets do not have, and they have planes that it does not have; "
                 "measure it separately"
             )
     return shown
@@ -325,7 +325,7 @@ def _counts(
     rules: Rules,
     trained_on: Path | None,
 ) -> Counts | None:
-    """How often each action was trained, None if unknown."""
+    """Number of times each action was trained, None if unknown."""
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.core.train.measure.evaluation import action_counts

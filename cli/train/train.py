@@ -29,7 +29,7 @@ from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import (
     make_request,
     recipe_options,
-    tell_sample,
+    note_sample,
     weighted_stores,
 )
 
@@ -115,7 +115,7 @@ KEPT_ON_RESUME = (
     "--resume",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Resume the training of this run directory, as it was configured. If its stores were moved, "
+    help="Resume the training of this run directory with its configuration. If its stores were moved, "
     "give their new paths with --data and --validation; --device and --threads may be changed.",
 )
 @click.option(
@@ -180,7 +180,7 @@ def command(
                 request, rules=rules, builders=builders, workers=workers, report=note
             )
             if workers.first:
-                tell_sample(options, prepared.config.variant)
+                note_sample(options, prepared.config.variant)
             target = workers.broadcast_object(folder or _default_folder(prepared.config))
         if workers.first:
             _announce(prepared, target, workers)
@@ -216,7 +216,7 @@ def _reject_options(context: click.Context) -> None:
         if given and name not in KEPT_ON_RESUME:
             option = next(p.opts[0] for p in context.command.params if p.name == name)
             raise click.UsageError(
-                f"{option} cannot be used with --resume: a training continues as it was configured"
+                f"{option} cannot be used with --resume: a training continues with its own configuration"
             )
 
 

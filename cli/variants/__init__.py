@@ -4,6 +4,6 @@ Modules in reading order:
 
     variants    `variants`: list them
     spec        `spec`: show, check and compare specs, and write their schema
-    spec_text   specs in words, drawings and YAML
+    spec_text   specs as text, drawings and YAML
     perft       `perft`: count move sequences
 """

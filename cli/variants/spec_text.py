@@ -1,4 +1,4 @@
-"""Specs as text: pieces and rules in words, boards with indices, YAML, and differences."""
+"""Specs as text: pieces and rules in sentences, boards with indices, YAML, and differences."""
 
 from __future__ import annotations
 

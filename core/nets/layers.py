@@ -59,7 +59,7 @@ class Gating(nn.Module):
 
 
 class SqueezeExcite(nn.Module):
-    """Scale channels by weights computed from the whole board (Hu et al. 2018; [Xiangqi-thesis] table
+    """Scale channels by weights computed from the whole board ([SE]; [Xiangqi-thesis] table
     4.11).
 
     x [B, C, H, W] -> pool -> fc C/r, ReLU -> fc C, gate -> x scaled channel by channel.
@@ -97,7 +97,7 @@ class SqueezeExcite(nn.Module):
 
 
 class SpatialAttention(nn.Module):
-    """Scale squares by weights computed from all channels (Woo et al. 2018; [Xiangqi-thesis] table
+    """Scale squares by weights computed from all channels ([CBAM]; [Xiangqi-thesis] table
     4.12).
 
     x [B, C, H, W] -> mean over C -> conv 7 x 7 with bias, gate -> x scaled square by square.
@@ -137,7 +137,7 @@ class ResidualBlock(Residual):
 
 
 class PreActivationBlock(Residual):
-    """Pre-activation block with one more norm and one less ReLU ([CrazyAra-preprint] table 4; Han et al. 2017):
+    """Pre-activation block with one more norm and one less ReLU ([CrazyAra-preprint] table 4; [PyramidNet]):
     norm, conv, norm, ReLU, conv, norm; nothing after the shortcut."""
 
     def __init__(self, channels: int) -> None:

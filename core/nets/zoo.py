@@ -253,8 +253,8 @@ class _EightSixteen(FlatTowerSize):
     policy_channels: int = Field(default=16, ge=1, description="channels of the flat policy head")
 
 
-_PAPER = "Czech et al., CrazyAra (preprint)"
-_THESIS = "TU Darmstadt thesis"
+_PAPER = "[CrazyAra-preprint]"
+_THESIS = "[Xiangqi-thesis]"
 
 BUILDERS: tuple[NetworkBuilder, ...] = (
     RiseBuilder(

@@ -5,8 +5,8 @@ meanwhile, needs the game. Code that plays or replays moves must therefore use t
 `Game`, never that of a position.
 
     position repeated `fold` times, and between the first and the last occurrence
-      every move of one side was a check   that side loses if the spec says so; both: draw
-      else one side always chased          that side loses if the spec says so; both: draw
+      every move of one side was a check   that side loses if the spec wants it; both: draw
+      else one side always chased          that side loses if the spec wants it; both: draw
       else                                 the spec's `otherwise`
 """
 

@@ -38,7 +38,7 @@ def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
 
 
 def parse_spec(text: str, where: str = "<spec>", *, known: Known | None = None) -> VariantSpec:
-    """As `load_spec`, from YAML text; `where` stands before line and column in messages."""
+    """`load_spec` from YAML text; messages begin with `where`, then line and column."""
     return _parsed_spec(read_spec_tree(text, where), where, known)
 
 
@@ -128,7 +128,7 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
 
 
 def _form(node: Mapping[str, Any], given: Any) -> str:
-    """Describe a JSON subschema in words."""
+    """Describe a JSON subschema."""
     if "const" in node:
         return f"`{node['const']}`"
     if "enum" in node:

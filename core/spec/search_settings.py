@@ -407,7 +407,7 @@ class Setting:
 
     @property
     def accepted(self) -> str:
-        """Accepted values in words: `a number from 0 to 100`."""
+        """Accepted values as text: `a number from 0 to 100`."""
         words = " or ".join(self.choices)
         if self.kind == "bool":
             return "true or false"

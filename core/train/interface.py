@@ -25,7 +25,7 @@ from variant_ai.core.train.run.training_settings import TrainConfig
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a trainer returns."""
+    """Result of a training."""
 
     net: nn.Module
     """The trained net, on the CPU, in evaluation mode."""

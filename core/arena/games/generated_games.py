@@ -124,7 +124,7 @@ class GeneratedGames:
             self._journal.close()
             raise DataError(
                 f"{self.path} holds games that another command began for this store; run that one "
-                "again to continue, or remove the file to start anew"
+                "again to continue, or remove the file to start again"
             )
         settled = [line for line in lines[1:] if _is_settled(line)]
         self.done = {int(line["number"]) for line in settled}

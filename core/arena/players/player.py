@@ -145,7 +145,7 @@ class Turn:
     side: int
     """Side to move: 0 or 1."""
     wait: float
-    """Seconds after which the player is told to stop."""
+    """Seconds after which the player must stop."""
     grace: float
     """Further seconds after which it counts as hung."""
 

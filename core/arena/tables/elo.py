@@ -9,7 +9,7 @@ Ratings of many players follow Bradley and Terry: i beats j with probability 1 /
 + a)), where g = Elo · ln 10 / 400 and `a` is the advantage of the first player; a draw counts as
 half a win and half a loss. The ratings maximise the likelihood, which is concave (Newton's method).
 A draw is less uncertain than this likelihood assumes, so the covariance is not the inverse
-information H⁻¹ but the sandwich H⁻¹ B H⁻¹, with B the observed spread of the results (White 1982).
+information H⁻¹ but the sandwich H⁻¹ B H⁻¹, with B the observed spread of the results ([White]).
 For two players this gives the Elo of `estimate`, and its error if the score is not extreme.
 """
 
@@ -257,7 +257,7 @@ def _maximum(design: Floats, games: Floats, points: Floats) -> Floats:
 
 def _has_maximum(counts: Floats) -> bool:
     """Return True if every player has scored against every other, directly or by way of others
-    (Ford 1957)."""
+    ([Ford])."""
     points = counts[..., 0] + counts[..., 1] / 2
     scored = (points > 0) | ((counts[..., 2] + counts[..., 1] / 2).T > 0)
     reached = np.eye(len(counts), dtype=bool) | scored

@@ -9,7 +9,7 @@ log-likelihood ratio of H1 to H0 is computed; the match ends when it leaves (low
 The hypotheses give only the mean of the outcome distribution, so the ratio is the generalised one:
 for each hypothesis, the distribution with its mean score s that fits the results best. That is p_i
 = p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ such that Σ p_i (x_i − s) = 0
-(empirical likelihood; Owen 2001, section 2.9).
+([Empirical-likelihood] section 2.9).
 
 Outcomes are those of pairs of games with colours exchanged (five: pentanomial), else of single
 games (three: trinomial). All functions accept a leading axis of matches, so many can be simulated

@@ -53,7 +53,7 @@ class Option:
 
     @property
     def accepted(self) -> str:
-        """Accepted values in words."""
+        """Accepted values as text."""
         if self.kind == "check":
             return "true or false"
         if self.kind == "spin":

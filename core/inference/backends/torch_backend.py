@@ -87,7 +87,7 @@ class TorchEvaluator(Evaluator):
             raise VariantAIError(
                 f"{info.source}: torch does not run it on {device}: {reason}"
             ) from None
-        # torch's type hints lack this use of `to`; weights of other ranks are unchanged.
+        # this use of `to` is missing in torch's type hints; weights of other ranks are unchanged.
         placed.to(memory_format=torch.channels_last)
         self._net: nn.Module = placed.eval()
 

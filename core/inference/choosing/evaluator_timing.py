@@ -174,7 +174,7 @@ def _turn(
 def _turn_apart(
     evaluator: ParallelEvaluator, planes: NDArray[np.float32]
 ) -> tuple[list[float], list[float]]:
-    """As `_turn`, but one mean over the evaluations of a turn in which each part runs on its own."""
+    """`_turn` with one mean over the evaluations of a turn in which each part runs on its own."""
     parts = np.array_split(planes, len(evaluator.evaluators))
     counts = [0] * len(parts)
 

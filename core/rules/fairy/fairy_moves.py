@@ -49,7 +49,7 @@ class FairyMoves:
     def read(self, position: Position, text: str) -> int:
         """Convert a legal move from Fairy-Stockfish's text to a move integer.
 
-        Raises SpecError if the move does not fit into one, or needs a word that the spec lacks.
+        Raises SpecError if the move does not fit into one, or needs a word that the spec does not have.
         """
         match = _MOVE.fullmatch(text)
         if match is None:

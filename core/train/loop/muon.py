@@ -1,4 +1,4 @@
-"""Muon: steps along the orthogonalised momentum of each weight matrix ([Muon], Jordan et al. 2024).
+"""Muon: steps along the orthogonalised momentum of each weight matrix ([Muon]).
 
 The gradient of a layer is a matrix with a few large singular values and many small ones: its steps
 change a few directions and hardly affect the others. Muon sets all singular values to about one, so

@@ -49,7 +49,7 @@ class OneCycle:
 
     The learning rate rises linearly during the warm-up from its least to its greatest value, and
     then falls linearly to the least again. Momentum mirrors it: it is least where the rate is
-    greatest (Smith and Topin 2019). Both are functions of the step, so that training can resume at
+    greatest ([One-cycle]). Both are functions of the step, so that training can resume at
     any step.
     """
 

@@ -1,8 +1,8 @@
 """Calibration: how close predictions are to mean results.
 
 Predictions are sorted into bins of equal width; in each, the mean prediction is compared with the
-mean result. The expected calibration error is the mean distance, weighted by positions (Guo et al.
-2017, equation 5). N positions, K bins.
+mean result. The expected calibration error is the mean distance, weighted by positions
+([Calibration] eq. 5). N positions, K bins.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def open_model(
     """
     if path.suffix == ONNX_SUFFIX:
         where = str(device)
-        if device.type not in onnx_devices():  # torch may have a GPU that onnxruntime lacks
+        if device.type not in onnx_devices():  # torch may support a GPU that onnxruntime does not
             where = "cpu"
             report(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
         own = read_model_file(path).info.own_spec(spec)

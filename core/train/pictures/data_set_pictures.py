@@ -157,7 +157,7 @@ def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 
 
 def ratings_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Ratings of the players, one entry for each player of each game (figure 8, thesis figure 4.1)."""
+    """Ratings of the players, one entry for each player of each game ([CrazyAra-preprint] figure 8, [Xiangqi-thesis] figure 4.1)."""
     known = {name: shown.ratings[shown.ratings != NO_RATING] for name, shown in sets.items()}
     known = {name: values for name, values in known.items() if len(values)}
     if not known:
@@ -244,7 +244,7 @@ def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 
 
 def activity_picture(sets: Mapping[str, DataSet]) -> Picture | None:
-    """Share of games with one of the most active fifth of the players (thesis figure 4.2)."""
+    """Share of games with one of the most active fifth of the players ([Xiangqi-thesis] figure 4.2)."""
     shown = {n: s.statistics for n, s in sets.items() if s.statistics.top_fifth_players}
     if not shown:
         return None
@@ -270,7 +270,7 @@ def activity_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 
 
 def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | None:
-    """The most common first moves, as bars and on the board (thesis figures 5.3 and 5.4)."""
+    """The most common first moves, as bars and on the board ([Xiangqi-thesis] figures 5.3 and 5.4)."""
     shown = {n: s.statistics.first_moves[:SHOWN_MOVES] for n, s in sets.items()}
     shown = {name: moves for name, moves in shown.items() if moves}
     if not shown:

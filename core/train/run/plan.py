@@ -1,4 +1,4 @@
-"""From a request to a resolved configuration: open the stores, split the games, fill in defaults, and
+"""Turning a request into a resolved configuration: open the stores, split the games, fill in defaults, and
 turn a budget of minutes into steps by measuring this machine.
 """
 

@@ -21,7 +21,7 @@ from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.schema import VariantSpec
 
 PRIOR_WEIGHT = 0.1
-"""How much a move's prior, in [0, 1], adds to its value, in [-1, 1]."""
+"""Weight of a move's prior, in [0, 1], beside its value, in [-1, 1]."""
 
 
 class OnePlySearch(BaseSearch):

@@ -86,9 +86,9 @@ class PlainTrainer(BaseTrainer):
 
     def _step(self, samples: Samples) -> None:
         self.net.train()
-        said = outputs_of(self.net, torch.from_numpy(samples.planes))
-        loss = nn.functional.cross_entropy(said.policy, torch.from_numpy(samples.action))
-        loss = loss + nn.functional.mse_loss(said.value, torch.from_numpy(samples.value))
+        found_outputs = outputs_of(self.net, torch.from_numpy(samples.planes))
+        loss = nn.functional.cross_entropy(found_outputs.policy, torch.from_numpy(samples.action))
+        loss = loss + nn.functional.mse_loss(found_outputs.value, torch.from_numpy(samples.value))
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()

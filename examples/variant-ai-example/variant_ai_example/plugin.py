@@ -1,4 +1,4 @@
-"""What the plugin registers. It is imported before most commands, so it imports nothing heavy."""
+"""Hooks of the plugin. It is imported before most commands, so it imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.training_options import make_request, recipe_options, tell_sample
+from variant_ai.cli.common.training_options import make_request, recipe_options, note_sample
 from variant_ai.core.errors import VariantAIError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def command(
     builders = registry().builders()
     prepared = prepare(replace(request, steps=steps), rules=rules, builders=builders)
     config = prepared.config
-    tell_sample(options, config.variant)
+    note_sample(options, config.variant)
     trainer = Trainer(config, prepared.train, None, Path(), builders=builders, tensorboard=False)
     trainer.load_initial_weights()
     note(
