@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | `RULES_ENGINES` | `core/rules/interface.py` | `rules: engine:` in a spec |
 | `INPUT_ENCODERS`, `LABEL_ENCODERS` | `core/encoding/interface.py` | `encoder:` in a spec |
-| `SEARCHES` | `core/search/interface.py` | `--search NAME` |
+| `SEARCHES` | `core/search/interface.py` | the search setting `algorithm`, `--search NAME` |
 | `TRAINERS` | `core/train/interface.py` | `train --trainer NAME` |
 
 Networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size and head.

@@ -62,7 +62,7 @@ class VariantEntry(Entry):
 
     path: Path
     sample: Path | None = field(default=None, kw_only=True)
-    """A small game store for a first training without data of one's own."""
+    """A small game store for a first training."""
     model: Path | None = field(default=None, kw_only=True)
     """The net that comes with the variant, an ONNX file: `packaged` wherever a net is named."""
 

@@ -193,8 +193,8 @@ class Registry(PluginHost):
         precision: str | None = None,
         log: Callable[[str], None] | None = None,
     ) -> Evaluator:
-        """Evaluator of `make_evaluator` (arguments and errors stand there), with the evaluators and
-        nets of plugins, and with `packaged` for the net that comes with the variant."""
+        """Return an evaluator like `make_evaluator`, which documents arguments and errors, including the
+        evaluators and nets of plugins, and `packaged` for the net of the variant."""
         from variant_ai.core.inference.choosing.evaluator_factory import make_evaluator
 
         model = None if model is None else self.net(spec, model)

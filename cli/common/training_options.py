@@ -27,8 +27,6 @@ SAMPLE_NET, SAMPLE_SIZE, SAMPLE_BATCH = "alphazero-8v-map", {"blocks": 4, "chann
 """For a few minutes on a CPU: plain convolutions do two or three times the operations of depthwise
 ones in the same time there, and small batches give more steps."""
 
-"""Stands for the net that comes with the variant, where a net to go on with is named."""
-
 _OPTIONS = (
     variant_option(required=False),
     click.option(
@@ -36,8 +34,8 @@ _OPTIONS = (
         "stores",
         multiple=True,
         metavar="STORE[:WEIGHT]",
-        help="Store of games to train on; may be given again. With weights, each batch holds so "
-        "much of each store (a.store:0.7 b.store:0.3). The variant's sample by default.",
+        help="Store of games to train on; may be given again. With weights, each batch has "
+        "these shares of the stores (a.store:0.7 b.store:0.3). The variant's sample by default.",
     ),
     click.option(
         "--validation",
@@ -78,16 +76,16 @@ _OPTIONS = (
         type=FiniteRange(0, 1),
         metavar="SHARE",
         help="Share of the samples whose move number restarts at 1, as in positions that graphical "
-        "interfaces send; 0.1 where the encoding shows it.",
+        "interfaces send; 0.1 if the encoding shows it.",
     ),
     click.option("--net", metavar="NAME", help="Network (`variant-ai nets`)."),
     size_options,
     click.option("--head", metavar="map|flat", help="Policy head; the net's first by default."),
     click.option(
-        "--wdl", is_flag=True, help="The net also tells win, draw and loss (--size wdl=yes)."
+        "--wdl", is_flag=True, help="The net also predicts win, draw and loss (--size wdl=yes)."
     ),
     click.option(
-        "--plies-left", is_flag=True, help="The net also tells the plies left in the game."
+        "--plies-left", is_flag=True, help="The net also predicts the plies left in the game."
     ),
     click.option(
         "--from",
@@ -124,9 +122,7 @@ _OPTIONS = (
         default="nesterov",
         show_default=True,
         metavar="NAME",
-        help="nesterov: SGD with Nesterov momentum on one cycle of the rate; adam: Adam at a constant "
-        "rate (0.001 by default); muon: Muon on one cycle (up to 0.05 by default), which "
-        "orthogonalises the steps of convolutions.",
+        help="Optimiser: nesterov, adam or muon; docs/training.md describes them.",
     ),
     click.option("--batch", type=click.IntRange(min=2), help="Positions a step."),
     click.option(
@@ -175,8 +171,8 @@ def recipe_options(command: F) -> F:
 def make_request(
     options: Mapping[str, Any], *, sample: dict[str, Any] | None = None
 ) -> tuple[TrainRequest, Any]:
-    """The request and the rules that the options mean. `sample`: options that stand where the
-    variant's own games are trained on and nothing else was said.
+    """Return the request and the rules for the options. sample: defaults of options for a training
+    on the variant's own sample games.
 
     Raises click.UsageError, and the errors of loading a variant.
     """

@@ -28,8 +28,8 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import (
     make_request,
-    recipe_options,
     note_sample,
+    recipe_options,
     weighted_stores,
 )
 

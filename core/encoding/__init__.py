@@ -10,9 +10,9 @@
     move_codes          moves as 16-bit codes in game stores
     mirrored_views      positions and moves with colours, or left and right, exchanged; for tests
 
-A new kind of input plane needs a word in `core/spec/plane_layout.py`, an operation in
-`encoding_tables.py`, its compilation in `input_planes.py` and its values in `encode_into`
-(`encoding_kernels.py`).
+To add a kind of input plane, see "To add something" in docs/map.md: the word is in `core/spec`, the
+operation in `encoding_tables.py`, its compilation in `input_planes.py`, its values in `encode_into`
+(`encoding_kernels.py`), and planes that show history also change the key of nodes.
 """
 
 from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder, Head

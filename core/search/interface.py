@@ -1,4 +1,4 @@
-"""The interface of searches: a game in, a move and what is known of it out.
+"""The interface of searches: from a game to a move and its evaluation.
 
 The setting `algorithm` names the search: in a spec (`search: {algorithm: NAME}`), in commands
 (`--search NAME`), for players of matches (`search.algorithm=NAME`), as an option of the engine
@@ -69,7 +69,7 @@ class BaseSearch(ABC):
         self.set_game(after)
 
     def judge_chases(self, on: bool) -> None:  # noqa: B027 (optional)
-        """Judge perpetual chases, if the rules know them, or take them for repetitions like others.
+        """Judge perpetual chases, if the rules know them, or treat them as ordinary repetitions.
         A search that plays no lines has nothing to do."""
 
     # --- the search ------------------------------------------------------------------------------

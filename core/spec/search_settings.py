@@ -138,7 +138,7 @@ class SearchSettings:
         compiled=True,
         option="U_Base",
     )
-    # The later remedy of the paper for draws, cutting moves of low prior, lost games: not offered.
+    # Cutting moves of low prior, which the paper uses against draws, lost games here: not offered.
     q_unvisited: Literal["loss", "draw", "parent"] = _setting(
         "loss",
         "Q of a move without visits: -1, 0, or the node's own value minus q_unvisited_reduction",
@@ -193,7 +193,7 @@ class SearchSettings:
     )
     noise_alpha: float = _setting(
         0.2,
-        "α of the Dirichlet noise",
+        "parameter α of the Dirichlet noise",
         bounds=(0.001, 100),
         source="[CrazyAra-preprint] section 9.1; [Xiangqi-thesis] table 7.1",
         spec=True,
@@ -342,7 +342,7 @@ class SearchSettings:
     )
     temperature: float = _setting(
         1.7,
-        "τ: the first temperature_moves moves are sampled with probability N^(1/τ)",
+        "temperature τ: the first temperature_moves moves are sampled with probability N^(1/τ)",
         bounds=(0, 100),
         source="[CrazyAra-preprint] eq. 4, section 11.1: 0.07; [Xiangqi-thesis] table 7.1: 1.7",
     )

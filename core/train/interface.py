@@ -58,7 +58,7 @@ class BaseTrainer(ABC):
         workers: Workers = ALONE,
     ) -> None:
         """train: gives batches of `config.batch / config.micro_batches` positions, those of this
-        process if there are several. observer: is shown every step. builders: networks by name,
+        process if there are several. observer: is called after every step. builders: networks by name,
         those of plugins included. Raises VariantAIError for a configuration that cannot be trained."""
         self.config = config
         self.train = train

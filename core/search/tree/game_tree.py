@@ -53,7 +53,7 @@ from variant_ai.core.search.tree.transpositions import find, grown, insert, node
 FULL_COUNT = MAX_VISITS - (1 << 20)
 """Visits of the root at which a search ends: so far below the maximum that one slice cannot reach it."""
 JUDGED_AT_ONCE = 4
-"""Chases verdicts before the caller may see to other things, at about 5 ms each."""
+"""Number of chases judged before control returns to the caller; each takes about 5 ms."""
 _NOTHING = np.zeros(0, np.float32)
 _warm: set[str] = set()
 """Variants for which everything compiled was called once in this process."""

@@ -31,7 +31,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.training_options import make_request, recipe_options, note_sample
+from variant_ai.cli.common.training_options import make_request, note_sample, recipe_options
 from variant_ai.core.errors import VariantAIError
 
 if TYPE_CHECKING:
