@@ -122,7 +122,9 @@ _OPTIONS = (
         default="nesterov",
         show_default=True,
         metavar="NAME",
-        help="Optimiser: nesterov, adam or muon; docs/training.md describes them.",
+        help="nesterov: SGD with Nesterov momentum on one cycle of the rate; adam: Adam at a constant "
+        "rate (0.001 by default); muon: Muon on one cycle (up to 0.05 by default), which "
+        "orthogonalises the steps of convolutions.",
     ),
     click.option("--batch", type=click.IntRange(min=2), help="Positions a step."),
     click.option(

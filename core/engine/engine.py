@@ -112,8 +112,12 @@ class Engine:
         search = self._ready_search()
         search.set_game(self._searchable(game))
         report = run_search(search, task, manager, self.signals, on_report)
-        best = choices[0] if report.best is None or report.best not in choices else report.best
         lines = report.lines
+        unseen = not report.visits and not (lines and lines[0].is_known)
+        has_net = self._evaluator is not None and not self._evaluator.is_uniform
+        if unseen and has_net and report.stopped_by in ("movetime", "stop"):
+            return self._unsearched_answer(choices, report)
+        best = choices[0] if report.best is None or report.best not in choices else report.best
         # without a ponder hit, a search on the opponent's time was about a move that never came
         is_own = not go.waits or (go.ponder and self.signals.ponder_hit_time(number) is not None)
         if lines and lines[0].is_known and is_own and not go.infinite:
@@ -219,6 +223,18 @@ class Engine:
         rules = self.game().rules
         text = uci(rules.types, rules.spec.board.files, move)
         return Answer(text, None, Report(best=move, stopped_by="movetime"))
+
+    def _unsearched_answer(self, moves: Sequence[int], report: Report) -> Answer:
+        """A move if time was over before the net saw the position: its first choice, which takes one
+        evaluation more, and no score."""
+        from variant_ai.core.rules.text.notation import uci
+
+        if self._search is not None:
+            self._search.settle()
+        ranked = self._ranked[1] if self._ranked[0] == self.game().key else self._rank_moves()
+        move = next((move for move in ranked if move in moves), moves[0])
+        rules = self.game().rules
+        return Answer(uci(rules.types, rules.spec.board.files, move), None, report)
 
     def any_move(self) -> str | None:
         """Return a legal move without a search, None if there is none. Raises VariantAIError."""

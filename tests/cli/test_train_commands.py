@@ -171,7 +171,7 @@ def test_a_net_with_planes_of_its_own_goes_on_with_them(folder: Path, store: Pat
     for number, start in enumerate((first / "model.onnx", first / "checkpoints" / "step-00000001")):
         run = folder / f"seeing-{number}"
         done = succeed("train", *plain, "--from", start, "--batch", 32, "--steps", 1, "--run", run)
-        assert "planes or a policy of its own" in done.stderr
+        assert "its own planes or policy" in done.stderr
         assert json.loads((run / "config.json").read_text())["net"]["planes"] == 30
         assert json.loads(succeed("evaluate", run / "model.onnx", store, "--json").stdout)[
             "positions"

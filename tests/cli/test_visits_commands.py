@@ -109,7 +109,7 @@ def test_what_a_net_is_not_told(store: Path, folder: Path) -> None:
         "generate", "-V", VARIANT, "--engine", "any", "--visits", "3", "-o", other
     )
     assert "are for programs" in generate("--engine", PLAYER, "--hash", 4, "-o", other).stderr
-    assert "by --nodes" in generate("--engine", f"{PLAYER};nodes=3", "-o", other).stderr
+    assert "with --nodes" in generate("--engine", f"{PLAYER};nodes=3", "-o", other).stderr
     assert "there is no net" in generate("--engine", "net:nowhere.onnx", "-o", other).stderr
     assert not other.exists()
 

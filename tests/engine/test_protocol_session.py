@@ -598,6 +598,19 @@ def test_stalemates_of_the_module_are_positions() -> None:
         assert client.ask(f"position fen {STALEMATE} - - 0 1") == []
 
 
+@pytest.mark.parametrize("go", ["go movetime 1", "go wtime 60 btime 60"])
+def test_a_move_without_time_is_the_first_choice_of_the_net(go: str) -> None:
+    from variant_ai.core.engine.engine_builder import EngineBuilder
+    from variant_ai.core.spec.catalogue import builtin_specs
+
+    with hello(builder=EngineBuilder(builtin_specs(), "crazyhouse", registry)) as client:
+        client.ask("isready", until="readyok")
+        client.send("position startpos")
+        without_time = best(client.ask(go, until="bestmove"))
+        assert without_time == best(client.ask("go nodes 1", until="bestmove"))
+        assert without_time == "e2e4", "and not the first of the list"
+
+
 def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_named(
     tmp_path: Path,
 ) -> None:

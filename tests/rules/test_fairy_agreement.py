@@ -187,7 +187,7 @@ def test_codes_that_say_less_than_a_move() -> None:
             position = rules.play(position, codec.decode(position, int(code)))
             assert rules.fen(position) == rules.fen(there)
     game = Game(duck)
-    with pytest.raises(MoveError, match="can be played, not stored"):
+    with pytest.raises(MoveError, match="can be played but not stored"):
         MoveCodec(duck.spec).encode(game.position, game.read_uci("e2e4,e4d5"))
 
 

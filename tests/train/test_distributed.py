@@ -53,7 +53,7 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 RANK = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from synthetic import SyntheticSource, tiny_config
 from test_distributed import PARTS
 from variant_ai.core.train.loop.trainer import Trainer

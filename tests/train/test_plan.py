@@ -293,7 +293,7 @@ def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path
     request = TrainRequest(spec=xiangqi, stores=(store,), start_from=packaged, **options)
     config = prepare(request).config
     assert config.net.name == "alphazero-8v-map"
-    assert config.start_from == str(packaged)
+    assert config.start_from == str(packaged.resolve())
     with pytest.raises(DataError, match="is a net for xiangqi, not for crazyhouse"):
         crazyhouse = load_spec(builtin_specs()["crazyhouse"])
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=packaged))
