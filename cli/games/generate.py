@@ -172,6 +172,7 @@ def command(
             journal.remove()
     _print(report, output, as_json)
     if report.interrupted:
+        note(f"{report.games} of {settings.games} games; the same command continues")
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)

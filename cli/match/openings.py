@@ -11,6 +11,7 @@ import click
 
 from variant_ai.cli.common.console import (
     FiniteRange,
+    NetPath,
     examples,
     fail,
     json_option,
@@ -42,9 +43,9 @@ COUNT = 1000
 @click.option(
     "--from-model",
     "model",
-    type=click.Path(path_type=Path, exists=True),
+    type=NetPath(),
     metavar="FILE",
-    help="Network whose policy moves are sampled from.",
+    help="Net whose policy moves are sampled from; `packaged` is the one that comes with the variant.",
 )
 @click.option(
     "--from-book",

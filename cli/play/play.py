@@ -94,7 +94,8 @@ def command(
 ) -> None:
     """Play against the engine in the terminal.
 
-    Type moves, or `help` for a list of commands: take back, hint, evaluation, save as PGN.
+    Type moves, or `help` for a list of commands: take back, hint, evaluation, save as PGN. The score
+    after a move of the engine is from the engine's point of view.
     """
     from variant_ai.api import Position
 

@@ -104,7 +104,7 @@ def read_log(path: Path) -> Iterator[LoggedLine]:
     for number, text in enumerate(texts, 1):
         match = _LINE.match(text)
         if match is None:
-            raise DataError(f"{path}:{number}: is no line of a protocol log: {text[:60]!r}")
+            raise DataError(f"{path}:{number}: this is not a line of a protocol log: {text[:60]!r}")
         at, words = float(match[1]), match[3].split()
         word = words[0] if words else ""
         if match[2] == ">":

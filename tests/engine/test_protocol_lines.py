@@ -181,7 +181,7 @@ def test_a_replay_waits_as_its_client_did(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["hello\n", "0.0 uci\n", "x < uci\n"])
 def test_a_broken_log_is_rejected_with_its_line(tmp_path: Path, text: str) -> None:
     path = write_log(tmp_path / "a.log", f"0.0 < uci\n{text}")
-    with pytest.raises(DataError, match=r"a\.log:2: is no line of a protocol log"):
+    with pytest.raises(DataError, match=r"a\.log:2: this is not a line of a protocol log"):
         list(read_log(path))
 
 

@@ -127,8 +127,8 @@ def command(
 
     The position is that of figure 13 of the CrazyAra preprint: of 73 moves only N@e6 does not lose,
     and a net gives it almost no prior. Settings: default, fix-checkmates (mate stop),
-    enhance-checks, u-divisor (adaptive), all. Batches of 8, one thread, uniform noise, no solver;
-    --batch and --set change that. Ctrl-C keeps the finished curves.
+    enhance-checks, u-divisor (adaptive), all. Here the batch is 8 unless --batch
+    is given, with one thread, uniform noise and no solver; --set changes these. Ctrl-C keeps the finished curves.
     """
     from variant_ai.core.errors import FenError, MoveError, UnknownNameError
     from variant_ai.core.rules.game import Game

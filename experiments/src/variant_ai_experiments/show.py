@@ -87,7 +87,7 @@ def planes(variant: str, fen: str | None, moves: str, output: Path, as_json: boo
 
 @command.command(
     epilog=examples(
-        "# four pictures: after the first layer, after the last block, and in the two heads",
+        "# three pictures: after the first layer, after the last block, and in the heads",
         "variant-ai show activations runs/mine --moves 'e2e4 e7e5' -o maps",
     )
 )
