@@ -48,7 +48,7 @@ class Factories(Generic[T]):
     def register(self, name: str, target: Target) -> None:
         """Add one. Raises PluginError if another has the name."""
         if self._targets.get(name, target) != target:
-            raise PluginError(f"the {self.kind} {name!r} exists already; choose another name")
+            raise PluginError(f"the {self.kind} {name!r} already exists; choose another name")
         self._targets[name] = target
 
     def added(self) -> dict[str, str]:

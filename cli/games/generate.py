@@ -25,6 +25,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.search_options import name_values
 from variant_ai.core.errors import DataError, EngineError
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.generated_games import GeneratedGames, GenerationReport
@@ -150,7 +151,7 @@ def command(
     name = generator.check_player()
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
-        raise DataError(f"{output} exists already; use --append or --replace")
+        raise DataError(f"{output} already exists; use --append or --replace")
     if mode == "append" and output.exists():
         Store(output, spec)  # raises before the first game if it is of another variant
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +161,7 @@ def command(
     decisive = settings.decisive(name, player, starts)
     with GeneratedGames(output, spec.variant, decisive) as journal:
         if journal.resumed:
-            note(f"continuing after {journal.resumed} games of {journal.path}")
+            note(f"continuing after {counted(journal.resumed, 'game')} of {journal.path}")
         report = GenerationReport()
         _play(generator, journal, settings.games, report)
         if mode == "new" and output.exists():

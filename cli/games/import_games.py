@@ -29,6 +29,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.notation_options import load_notation, make_resolver, readers
 from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.filters import GameFilter
@@ -195,7 +196,7 @@ def command(
     elif report.games:
         _print(report, output, listing)
     if report.interrupted:
-        kept = f"{report.games:,} games are in {output}; the same command resumes"
+        kept = f"{counted(report.games, 'game')} went into {output}; the same command resumes"
         note(f"Interrupted; {kept if report.games else 'nothing was imported'}.")
         return EXIT_INTERRUPTED
     if not report.games:
@@ -237,7 +238,7 @@ def _no_games_message(report: ImportReport, listing: str) -> str:
 
 def _progress_note(report: ImportReport) -> str:
     skipped = report.skipped.total()
-    return f"{report.games:,} games" + (f", {skipped:,} skipped" if skipped else "")
+    return counted(report.games, "game") + (f", {skipped:,} skipped" if skipped else "")
 
 
 def _always(reader: Any) -> Any:

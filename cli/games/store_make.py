@@ -27,6 +27,7 @@ from variant_ai.cli.common.store_options import (
     store_argument,
     stores_argument,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Store
@@ -211,7 +212,7 @@ def _report_games(output: Path, games: int, dropped: dict[str, int], as_json: bo
     if as_json:
         print_json({"path": str(output), "games": games, "dropped": dropped})
         return
-    click.echo(f"{games:,} games to {output}")
+    click.echo(f"{counted(games, 'game')} to {output}")
     if dropped:
         ordered = sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
         print_table(

@@ -13,7 +13,6 @@ from variant_ai.cli.common.console import (
     FiniteRange,
     NetPath,
     examples,
-    fail,
     json_option,
     load_variant,
     print_facts,
@@ -22,6 +21,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
+from variant_ai.cli.common.store_options import require_new
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening, Priors
@@ -113,8 +113,7 @@ def command(
     """
     if (model is None) == (book is None):
         raise click.UsageError("give either --from-model or --from-book")
-    if output.exists() and not replace:
-        fail(f"{output} exists already; use --replace to overwrite it")
+    require_new(output, replace)
 
     from variant_ai.core.arena.games.openings import book_lines, policy_lines
     from variant_ai.core.data.game_record import GameRecord

@@ -32,6 +32,7 @@ from variant_ai.cli.common.search_options import (
     net_options,
     search_params,
 )
+from variant_ai.cli.common.store_options import require_new
 from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.system.interrupts import stop_on_signal
 
@@ -175,8 +176,7 @@ def _check_usage(
     if picture is not None:
         require_folder(picture)
     if output is not None and output.exists():
-        if not replace:
-            fail(f"{output} exists already; use --replace to overwrite it")
+        require_new(output, replace)
         if what and is_file(what[0]) and what[0] != "-" and output.samefile(what[0]):
             fail(f"{output} is also the input; give --output another name")
 

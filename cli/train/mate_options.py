@@ -23,6 +23,7 @@ from variant_ai.cli.common.store_options import (
     any_variant_option,
     open_store,
     replace_option,
+    require_new,
     store_argument,
 )
 
@@ -124,8 +125,7 @@ def mates(
     from variant_ai.core.train.measure.mate_set import save_mates
     from variant_ai.plugins import registry
 
-    if output.exists() and not replace:
-        fail(f"{output} already exists; use --replace to overwrite it")
+    require_new(output, replace)
     store = open_store(path, variant)
     rules = registry().rules(store.spec)
     source = Sampler(store, Encoder(store.spec), batch=1024, seed=seed, rules=rules)

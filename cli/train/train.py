@@ -32,6 +32,7 @@ from variant_ai.cli.common.training_options import (
     recipe_options,
     weighted_stores,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,7 +206,9 @@ def command(
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
-            note(f"Stopped after {steps:,} steps. Resume with: variant-ai train --resume {target}")
+            note(
+                f"Stopped after {counted(steps, 'step')}. Resume with: variant-ai train --resume {target}"
+            )
         context.exit(EXIT_INTERRUPTED)
 
 
@@ -230,16 +233,18 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     data = config.data
     epochs = config.steps * config.batch / prepared.train.samples_per_epoch
     held = (
-        f"{data.validation_games:,} games held back" if data.validation_games else "none held back"
+        f"{counted(data.validation_games, 'game')} held back"
+        if data.validation_games
+        else "none held back"
     )
     note(
-        f"{config.variant}: {data.train_games:,} games, {data.train_positions:,} positions; {held}"
+        f"{config.variant}: {counted(data.train_games, 'game')}, {data.train_positions:,} positions; {held}"
     )
     if data.labels == "visits":
         note(f"Labels: visits of a search in {data.searched_positions:,} of the positions")
     rate = f" ({config.planned_rate:,.0f} positions/s measured)" if config.planned_rate else ""
     note(
-        f"{config.net.title}: {config.steps:,} steps of {config.batch} on {config.device} in "
+        f"{config.net.title}: {counted(config.steps, 'step')} of {config.batch} on {config.device} in "
         f"{config.precision}, {epochs:.2f} epochs{rate}"
     )
     if workers.world > 1 or config.micro_batches > 1:

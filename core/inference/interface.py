@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash
+from variant_ai.core.system.text_tables import counted
 
 REQUIRED_OUTPUTS = ("value", "policy")
 OPTIONAL_OUTPUTS = ("wdl", "plies_left")
@@ -136,7 +137,7 @@ class Evaluator(ABC):
 
     def describe(self) -> str:
         """Return one line for logs: `openvino bf16, 2 threads`. From any thread."""
-        threads = "" if self.threads is None else f", {_count(self.threads, 'thread')}"
+        threads = "" if self.threads is None else f", {counted(self.threads, 'thread')}"
         return f"{self.name} {self.precision}{threads}"
 
     def close(self) -> None:  # noqa: B027 (most have nothing to release)
@@ -184,7 +185,3 @@ def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluatio
         None if wdl is None else np.asarray(wdl, np.float32),
         None if plies is None else np.asarray(plies, np.float32).reshape(-1),
     )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,4 +1,4 @@
-"""Table columns that fit the width of a terminal."""
+"""Text for terminals: columns of tables that fit, numbers with their noun."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ WIDTH = 100
 
 Group = list[tuple[int, int]]
 """Columns printed side by side: their numbers and widths."""
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun in singular or plural: `1 game`, `2,000 games`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def fitted(

@@ -63,7 +63,7 @@ def test_an_existing_store_is_kept_appended_to_or_replaced(tmp_path: Path) -> No
     store = tmp_path / "games.store"
     told(generate(store, "--games", "1", "--json"))
     again = generate(store, "--games", "1")
-    assert again.exit_code == 1 and "exists already" in again.stderr
+    assert again.exit_code == 1 and "already exists" in again.stderr
     told(generate(store, "--games", "2", "--append", "--seed", "1", "--json"))
     assert len(Store(store)) == 3
     told(generate(store, "--games", "1", "--replace", "--json"))

@@ -298,7 +298,7 @@ def test_a_killed_import_leaves_no_process_and_resumes(
         assert (process.returncode, (kept - 2) % 1000) == (-signal.SIGKILL, 0)
     else:
         assert process.returncode == 130
-        assert f"Interrupted; {kept - 2:,} games are in" in output
+        assert f"Interrupted; {kept - 2:,} games went into" in output
     result = _import(*words[:1], *words[3:])
     assert result.exit_code == 0, result.output
     assert f"resuming after {kept - 2:,} games" in result.stderr

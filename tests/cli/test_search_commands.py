@@ -97,7 +97,7 @@ def test_games_become_an_annotated_pgn(games: Path, tmp_path: Path) -> None:
     text = " ".join(output.read_text().split())
     assert "2. g4 $4 {[%eval #-1] Blunder." in text
     assert text.count("[Annotator") == 2
-    assert "exists already" in analyse(str(games), "-o", str(output), ok=False).output
+    assert "already exists" in analyse(str(games), "-o", str(output), ok=False).output
     again = analyse(str(output), "-n", "50", "--game", "1", "--json")
     (game,) = json.loads(again.stdout)
     twice = tmp_path / "twice.pgn"

@@ -271,7 +271,7 @@ def test_engines_by_name() -> None:
     assert make_rules(spec, "fairy").name == "fairy"
     with pytest.raises(UnknownNameError, match="did you mean 'kernel'"):
         make_rules(spec, "kernal")
-    with pytest.raises(PluginError, match="exists already"):
+    with pytest.raises(PluginError, match="already exists"):
         register_rules_engine("fairy", make_rules)
     register_rules_engine("also-fairy", FairyRules)
     assert "also-fairy" in rules_engines()

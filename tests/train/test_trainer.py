@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import synthetic
 import torch
 from safetensors.torch import load_file, save_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
@@ -166,7 +167,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX matter")
 def test_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    here = os.fspath(Path(__file__).parent)
+    here = os.fspath(Path(synthetic.__file__).parent)
     victim = subprocess.Popen([sys.executable, "-c", CHILD, here, os.fspath(cut)])
     wait_for(cut / "checkpoints/step-00000018")
     victim.send_signal(signal.SIGKILL)
@@ -197,7 +198,7 @@ def test_kills_at_any_moment_change_nothing(tmp_path: Path) -> None:
     """Checkpoints come every other step, so many a kill falls into the middle of writing one."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     changes = {"checkpoint_every": 2, "log_every": 4, "validate_every": 6, "steps": 120}
-    here, rng = os.fspath(Path(__file__).parent), np.random.default_rng(0)
+    here, rng = os.fspath(Path(synthetic.__file__).parent), np.random.default_rng(0)
     kills = 0
     for _ in range(3):
         victim = subprocess.Popen([sys.executable, "-c", ENDLESS, here, os.fspath(cut)])

@@ -158,7 +158,9 @@ class StoreWriter:
             or (self._interruption is not None and self._interrupted_path == self.path)
         )
         if mode == "new" and self.path.exists() and not self._appending:
-            raise DataError(f"{self.path} already exists; replace it or append to it")
+            raise DataError(
+                f"{self.path} already exists; use --replace to overwrite it, or --append to add games"
+            )
         if self.path.is_dir():
             raise DataError(f"{self.path} is a folder, not a game store")
         self._target = self.path if self._appending else form.partial_path(self.path)

@@ -213,7 +213,7 @@ def prepare(
         **{**recipe.model_dump(include=set(FROM_SPEC)), **given},
     )
     if request.minutes is not None:
-        report(f"Measuring this machine, to plan {request.minutes:g} minutes ...")
+        report(f"Measuring this machine, to plan a training of {request.minutes:g} min ...")
         threads = (1,) if on_cpu and request.threads is None else ()
         begun = time.perf_counter() if request.started is None else request.started
         draft = _within_minutes(

@@ -49,7 +49,9 @@ def require_empty(folder: Path) -> None:
     if folder.is_file():
         raise DataError(f"{folder} is a file, not a run directory")
     if folder.exists() and any(folder.iterdir()):
-        raise DataError(f"{folder} is not empty; resume it or name another run directory")
+        raise DataError(
+            f"{folder} is not empty; use --resume to continue it, or another folder with --run"
+        )
 
 
 def first_run_folder(*folders: Path) -> Path | None:

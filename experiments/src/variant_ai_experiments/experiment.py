@@ -133,7 +133,15 @@ def run(
             return
         from variant_ai.cli.match.match import command as match
 
-        context.invoke(match, config=file, output=target, small=small, as_json=as_json)
+        words = [
+            "--config",
+            str(file),
+            "-o",
+            str(target),
+            *["--small"] * small,
+            *["--json"] * as_json,
+        ]
+        context.exit(match.main(words, parent=context, standalone_mode=False) or 0)
         return
     experiment = load_experiment(file, _check_options)
     if scale not in experiment.scales:
