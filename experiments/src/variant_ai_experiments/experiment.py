@@ -142,7 +142,6 @@ def run(
             *["--json"] * as_json,
         ]
         context.exit(match.main(words, parent=context, standalone_mode=False) or 0)
-        return
     experiment = load_experiment(file, _check_options)
     if scale not in experiment.scales:
         raise UnknownNameError(f"scale of {file}", scale, experiment.scales)
