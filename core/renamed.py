@@ -4,9 +4,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import Any
 
 _MOVED = (
     # old package, new package, modules: `name`, or `old=new` if the name has changed as well
@@ -30,7 +31,7 @@ _MOVED = (
     (
         "core.rules",
         "core.rules.fairy",
-        "fairy=fairy_rules fairy_moves fairy_states fairy_stockfish workers=fairy_workers",
+        "fairy_moves fairy_states fairy_stockfish workers=fairy_workers",
     ),
     ("core.rules", "core.rules.text", "fen notation"),
     (
@@ -118,11 +119,6 @@ _MOVED = (
     ("core.train", "core.train.report", "html=run_report gallery=run_report"),
     ("core.train", "core.nets", "activations=description"),
     (
-        "core.train.figures",
-        "core.train.pictures",
-        "board=canvas canvas curves=training_curves maps=position_pictures planes=position_pictures quality=quality_pictures datasets=data_set_pictures",
-    ),
-    (
         "core.arena",
         "core.arena.programs",
         "process=engine_process uci_client ucci_client=uci_client xboard_client external=program_player coordinates=program_player",
@@ -143,7 +139,7 @@ _MOVED = (
         "core.arena.games",
         "generate=generation generated=generated_games self_play=generation openings polyglot=openings policy_lines=openings blunders=generation",
     ),
-    ("core.arena", "core.arena.tuning", "tuning=search_tuning surrogate tuning_picture"),
+    ("core.arena", "core.arena.tuning", "surrogate tuning_picture"),
     (
         "core.engine",
         "core.engine",
@@ -169,6 +165,25 @@ def renamed_modules() -> dict[str, str]:
         for old, new, names in _MOVED
         for name in names.split()
     }
+
+
+def moved_names(package: str, names: dict[str, str]) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a package whose name was that of a module before.
+
+    names: name -> module that defines it now.
+    """
+
+    def attribute(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        import importlib
+        import warnings
+
+        new = names[name]
+        warnings.warn(f"{package}.{name} is now {new}.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(new), name)
+
+    return attribute
 
 
 class RenamedModules:

@@ -12,10 +12,10 @@ from variant_ai.cli.common.console import note
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening
     from variant_ai.core.arena.match.match_settings import OpeningSettings
-    from variant_ai.core.arena.players.net_player import Searcher
     from variant_ai.core.arena.players.player import Player
     from variant_ai.core.arena.players.player_spec import PlayerSpec
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.search.interface import BaseSearch
 
 
 NO_NET = "-"
@@ -72,7 +72,7 @@ def net_digest(path: Path) -> str:
     return hashlib.blake2b(b"".join(found), digest_size=8).hexdigest() if found else ""
 
 
-def make_search(spec: PlayerSpec, rules: Rules) -> Searcher:
+def make_search(spec: PlayerSpec, rules: Rules) -> BaseSearch:
     """Make a search with the player's network and settings."""
     from variant_ai.core.search.interface import make_search as search_of
     from variant_ai.core.search.settings import SearchParams

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.write.pgn_writer import Remark
@@ -21,6 +21,9 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report
+
+if TYPE_CHECKING:
+    from variant_ai.core.search.interface import BaseSearch
 
 INACCURACY, MISTAKE, BLUNDER = 0.1, 0.2, 0.3
 """Loss of value from which a move is marked."""
@@ -33,22 +36,6 @@ _OWN = re.compile(
 """Comment of an earlier analysis."""
 LINE_PLIES = 8
 """Plies of a better line in an annotated game."""
-
-
-class Searching(Protocol):
-    """Part of `Search` used here."""
-
-    def set_game(self, game: Game) -> None: ...
-
-    def run(
-        self,
-        limits: Limits,
-        *,
-        moves: Sequence[int] | None = None,
-        multipv: int = 1,
-        on_report: Callable[[Report], None] | None = None,
-        interval: float = 1.0,
-    ) -> Report: ...
 
 
 def loss(best: float, played: float) -> float:
@@ -135,7 +122,7 @@ class GameAnalysis:
 
 
 def analyse_game(
-    search: Searching,
+    search: BaseSearch,
     rules: Rules,
     record: GameRecord,
     limits: Limits,
@@ -213,7 +200,9 @@ def annotated(
     return replace(record, scores=scores, comments=comments, tags=tags), remarks
 
 
-def _search(search: Searching, game: Game, limits: Limits, analysis: GameAnalysis) -> Report | None:
+def _search(
+    search: BaseSearch, game: Game, limits: Limits, analysis: GameAnalysis
+) -> Report | None:
     if game.outcome() is not None:
         return None
     search.set_game(game)

@@ -30,11 +30,12 @@ from variant_ai.core.errors import UnknownNameError, VariantAIError
 if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.engine.current_game import CurrentGame, LazyChaseJudge
-    from variant_ai.core.engine.engine_builder import EngineBuilder, SearchProtocol
+    from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.inference import Evaluation, Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.position import Position
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.clock import TimeManager
     from variant_ai.core.search.report import Report
     from variant_ai.core.search.settings import SearchParams
@@ -73,7 +74,7 @@ class Engine:
         """Judge of the current game, if the rules forbid chases."""
         self._evaluator: Evaluator | None = None
         self._evaluator_settings: tuple[str, dict[str, Any]] | None = None
-        self._search: SearchProtocol | None = None
+        self._search: BaseSearch | None = None
         self._search_settings: tuple[str, dict[str, Any]] | None = None
         self._is_warm = False
         self._loader = BackgroundLoader(signals)
@@ -296,7 +297,7 @@ class Engine:
 
         return self._loader.load(self._ready_search, until, task.number)
 
-    def _ready_search(self) -> SearchProtocol:
+    def _ready_search(self) -> BaseSearch:
         """The search of the current settings, compiled and warmed up."""
         from variant_ai.core.search.settings import SearchParams
 
@@ -342,7 +343,7 @@ class Engine:
 
     def _search_in_memory(
         self, evaluator: Evaluator, params: SearchParams, rules: Rules
-    ) -> SearchProtocol:
+    ) -> BaseSearch:
         """A search with the requested memory, or with as much as is available."""
         requested = params.memory_mb
         while True:

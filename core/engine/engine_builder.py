@@ -20,10 +20,8 @@ from variant_ai.core.spec.catalogue import SpecNames, home_path, spec_names
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
-    from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.search.move.limits import Limits
-    from variant_ai.core.search.report import Report
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -51,36 +49,6 @@ class VariantSource(Protocol):
     def evaluator(
         self, spec: VariantSpec, model: Path | None, *args: Any, **settings: Any
     ) -> Evaluator: ...
-
-
-class SearchProtocol(Protocol):
-    """The part of `Search` that an engine needs; tests use their own."""
-
-    def set_game(self, game: Game) -> None: ...
-
-    def run(
-        self,
-        limits: Limits,
-        *,
-        moves: Sequence[int] | None = None,
-        multipv: int = 1,
-        on_report: Callable[[Report], None] | None = None,
-        interval: float = 1.0,
-    ) -> Report: ...
-
-    def stop(self) -> None: ...
-
-    def report(self, multipv: int = 1, *, pv: bool = True) -> Report: ...
-
-    def clear(self) -> None: ...
-
-    def warm_up(self) -> None: ...
-
-    def judge_chases(self, on: bool) -> None: ...
-
-    def settle(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class EngineBuilder:
@@ -200,7 +168,7 @@ class EngineBuilder:
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
-    ) -> SearchProtocol:
+    ) -> BaseSearch:
         """Make a search. No other search may use the evaluator at the same time."""
         from variant_ai.core.search.interface import make_search
 

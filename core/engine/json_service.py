@@ -26,9 +26,9 @@ from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.errors import DataError, VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.engine.engine_builder import SearchProtocol
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.report import Report
 
 DEFAULT_NODES = 800
@@ -74,7 +74,7 @@ class VariantEngine(Protocol):
     def rules(self) -> Rules: ...
 
     @property
-    def search(self) -> SearchProtocol: ...
+    def search(self) -> BaseSearch: ...
 
     def close(self) -> None: ...
 
@@ -99,7 +99,7 @@ class JsonService:
         self._numbers = itertools.count()
         self._waiting: list[Query] = []
         self._running: Query | None = None
-        self._search: SearchProtocol | None = None
+        self._search: BaseSearch | None = None
         self._ended = False
         self._changed = threading.Condition()
 

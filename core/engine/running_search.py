@@ -21,7 +21,7 @@ from variant_ai.core.engine.command_queue import SearchSignals
 from variant_ai.core.engine.commands import Go
 
 if TYPE_CHECKING:
-    from variant_ai.core.engine.engine_builder import SearchProtocol
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.clock import Budget, Clock, TimeManager
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
@@ -179,7 +179,7 @@ class BackgroundLoader:
 
 
 def run_search(
-    search: SearchProtocol,
+    search: BaseSearch,
     task: SearchTask,
     manager: TimeManager,
     signals: SearchSignals,
@@ -206,7 +206,7 @@ def run_search(
 
 
 def _timed_search(
-    search: SearchProtocol,
+    search: BaseSearch,
     task: SearchTask,
     manager: TimeManager,
     signals: SearchSignals,
@@ -233,7 +233,7 @@ class _SearchTimer:
 
     def __init__(
         self,
-        search: SearchProtocol,
+        search: BaseSearch,
         task: SearchTask,
         manager: TimeManager,
         signals: SearchSignals,

@@ -22,8 +22,7 @@ ONNX_SUFFIX = ".onnx"
 RUN_MODEL = "model.onnx"
 """Exported net of a run directory."""
 PRECISIONS = ("fp32", "bf16", "fp16", "int8")
-FILE_PRECISIONS = ("fp32", "fp16", "int8")
-"""Precisions that are properties of the file; bf16 is a way to compute with an fp32 file."""
+"""bf16 is a way to compute with an fp32 file; the others are properties of the file."""
 
 # Field numbers of onnx.ModelProto and its StringStringEntryProto, and protobuf's wire types.
 _GRAPH, _METADATA, _KEY, _VALUE = 7, 14, 1, 2

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine.engine_builder import EngineBuilder, SearchProtocol
+from variant_ai.core.engine.engine_builder import EngineBuilder
 from variant_ai.core.engine.line_io import LineReader, LineWriter
 from variant_ai.core.engine.protocols.uci import Identity
 from variant_ai.core.engine.session import Session
@@ -25,6 +25,7 @@ from variant_ai.core.inference import Evaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.core.search.settings import SearchParams
@@ -185,7 +186,7 @@ class FakeBuilder(EngineBuilder):
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
-    ) -> SearchProtocol:
+    ) -> BaseSearch:
         search = FakeSearch(params)
         vars(search).update(self.shape)
         self.searches.append(search)

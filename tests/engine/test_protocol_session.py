@@ -17,11 +17,11 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine import running_search as loading
 from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
-from variant_ai.core.engine.engine_builder import SearchProtocol
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.plugins import registry
@@ -704,7 +704,7 @@ def test_presets_are_in_force_before_the_client_speaks() -> None:
 
 def test_a_hash_beyond_the_memory_is_made_smaller() -> None:
     class SmallMachine(FakeBuilder):
-        def search(self, *given: Any) -> SearchProtocol:
+        def search(self, *given: Any) -> BaseSearch:
             if given[2].memory_mb > 3000:
                 raise MemoryError("Unable to allocate")
             return super().search(*given)

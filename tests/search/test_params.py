@@ -149,9 +149,6 @@ def test_hashes_of_the_specs_that_games_and_nets_carry() -> None:
 def test_the_smaller_visit_limit_counts() -> None:
     assert Limits(simulations=100, nodes=50).visits == 50
     assert Limits(movetime=1.0).visits is None
-    assert Limits(movetime=1.0).is_bounded
-    assert not Limits().is_bounded
-    assert not Limits(nodes=1, infinite=True).is_bounded
 
 
 @pytest.mark.parametrize("value", [-1, float("nan")])

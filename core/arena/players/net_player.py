@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
 from variant_ai.core.rules.game import Game
@@ -12,29 +12,9 @@ from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.timed_search import run_on_clock
 from variant_ai.core.search.report import Report
-from variant_ai.core.search.settings import SearchParams
 
-
-class Searcher(Protocol):
-    """Part of a search that a player uses (`core/search/search.py`)."""
-
-    params: SearchParams
-
-    def set_game(self, game: Game) -> None: ...
-
-    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report: ...
-
-    def report(self, multipv: int = 1, *, pv: bool = True) -> Report: ...
-
-    def clear(self, seed: int | None = None) -> None: ...
-
-    def warm_up(self) -> None: ...
-
-    def root_visits(self) -> list[tuple[int, int]]: ...
-
-    def stop(self) -> None: ...
-
-    def close(self) -> None: ...
+if TYPE_CHECKING:
+    from variant_ai.core.search.interface import BaseSearch
 
 
 class NetPlayer(Player):
@@ -46,7 +26,7 @@ class NetPlayer(Player):
 
     def __init__(
         self,
-        make_search: Callable[[], Searcher],
+        make_search: Callable[[], BaseSearch],
         name: str,
         digest: str = "",
         *,
@@ -58,7 +38,7 @@ class NetPlayer(Player):
         self.digest = digest
         self.kept_visits = kept_visits
         self._make_search = make_search
-        self._search: Searcher | None = None
+        self._search: BaseSearch | None = None
         self._times = TimeManager()
 
     def start(self) -> None:

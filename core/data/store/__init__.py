@@ -9,3 +9,7 @@ store_info     contents and history of a store
 store_writer   writing, appending, resuming
 game_store     reading
 """
+
+from variant_ai.core.renamed import moved_names
+
+__getattr__ = moved_names(__name__, {"Store": "variant_ai.core.data.store.game_store"})

@@ -9,3 +9,7 @@ Modules in reading order:
     fairy_rules       `FairyRules`, the implementation of `Rules`
     fairy_workers     child processes that compute positions ahead of time
 """
+
+from variant_ai.core.renamed import moved_names
+
+__getattr__ = moved_names(__name__, {"FairyRules": "variant_ai.core.rules.fairy.fairy_rules"})

@@ -12,3 +12,13 @@ Modules in reading order:
     kernel_rules    `KernelRules`, the Python interface of all this
     perft           counting move sequences, a test of all this
 """
+
+from variant_ai.core.renamed import moved_names
+
+__getattr__ = moved_names(
+    __name__,
+    {
+        "KernelRules": "variant_ai.core.rules.kernel.kernel_rules",
+        "is_compiled": "variant_ai.core.rules.kernel.kernel_rules",
+    },
+)

@@ -55,12 +55,6 @@ class Limits:
             MOST if most_evaluations is None else most_evaluations - evaluations,
         )
 
-    @property
-    def is_bounded(self) -> bool:
-        """True if a limit can end the search."""
-        numbers = (self.visits, self.evaluations, self.movetime, self.depth, self.mate)
-        return not self.infinite and any(number is not None for number in numbers)
-
 
 def _is_at_least_0(value: object) -> bool:
     return isinstance(value, Real) and float(value) >= 0

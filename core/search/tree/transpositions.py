@@ -19,7 +19,6 @@ from variant_ai.core.search.tree.nodes import SWEEPING, Arrays
 from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
-Heads = NDArray[np.int32]
 READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
 MOVES_SHIFT = 4
 """The bits from here on hold the number of last moves that are used."""
