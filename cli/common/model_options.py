@@ -96,8 +96,9 @@ def _kind(field: FieldInfo) -> Any:
         return click.Choice(get_args(kind))
     least = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
     above = next((rule.gt for rule in field.metadata if hasattr(rule, "gt")), None)
+    most = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
     if kind is int:
-        return click.IntRange(min=least)
+        return click.IntRange(min=least, max=most)
     if kind is float:
-        return FiniteRange(min=above if least is None else least, min_open=least is None)
+        return FiniteRange(min=above if least is None else least, max=most, min_open=least is None)
     return kind

@@ -43,7 +43,11 @@ class TrainResult:
 
 
 class BaseTrainer(ABC):
-    """One training in one run directory."""
+    """One training in one run directory.
+
+    A budget of minutes is turned into `config.steps` before the trainer is made, by the speed of the
+    standard trainer.
+    """
 
     def __init__(
         self,

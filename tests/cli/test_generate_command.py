@@ -338,3 +338,9 @@ def test_without_an_engine_the_packaged_net_plays(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     record = Store(store).game(0)
     assert record.plies == 12 and record.white == "xiangqi"
+
+
+def test_a_share_above_one_is_out_of_range(tmp_path: Path) -> None:
+    result = generate(tmp_path / "games.store", "--random-share", "2")
+    assert result.exit_code == 2
+    assert "'--random-share': 2.0 is not in the range 0<=x<=1" in result.stderr

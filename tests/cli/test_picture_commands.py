@@ -170,6 +170,9 @@ def test_show(run: Path, folder: Path) -> None:
     for model in (run, run / "model.onnx"):
         policy.unlink(missing_ok=True)
         succeed("show", "policy", model, "--notation", "san", "--played", "e4", "-o", policy)
+        assert "e5" in complaint(
+            "show", "policy", model, "--notation", "san", "--played", "e5", "-o", policy
+        )
         assert policy.read_bytes().startswith(PNG)
     succeed("show", "policy", "packaged", "-V", "crazyhouse", "-o", policy)
 

@@ -10,6 +10,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CHECKED = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs",
+    "experiments",
+    "benchmarks",
+    ".github",
+    "tests/docs",
+    "tests/experiments",
+    "tests/packaging",
+    "core",
+    "cli",
+    "plugins",
+    "specs",
+    "variants",
+    "src/variant_ai",
+    "examples",
+    "tests/search",
+    "tests/encoding",
+    "tests/jit",
+)
+"""Files and folders whose words and citations are checked."""
 
 
 def tracked(

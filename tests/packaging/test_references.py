@@ -5,31 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from source_text import ROOT, at, prose_of, tracked
+from source_text import CHECKED, ROOT, at, prose_of, tracked
 
 PAGE = ROOT / "docs" / "references.md"
-ROOMS_DONE = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs",
-    "experiments",
-    "benchmarks",
-    ".github",
-    "tests/docs",
-    "tests/experiments",
-    "tests/packaging",
-    "core",
-    "cli",
-    "plugins",
-    "specs",
-    "variants",
-    "src/variant_ai",
-    "examples",
-    "tests/search",
-    "tests/encoding",
-    "tests/jit",
-)
-"""Files and folders that are checked."""
 KEY = re.compile(r"(?<![\w`\]])\[([A-Z][A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)\](?![(\[:`])")
 """A citation: [CrazyAra-preprint]. Keys have two characters or more and stand outside of code."""
 NOT_KEYS = {"DhtmlXQ", "PLAYER"}
@@ -50,7 +28,7 @@ def keys() -> set[str]:
     return set(re.findall(r"^\| \[([\w-]+)\] \|", PAGE.read_text("utf-8"), re.MULTILINE))
 
 
-@pytest.mark.parametrize("room", ROOMS_DONE)
+@pytest.mark.parametrize("room", CHECKED)
 def test_cited_keys_are_explained(room: str) -> None:
     unknown = [
         at(path, line, text)
@@ -62,7 +40,7 @@ def test_cited_keys_are_explained(room: str) -> None:
     assert unknown == []
 
 
-@pytest.mark.parametrize("room", ROOMS_DONE)
+@pytest.mark.parametrize("room", CHECKED)
 def test_sources_are_cited_by_their_keys(room: str) -> None:
     old = [
         at(path, line, text)

@@ -1,4 +1,4 @@
-"""What has moved can be imported by its old name, with a warning."""
+"""Modules and names that have moved can be imported by their old names, with a warning."""
 
 from __future__ import annotations
 

@@ -12,30 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_text import ROOT, at, docstrings_of, prose_of, tracked
-
-ROOMS_DONE = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs",
-    "experiments",
-    "benchmarks",
-    ".github",
-    "tests/docs",
-    "tests/experiments",
-    "tests/packaging",
-    "core",
-    "cli",
-    "plugins",
-    "specs",
-    "variants",
-    "src/variant_ai",
-    "examples",
-    "tests/search",
-    "tests/encoding",
-    "tests/jit",
-)
-"""Files and folders that are checked."""
+from source_text import CHECKED, ROOT, at, docstrings_of, prose_of, tracked
 
 PHRASES = {
     # what was written: what to write
@@ -118,12 +95,12 @@ def retired(path: Path, words: dict[str, str]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("room", ROOMS_DONE)
+@pytest.mark.parametrize("room", CHECKED)
 def test_retired_phrases(room: str) -> None:
     assert [line for path in files(room) for line in retired(path, PHRASES)] == []
 
 
-@pytest.mark.parametrize("room", ROOMS_DONE)
+@pytest.mark.parametrize("room", CHECKED)
 def test_private_metaphors(room: str) -> None:
     assert [line for path in files(room) for line in retired(path, METAPHORS)] == []
 
@@ -147,7 +124,7 @@ def parts_of(name: str) -> set[str]:
     return {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
 
 
-@pytest.mark.parametrize("room", ROOMS_DONE)
+@pytest.mark.parametrize("room", CHECKED)
 def test_names_are_those_of_the_field(room: str) -> None:
     found = [
         at(path, line, name)
@@ -158,7 +135,7 @@ def test_names_are_those_of_the_field(room: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("room", ROOMS_DONE)
+@pytest.mark.parametrize("room", CHECKED)
 def test_docstrings_open_with_a_verb_or_a_noun(room: str) -> None:
     found = [
         at(path, line, text.splitlines()[0])

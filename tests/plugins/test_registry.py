@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from variant_ai.core.factories import RULES_ENGINES
-from variant_ai.core.spec import PluginError, SpecError, UnknownNameError, builtin_specs
+from variant_ai.core.spec import DataError, PluginError, SpecError, UnknownNameError, builtin_specs
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
     API_VERSION,
@@ -628,3 +628,18 @@ def test_plugins_of_the_first_api_are_loaded() -> None:
         variant_ai_api = 1
 
     assert empty().register(Old(), "old")
+
+
+def test_the_net_of_a_variant_is_that_of_its_entry(tmp_path: Path) -> None:
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("extends: minixiangqi\nvariant: mine\n")
+    net = tmp_path / "nets" / "best.onnx"
+    found = empty()
+    assert found.register(
+        plugin(register_variants=[VariantEntry("mine", spec, model=net)]), "outside"
+    )
+    with pytest.raises(DataError, match=r"no net comes with mine.*best\.onnx"):
+        found.net(found.variant("mine"), Path("packaged"))
+    net.parent.mkdir()
+    net.touch()
+    assert found.net(found.variant("mine"), Path("packaged")) == net

@@ -175,6 +175,8 @@ def policy(
     spec = opened.spec
     rules, position = _position(spec, fen, moves)
     chosen = load_notation(spec, notation)
+    if played:  # written as the picture writes it; an illegal move is an error
+        played = chosen.write(rules, position, chosen.read(rules, position, played))
     drawn = policy_of(
         opened.predictor,
         Encoder(spec, opened.head),
