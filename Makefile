@@ -19,7 +19,7 @@ help:
 	@echo "make train VARIANT=xiangqi   train on the games that come with the variant"
 	@echo "make test                    run the tests"
 	@echo "make lint                    ruff and mypy, as in continuous integration"
-	@echo "make check                   lint, test and the wheel: everything that must pass"
+	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
 	@echo "make format                  format the code"
 	@echo "make clean                   remove the environment and what was built"
