@@ -48,7 +48,6 @@ def test_the_old_name_warns(name: str) -> None:
         ("core.rules.fairy", "FairyRules"),
         ("core.data.store", "Store"),
         ("core.search.tree", "Tree"),
-        ("core.train.report", "model_card"),
     ],
 )
 def test_a_package_that_was_a_module_has_its_names(package: str, name: str) -> None:
