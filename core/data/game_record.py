@@ -22,6 +22,9 @@ Labels = Literal["move", "visits"]
 
 MAX_VISITS = (1 << 32) - 1
 """Visits of one move."""
+FULL_WEIGHT = 65_535
+"""Sum of the weights of a policy target."""
+TRAINS_POLICY, TRAINS_VALUE = 1, 2
 PlyVisits = tuple[tuple[int, int], ...]
 """Visits of a search at a ply: (move integer, visits from 1) of every move kept, in any order (usually
 the most visited first); empty without a search."""
@@ -68,7 +71,14 @@ class GameRecord:
     clocks: list[int | None] | None = None
     """Per ply, milliseconds left after the move to the player who made it."""
     visits: list[PlyVisits] | None = None
-    """Per ply, visits of a search; None if no visits were kept."""
+    """Per ply, visits of a search, or the weights of a policy target, which add up to FULL_WEIGHT;
+    None if none were kept."""
+    root_values: list[float | None] | None = None
+    """Per ply, mean value of the search for the player to move, in [-1, 1]; None if unknown."""
+    trains: list[int] | None = None
+    """Per ply, which heads may learn from the position: TRAINS_POLICY + TRAINS_VALUE; None: all."""
+    generation: int | None = None
+    """Number of the net that played the game in a run of self-play; None for other games."""
     comments: dict[int, str] = field(default_factory=dict)
     """Ply of a move (0 is the first) to the comment on it, `-1` before the first move. Scores and
     clocks are not repeated here."""

@@ -32,6 +32,7 @@ ORDER = (
     "core/analysis",
     "core/train",
     "core/arena",
+    "core/reinforce",
     "core/engine",
     "core/testing",
     "plugins",

@@ -1,0 +1,165 @@
+"""Settings of self-play and of a run that learns from it.
+
+`variant-ai reinforce` reads them from a YAML file (`--settings`) and from options, and writes them,
+resolved, to `settings.yaml` of the run folder. Every word is a field of one of these models.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, and an unknown word is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SearchChoice(Section):
+    """The search that chooses the moves of a game."""
+
+    kind: Literal["gumbel", "puct"] = "gumbel"
+    nodes: int = Field(default=16, ge=1, le=4096)
+    """Visits of a search."""
+    considered: int = Field(default=16, ge=1, le=512)
+    """Gumbel: greatest number of root moves that are compared (m)."""
+    visit_offset: float = Field(default=50.0, ge=0)
+    """Gumbel: added to the greatest number of visits in sigma."""
+    value_scale: float = Field(default=1.0, gt=0)
+    """Gumbel: c_scale of sigma."""
+    rescale: Literal["fixed", "minmax"] = "fixed"
+    """Gumbel: values as they are, in [0, 1], or rescaled to the least and greatest of the position."""
+    noise: bool = True
+    """Gumbel noise, or Dirichlet noise on the root priors of PUCT; off in matches."""
+    noise_epsilon: float = Field(default=0.25, ge=0, le=1)
+    """PUCT: share of the noise in the root priors."""
+    noise_alpha: float | None = Field(default=None, gt=0)
+    """PUCT: concentration of the noise; None: 10 / number of legal moves."""
+    fpu_reduction: float = Field(default=0.2, ge=0, le=2)
+    """PUCT: value of untried moves below that of their parent; 0 at a root with noise."""
+    cpuct: float = Field(default=1.5, gt=0)
+    """PUCT: exploration constant."""
+    forced_playouts: float = Field(default=2.0, ge=0)
+    """PUCT: k of sqrt(k * P * N), the least visits of a root move; 0: none."""
+    full_share: float = Field(default=1.0, gt=0, le=1)
+    """Share of the moves with all nodes; the others get `fast_nodes` and are not recorded
+    ([KataGo], playout cap randomisation)."""
+    fast_nodes: int = Field(default=0, ge=0)
+    """Visits of the other moves; 0: a sixth of `nodes`."""
+
+
+class Variety(Section):
+    """What makes games differ."""
+
+    random_plies: tuple[int, int] = (0, 4)
+    """Least and greatest number of uniformly random plies at the start; they are not recorded."""
+    sampled_plies: int = Field(default=10, ge=0)
+    """Plies in which moves are sampled from the policy target instead of the best one being played."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Temperature of the first sampled ply."""
+    temperature_end: float = Field(default=1.0, gt=0)
+    """Temperature of the last sampled ply; it changes linearly between them."""
+    branch_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of games that start from a random position of an earlier game of the same run."""
+    max_plies: int = Field(default=512, ge=1)
+    """Length at which a game is ended; its result is no value target."""
+    draw_penalty: float = Field(default=0.0, ge=0, le=1)
+    """Value of a drawn game for both sides is minus this."""
+    resign_below: float | None = Field(default=None, gt=-1, lt=0)
+    """Root value under which a side resigns; None: never."""
+    resign_plies: int = Field(default=4, ge=1)
+    """Plies in a row in which both sides' root values must agree on the winner."""
+    played_out: float = Field(default=0.1, ge=0, le=1)
+    """Share of games without resignation, to measure how often it would have been wrong."""
+
+
+class Window(Section):
+    """Replay window N = min(T, c * (1 + beta * ((T / c)^alpha - 1) / alpha)) of T positions."""
+
+    size: int = Field(default=50_000, ge=1)
+    """c, in positions."""
+    alpha: float = Field(default=0.75, gt=0, le=1)
+    beta: float = Field(default=0.4, ge=0)
+
+
+class Learning(Section):
+    """The learner."""
+
+    net: str = "alphazero-3x32"
+    """Network by name, as `variant-ai train --net` takes it."""
+    blocks: int | None = Field(default=None, ge=1)
+    channels: int | None = Field(default=None, ge=1)
+    value_channels: int = Field(default=4, ge=1)
+    value_units: int = Field(default=64, ge=1)
+    optimiser: str = "adamw"
+    lr: float = Field(default=2e-3, gt=0)
+    lr_end: float | None = Field(default=None, gt=0)
+    """Rate at the last generation, reached exponentially; None: constant."""
+    weight_decay: float = Field(default=1e-4, ge=0)
+    batch: int = Field(default=256, ge=1)
+    samples_per_position: float = Field(default=4.0, gt=0)
+    """Samples drawn for each new position."""
+    ema_steps: int = Field(default=500, ge=0)
+    """Span of the moving average of the weights, in steps; it is what plays. 0: none."""
+    value_weight: float = Field(default=1.0, ge=0)
+    root_value_share: float = Field(default=0.25, ge=0, le=1)
+    """lambda: value target = (1 - lambda) * result + lambda * root value."""
+    root_value_share_end: float | None = Field(default=None, ge=0, le=1)
+    """lambda at the last generation; None: constant."""
+    checkpoint_minutes: float = Field(default=3.0, gt=0)
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+
+class Mixture(Section):
+    """A store of other games that the learner also samples from."""
+
+    store: str
+    weight: float = Field(gt=0)
+    """Share of the samples; the window has the rest."""
+
+
+class Ladder(Section):
+    """Matches that measure the nets."""
+
+    games: int = Field(default=40, ge=0)
+    """Games of each pairing, each opening with both colours."""
+    nodes: int = Field(default=64, ge=0)
+    """Nodes a move; 0: the raw policy, one evaluation and no search."""
+    opponents: tuple[int, ...] = (1, 4, 16)
+    """Generations back that the newest net plays."""
+    every: int = Field(default=1, ge=1)
+    """Generations from one measurement to the next."""
+    opening_plies: int = Field(default=4, ge=0)
+    engines: tuple[str, ...] = ()
+    """Outside players, as `variant-ai match` takes them."""
+    cpu_share: float = Field(default=0.1, ge=0, le=1)
+    """Greatest share of the run's CPU time; matches that would exceed it are left out."""
+    gate: bool = False
+    """A new net generates games only if it scores at least half against the one that does."""
+
+
+class ReinforceSettings(Section):
+    """Everything that a run was asked for."""
+
+    variant: str
+    seed: int = 0
+    generations: int | None = Field(default=None, ge=1)
+    minutes: float | None = Field(default=None, gt=0)
+    """CPU minutes of all processes together over all resumes."""
+    start: str = "random"
+    """`random`, `packaged`, a run folder or a net."""
+    games_at_once: int = Field(default=64, ge=1, le=4096)
+    positions: int = Field(default=8_000, ge=1)
+    """Recorded positions of a generation."""
+    evaluator: str = "auto"
+    """Evaluator of self-play, as `--evaluator` takes it."""
+    precision: str = "auto"
+    threads: int = Field(default=1, ge=0)
+    search: SearchChoice = SearchChoice()
+    variety: Variety = Variety()
+    window: Window = Window()
+    learning: Learning = Learning()
+    mixture: tuple[Mixture, ...] = ()
+    ladder: Ladder = Ladder()
