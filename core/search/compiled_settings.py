@@ -28,6 +28,11 @@ SETTINGS = np.dtype(
         ("check_loses", "i1"),
         ("chase_loses", "i1"),
         ("idle", "i1"),  # IDLE_DRAW, IDLE_FIRST_LOSES, IDLE_MOVER_LOSES
+        # selection by the improved policy, `improved_policy.py`; off in matches and analysis
+        ("improved", "i1"),
+        ("minmax", "i1"),
+        ("visit_offset", "f8"),
+        ("value_scale", "f8"),
         # factors of nodes with few visits, by the sum of edge visits
         ("explore", "f8", (TABLED,)),  # c(s) * sqrt(sum)
         ("divisor", "f8", (TABLED,)),

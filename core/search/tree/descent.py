@@ -29,6 +29,7 @@ from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
+from variant_ai.core.search.forest.improved_policy import select_improved
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up, prove
 from variant_ai.core.search.tree.nodes import (
     CHECKS_TRIED,
@@ -82,6 +83,7 @@ PATH_INFO = np.dtype(
     [
         ("root_at", "i8"),  # index of the root in the line
         ("root_end", "i8"),  # edges of the root before this one may be selected
+        ("root_edge", "i8"),  # 1 + edge of the root to follow; 0: select it
         ("leaf", "i8"),  # node of a LEAF
         ("length", "i8"),  # edges of the path
         ("row", "i8"),  # NEEDS_JUDGE: row of the path
@@ -395,12 +397,17 @@ def descend(
         if record["flags"] & HAS_MATE and plain:
             edge = np.int64(record["opened"])
             record["flags"] &= 255 - HAS_MATE
+        elif depth == 0 and info["root_edge"] > 0:
+            edge = np.int64(info["root_edge"]) - 1
         elif depth == 0:
             edge = select_edge(g, s, node, w.root_priors, np.int64(info["root_end"]))
             if edge == NO_EDGE:
                 return np.int64(STUCK)
         else:
-            edge = select_edge(g, s, node, w.no_priors, np.int64(record["count"]))
+            if s[0]["improved"]:
+                edge = select_improved(g, s, node)
+            else:
+                edge = select_edge(g, s, node, w.no_priors, np.int64(record["count"]))
             if edge == NO_EDGE:  # all are proven to lose, but one has closed a repetition
                 edge = np.int64(0)
         if edge == np.int64(record["opened"]) and not open_edge(g, node):

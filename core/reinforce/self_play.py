@@ -1,0 +1,431 @@
+"""Self-play: games of a net with itself, as records with policy targets and root values.
+
+`SelfPlay` plays many games at once (`core/search/forest`). Rules that are not compiled are played by
+`SlowSelfPlay`, game by game with the ordinary search; `make_self_play` chooses. Both give each game
+random plies, noise and sampled moves by its number, so that the same numbers give other games than
+those before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.data.game_record import (
+    FULL_WEIGHT,
+    OPENING_TAG,
+    TRAINS_POLICY,
+    TRAINS_VALUE,
+    GameRecord,
+    PlyVisits,
+    Result,
+)
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.settings import ReinforceSettings
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.search.forest.forest_arrays import ENDED, RESIGNED
+from variant_ai.core.search.forest.forest_search import (
+    ForestSearch,
+    ForestSettings,
+    SearchedMove,
+)
+from variant_ai.core.search.tree_factory import rules_for
+from variant_ai.core.spec.schema import VariantSpec
+
+CAPPED = "max plies"
+"""Termination of a game that reached its greatest length; its result is no value target."""
+RESIGNATION = "resignation"
+BRANCHES = 512
+"""Games that branches start from: the last ones."""
+MOST_ATTEMPTS = 100
+"""Attempts to find random plies that do not end the game."""
+
+
+@dataclass
+class Resignations:
+    """How often resigning would have been wrong, in games that were played out regardless."""
+
+    played_out: int = 0
+    would_resign: int = 0
+    wrong: int = 0
+    """Games in which the side that would have resigned did not lose."""
+
+
+@dataclass
+class _Playing:
+    """A game in progress."""
+
+    game: Game
+    number: int
+    opening: int
+    """Plies that no player chose."""
+    resigns: bool
+    generation: int
+    searched: list[SearchedMove] = field(default_factory=list)
+
+
+class BaseSelfPlay(ABC):
+    """Games of one variant with one net at a time."""
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        settings: ReinforceSettings,
+        *,
+        generation: int,
+        first_game: int = 1,
+        done: frozenset[int] = frozenset(),
+        rules: Rules | None = None,
+    ) -> None:
+        """generation: of the net. first_game: number of the first game to play, from 1; those in
+        `done` are left out."""
+        self.spec = spec
+        self.settings = settings
+        self.generation = generation
+        self.rules = rules or rules_for(spec)
+        self.resignations = Resignations()
+        self.positions = 0
+        """Recorded positions of the games that have ended."""
+        self.next_game = first_game
+        self._done = done
+        self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
+
+    @property
+    @abstractmethod
+    def evaluations(self) -> int:
+        """Positions evaluated so far."""
+
+    @abstractmethod
+    def set_net(self, evaluator: Evaluator, generation: int) -> None:
+        """Go on with another net; games in progress go on, too. Raises DataError if it does not fit."""
+
+    @abstractmethod
+    def finished(self) -> Iterator[GameRecord]:
+        """Play on, and yield games as they end, in any order, without end. `number` of a record is the
+        place of the game in the order in which they began, from 1."""
+
+    def _new_game(self) -> _Playing:
+        while self.next_game in self._done:
+            self.next_game += 1
+        number = self.next_game
+        self.next_game += 1
+        rng = np.random.default_rng([self.settings.seed, number])
+        variety = self.settings.variety
+        resigns = variety.resign_below is not None and rng.random() >= variety.played_out
+        game = self._opening(rng)
+        return _Playing(game, number, len(game.moves), resigns, self.generation)
+
+    def _opening(self, rng: np.random.Generator) -> Game:
+        """A game after random plies, or at a random position of an earlier game."""
+        variety = self.settings.variety
+        if self._earlier and rng.random() < variety.branch_share:
+            earlier = self._earlier[int(rng.integers(len(self._earlier)))]
+            game = Game(self.rules, earlier.start_fen)
+            for move in earlier.moves[: int(rng.integers(earlier.plies))]:
+                game.push(move)
+            if game.outcome() is None and game.ply < variety.max_plies:
+                return game
+        least, most = variety.random_plies
+        for attempt in range(MOST_ATTEMPTS):
+            plies = int(rng.integers(least, most + 1)) if attempt < MOST_ATTEMPTS - 1 else 0
+            game = Game(self.rules)
+            for _ in range(min(plies, variety.max_plies - 1)):
+                moves = game.legal_moves()
+                game.push(int(moves[rng.integers(len(moves))]))
+                if game.outcome() is not None:
+                    break
+            if game.outcome() is None:
+                return game
+        raise AssertionError("the start position ends the game")
+
+    def _record(self, playing: _Playing, resigned: int | None) -> GameRecord | None:
+        """Record of a game whose moves are all in `searched`; None if it has not ended. resigned:
+        colour of the side that resigned."""
+        game = playing.game
+        for searched in playing.searched[game.ply - playing.opening :]:
+            game.push(searched.move)
+        result: Result
+        if resigned is not None:
+            result, termination = ("0-1", "1-0")[resigned], RESIGNATION  # type: ignore[assignment]
+        else:
+            outcome = game.outcome()
+            if outcome is not None:
+                result, termination = outcome.result, outcome.reason  # type: ignore[assignment]
+            elif game.ply >= self.settings.variety.max_plies:
+                result, termination = "1/2-1/2", CAPPED
+            else:
+                return None
+        value_bit = 0 if termination == CAPPED else TRAINS_VALUE
+        opening = playing.opening
+        searches = playing.searched
+        record = GameRecord(
+            self.spec.variant,
+            moves=list(game.moves),
+            start_fen=None,
+            result=result,
+            white="self-play",
+            black="self-play",
+            event=f"generation {playing.generation}",
+            termination=termination,
+            number=playing.number,
+            visits=[()] * opening + [_weights(s) if s.full else () for s in searches],
+            root_values=[None] * opening + [s.root_value for s in searches],
+            trains=[0] * opening + [value_bit | (TRAINS_POLICY if s.full else 0) for s in searches],
+            generation=playing.generation,
+            tags={OPENING_TAG: str(opening)},
+        )
+        self.positions += sum(bits > 0 for bits in record.trains or ())
+        self._earlier.append(record)
+        self._count_resignation(playing, record)
+        return record
+
+    def _count_resignation(self, playing: _Playing, record: GameRecord) -> None:
+        """Find out whether a game that was played out would have been resigned."""
+        limit = self.settings.variety.resign_below
+        if limit is None or playing.resigns or record.termination == CAPPED:
+            return
+        self.resignations.played_out += 1
+        lost = [0, 0]
+        side = int(playing.game.positions[playing.opening]["side"][0])
+        for searched in playing.searched:
+            for player in (0, 1):
+                own = searched.root_value if player == side else -searched.root_value
+                lost[player] = lost[player] + 1 if own < limit else 0
+                if lost[player] >= self.settings.variety.resign_plies:
+                    self.resignations.would_resign += 1
+                    self.resignations.wrong += record.result != ("0-1", "1-0")[player]
+                    return
+            side = 1 - side
+
+
+def _weights(searched: SearchedMove) -> PlyVisits:
+    """Policy target in whole numbers that add up to FULL_WEIGHT; smaller weights are left out."""
+    weights = np.rint(searched.weights.astype(np.float64) * FULL_WEIGHT).astype(np.int64)
+    best = int(weights.argmax())
+    weights[best] += FULL_WEIGHT - int(weights.sum())
+    return tuple(
+        (move, weight)
+        for move, weight in zip(searched.moves.tolist(), weights.tolist(), strict=True)
+        if weight > 0
+    )
+
+
+def forest_settings(settings: ReinforceSettings) -> ForestSettings:
+    """Settings of the trees for those of a run."""
+    search, variety = settings.search, settings.variety
+    return ForestSettings(
+        gumbel=search.kind == "gumbel",
+        nodes=search.nodes,
+        fast_nodes=search.fast_nodes,
+        full_share=search.full_share,
+        considered=search.considered,
+        visit_offset=search.visit_offset,
+        value_scale=search.value_scale,
+        minmax=search.rescale == "minmax",
+        noise=search.noise,
+        noise_epsilon=search.noise_epsilon,
+        noise_alpha=search.noise_alpha,
+        fpu_reduction=search.fpu_reduction,
+        cpuct=search.cpuct,
+        forced_playouts=search.forced_playouts,
+        sampled_plies=variety.sampled_plies,
+        temperature=variety.temperature,
+        temperature_end=variety.temperature_end,
+        resign_below=variety.resign_below,
+        resign_plies=variety.resign_plies,
+        max_plies=variety.max_plies,
+    )
+
+
+class SelfPlay(BaseSelfPlay):
+    """Games at once with shared batches, by compiled rules."""
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        evaluator: Evaluator,
+        settings: ReinforceSettings,
+        *,
+        generation: int,
+        first_game: int = 1,
+        done: frozenset[int] = frozenset(),
+        rules: Rules | None = None,
+    ) -> None:
+        """Raises DataError if the evaluator does not fit the variant."""
+        super().__init__(
+            spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
+        )
+        self._forest = ForestSearch(
+            spec, evaluator, forest_settings(settings), settings.games_at_once, rules=self.rules
+        )
+        self._playing: dict[int, _Playing] = {}
+        """By tree."""
+        self._tree_of: dict[int, int] = {}
+        """Tree of each game in progress."""
+
+    @property
+    def evaluations(self) -> int:
+        return self._forest.evaluations
+
+    def set_net(self, evaluator: Evaluator, generation: int) -> None:
+        self._forest.set_evaluator(evaluator)
+        self.generation = generation
+
+    def finished(self) -> Iterator[GameRecord]:
+        forest = self._forest
+        for tree in range(forest.games):
+            if tree not in self._playing:
+                self._start(tree)
+        while True:
+            forest.step()
+            for searched in forest.entries():
+                self._playing[self._tree_of[searched.game]].searched.append(searched)
+            for tree in np.flatnonzero(forest.states >= ENDED).tolist():
+                record = self._end(tree)
+                if record is not None:
+                    self._start(tree)
+                    yield record
+
+    def _start(self, tree: int) -> None:
+        old = self._playing.get(tree)
+        if old is not None:
+            del self._tree_of[old.number]
+        playing = self._new_game()
+        self._playing[tree] = playing
+        self._tree_of[playing.number] = tree
+        seeds: NDArray[np.uint64] = np.random.SeedSequence(
+            [self.settings.seed, playing.number, 1]
+        ).generate_state(1, np.uint64)
+        self._forest.start(
+            tree, playing.game, playing.number, int(seeds[0]), resigns=playing.resigns
+        )
+
+    def _end(self, tree: int) -> GameRecord | None:
+        playing = self._playing[tree]
+        resigned = None
+        if int(self._forest.states[tree]) == RESIGNED:
+            lost = self._forest.forest.trees[tree]["lost"]
+            resigned = 0 if lost[0] >= lost[1] else 1
+        record = self._record(playing, resigned)
+        if record is None:
+            self._forest.go_on(tree)
+        return record
+
+
+class SlowSelfPlay(BaseSelfPlay):
+    """Games one after the other with the ordinary search, for rules that are not compiled.
+
+    Its policy targets are visits. It is slow: a position takes Fairy-Stockfish milliseconds.
+    """
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        evaluator: Evaluator,
+        settings: ReinforceSettings,
+        *,
+        generation: int,
+        first_game: int = 1,
+        done: frozenset[int] = frozenset(),
+        rules: Rules | None = None,
+    ) -> None:
+        super().__init__(
+            spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
+        )
+        self._evaluations = 0
+        self._make_search(evaluator)
+
+    def _make_search(self, evaluator: Evaluator) -> None:
+        from variant_ai.core.search.search import Search
+        from variant_ai.core.search.settings import SearchParams
+
+        search = self.settings.search
+        params = SearchParams.of(
+            self.spec,
+            node_temperature=1.0,
+            enhance_checks=False,
+            batch_size=1,
+            reuse_tree=False,
+            q_unvisited="parent",
+            q_unvisited_reduction=search.fpu_reduction,
+            noise_epsilon=search.noise_epsilon if search.noise else 0.0,
+            memory_mb=16,
+            seed=self.settings.seed,
+        )
+        self._search = Search(self.spec, evaluator, params, rules=self.rules)
+
+    @property
+    def evaluations(self) -> int:
+        return self._evaluations
+
+    def set_net(self, evaluator: Evaluator, generation: int) -> None:
+        self._search.close()
+        self._make_search(evaluator)
+        self.generation = generation
+
+    def finished(self) -> Iterator[GameRecord]:
+        while True:
+            playing = self._new_game()
+            rng = np.random.default_rng([self.settings.seed, playing.number, 1])
+            self._search.clear(int(rng.integers(1 << 31)))
+            while True:
+                searched = self._move(playing, rng)
+                playing.searched.append(searched)
+                record = self._record(playing, None)
+                if record is not None:
+                    yield record
+                    break
+
+    def _move(self, playing: _Playing, rng: np.random.Generator) -> SearchedMove:
+        from variant_ai.core.search.move.limits import Limits
+
+        search, variety = self._search, self.settings.variety
+        search.set_game(playing.game)
+        report = search.run(Limits(simulations=self.settings.search.nodes))
+        self._evaluations += report.evaluations
+        visited = search.root_visits()
+        moves = np.array([move for move, _ in visited], np.int32)
+        weights = np.array([count for _, count in visited], np.float64)
+        if not len(moves):
+            assert report.best is not None
+            moves, weights = np.array([report.best], np.int32), np.ones(1)
+        weights /= weights.sum()
+        move = int(moves[weights.argmax()])
+        if playing.game.ply - playing.opening < variety.sampled_plies:
+            move = int(rng.choice(moves, p=weights))
+        tree = search.tree
+        value = float(tree.arrays.nodes[tree.root]["q"])
+        return SearchedMove(
+            playing.number, playing.game.ply, move, True, value, moves, weights.astype(np.float32)
+        )
+
+
+def make_self_play(
+    spec: VariantSpec,
+    evaluator: Evaluator,
+    settings: ReinforceSettings,
+    *,
+    generation: int,
+    first_game: int = 1,
+    done: frozenset[int] = frozenset(),
+    rules: Rules | None = None,
+) -> BaseSelfPlay:
+    """Make the player for a variant: `SelfPlay` if its rules are compiled, otherwise `SlowSelfPlay`."""
+    rules = rules or rules_for(spec)
+    kind = SelfPlay if is_compiled(rules) else SlowSelfPlay
+    return kind(
+        spec,
+        evaluator,
+        settings,
+        generation=generation,
+        first_game=first_game,
+        done=done,
+        rules=rules,
+    )

@@ -1,0 +1,350 @@
+"""One compiled call for all trees:
+
+    gather   takes the waiting leaf of each tree into one batch; searches that are complete play their
+             move, and the next one begins in the same call
+    answer   expands the leaves with their evaluations and backs these up
+    begin    starts a game from the positions in its line
+
+A tree has one leaf in flight. Chases that only Fairy-Stockfish can judge count as ordinary
+repetitions during a search; the game itself is judged when it ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoding_kernels import encode_into
+from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.kernel.make_move import play_into
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.forest.forest_arrays import (
+    ENDED,
+    MAX_MOVES,
+    RESIGNED,
+    SEARCHING,
+    Choice,
+    Forest,
+    descent_at,
+    tree_at,
+)
+from variant_ai.core.search.forest.random_numbers import uniform
+from variant_ai.core.search.forest.root_moves import (
+    chosen_edge,
+    next_root_edge,
+    prepare_root,
+    target_of,
+)
+from variant_ai.core.search.tree.descent import DONE, LEAF, Descent, Scratch, descend, make_node
+from variant_ai.core.search.tree.leaf_batch import Batch, complete
+from variant_ai.core.search.tree.nodes import (
+    CLASSES,
+    END,
+    FRESH,
+    OPEN,
+    UNPROVEN,
+    Arrays,
+    bring_best,
+    first_move,
+    first_prior,
+)
+from variant_ai.core.search.tree.selection import NO_EDGE
+from variant_ai.core.search.tree.transpositions import insert, node_key
+
+AT_ONCE = 256
+"""Visits without a leaf that a tree makes in one call."""
+
+
+@njit
+def remember(w: Descent, at: Number) -> Number:
+    """Add position `at` of the line to the past; returns its number of occurrences before."""
+    key = w.line[at]["key"]
+    mask = np.uint64(w.past.shape[0] - 1)
+    h = np.int64(key & mask)
+    while w.past[h]["times"] != 0 and w.past[h]["key"] != key:
+        h = np.int64(np.uint64(h + 1) & mask)
+    before = np.int64(w.past[h]["times"])
+    w.past[h]["key"] = key
+    w.past[h]["times"] = before + 1
+    return before
+
+
+@njit
+def plant(t: Tables, s: Settings, c: Choice, f: Forest, g: Arrays, w: Descent, i: Number) -> None:
+    """Start the search of the last position of tree i; the slab is cleared."""
+    tree = f.trees[i]
+    st = g.state[0]
+    free = st["free"]
+    for k in range(CLASSES):
+        free[k] = 0
+    for k in range(g.heads.shape[0]):
+        g.heads[k] = 0
+    st["cells"] = 0
+    st["cell_limit"] = g.nodes.shape[0] - 1
+    st["cell_top"] = 1
+    st["node_count"] = 0
+    st["repeat_top"] = 1
+    st["repeat_free"] = 0
+    st["mark"] = 1
+    st["phase"] = 0
+    st["stack"] = 0
+    st["full"] = 0
+    st["visits"] = 0
+    st["evaluations"] = 0
+    tree["prepared"] = 0
+    tree["stuck"] = 0
+    tree["full"] = 1
+    if c[0]["full_share"] < 1.0 and uniform(f.randoms, i) >= c[0]["full_share"]:
+        tree["full"] = 0
+    tree["nodes"] = c[0]["nodes"] if tree["full"] else c[0]["fast_nodes"]
+    at = np.int64(w.path_info[0]["root_at"])
+    key = node_key(w.line, at, s[0]["read"])
+    root = make_node(t, s, g, w, at, key)
+    st["root"] = root
+    insert(g, root, key)
+    record = g.nodes[root]
+    n = np.int64(record["count"])
+    w.path_info[0]["root_end"] = n
+    w.path_info[0]["root_edge"] = 0
+    carried = np.int64(tree["carried"])
+    tree["carried"] = 0
+    if carried == 0 or carried != n or record["state"] != FRESH:
+        return
+    moves = first_move(root, n)
+    priors = first_prior(root)
+    base = i * MAX_MOVES
+    for e in range(n):  # the node had another order of edges
+        found = False
+        for k in range(n):
+            if f.carried_moves[base + k] == g.moves[moves + e]:
+                g.priors[priors + e] = f.carried_priors[base + k]
+                found = True
+                break
+        if not found:
+            return
+    record["value"] = tree["carried_value"]
+    record["q"] = tree["carried_value"]
+    record["draw"] = tree["carried_draw"]
+    record["visits"] = 1
+    record["state"] = OPEN
+    bring_best(g, root)
+
+
+@njit
+def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Number) -> None:
+    """Start game i, whose first `positions` positions are in its line; the last one must not have
+    ended the game."""
+    w = descent_at(f, i)
+    g = tree_at(f, i)
+    for k in range(w.past.shape[0]):
+        w.past[k]["times"] = 0
+    for k in range(positions):
+        remember(w, np.int64(k))
+    tree = f.trees[i]
+    tree["state"] = SEARCHING
+    tree["carried"] = 0
+    tree["evaluations"] = 0
+    tree["lost"][0] = 0
+    tree["lost"][1] = 0
+    w.path_info[0]["root_at"] = positions - 1
+    plant(t, s, c, f, g, w, i)
+
+
+@njit
+def is_over(s: Settings, f: Forest, g: Arrays, i: Number) -> Truth:
+    """Return True if the search of tree i is complete."""
+    tree = f.trees[i]
+    record = g.nodes[np.int64(g.state[0]["root"])]
+    if record["state"] != OPEN or not tree["prepared"]:
+        return False
+    if tree["stuck"] or record["proof"] != UNPROVEN:
+        return True
+    return np.int64(record["visits"]) - 1 >= tree["nodes"]
+
+
+@njit
+def finish_move(
+    t: Tables, s: Settings, c: Choice, f: Forest, g: Arrays, w: Descent, k: Scratch, i: Number
+) -> None:
+    """Log the complete search of tree i, play its move and start the next search, or end the game."""
+    tree = f.trees[i]
+    counters = f.counters[0]
+    root = np.int64(g.state[0]["root"])
+    record = g.nodes[root]
+    n = np.int64(record["count"])
+    moves = first_move(root, n)
+    p = k.expander[0]["p"]
+    target_of(c, s, f, g, i, p)
+    edge = chosen_edge(c, s, f, g, i, p)
+    move = np.int64(g.moves[moves + edge])
+    at = np.int64(w.path_info[0]["root_at"])
+    value = np.float64(record["q"])
+    entry = f.entries[counters["entries"]]
+    counters["entries"] += 1
+    entry["game"] = tree["game"]
+    entry["ply"] = at
+    entry["move"] = move
+    entry["full"] = tree["full"]
+    entry["root_value"] = value
+    entry["first"] = counters["weights"]
+    used = np.int64(counters["weights"])
+    for e in range(n):
+        if p[e] > 0.0:
+            f.weight_moves[used] = g.moves[moves + e]
+            f.weights[used] = p[e]
+            used += 1
+    entry["count"] = used - np.int64(counters["weights"])
+    counters["weights"] = used
+    counters["visits"] += np.int64(record["visits"]) - 1
+    counters["evaluations"] += g.state[0]["evaluations"]
+    counters["cut"] += g.state[0]["full"]
+    tree["evaluations"] += g.state[0]["evaluations"]
+    # the evaluation of the next root
+    if edge < record["opened"]:
+        child = np.int64(g.slots[np.int64(record["slots"]) + edge]["child"])
+        if child != 0 and g.nodes[child]["state"] == OPEN:
+            there = g.nodes[child]
+            m = np.int64(there["count"])
+            child_moves = first_move(child, m)
+            child_priors = first_prior(child)
+            base = i * MAX_MOVES
+            for e in range(m):
+                f.carried_moves[base + e] = g.moves[child_moves + e]
+                f.carried_priors[base + e] = g.priors[child_priors + e]
+            tree["carried"] = m
+            tree["carried_value"] = there["value"]
+            tree["carried_draw"] = there["draw"]
+    # resignation
+    side = np.int64(w.line[at]["side"])
+    for player in range(2):
+        own = value if player == side else -value
+        if own < c[0]["resign_below"]:
+            tree["lost"][player] += 1
+        else:
+            tree["lost"][player] = 0
+    resigned = tree["resigns"] and (
+        tree["lost"][0] >= c[0]["resign_plies"] or tree["lost"][1] >= c[0]["resign_plies"]
+    )
+    play_into(t, w.line, at, w.line, at + 1, move)
+    at += 1
+    w.path_info[0]["root_at"] = at
+    before = remember(w, at)
+    w.line[at]["repetitions"] = min(before, np.int64(127))
+    plant(t, s, c, f, g, w, i)
+    if (
+        g.nodes[np.int64(g.state[0]["root"])]["state"] == END
+        or before + 1 >= c[0]["fold"]
+        or at >= tree["limit"]
+    ):
+        tree["state"] = ENDED
+    elif resigned:
+        tree["state"] = RESIGNED
+
+
+@njit
+def gather(
+    t: Tables,
+    e: InputTables,
+    c: Choice,
+    s: Settings,
+    noisy: Settings,
+    f: Forest,
+    b: Batch,
+    k: Scratch,
+    owners: NDArray[np.int64],
+    first: Number,
+    last: Number,
+) -> Number:
+    """Take one leaf of each of the trees `first` to `last` into the batch; returns the number of rows.
+
+    A tree has none if its game has ended, or if the log is full: read it and call again. owners: tree
+    of each row.
+    """
+    row = np.int64(0)
+    encodes = b.planes.shape[0] > 0
+    for i in range(first, last):
+        tree = f.trees[i]
+        if tree["state"] != SEARCHING:
+            continue
+        g = tree_at(f, np.int64(i))
+        w = descent_at(f, np.int64(i))
+        info = w.path_info[0]
+        made = np.int64(0)
+        while made < AT_ONCE:
+            root = np.int64(g.state[0]["root"])
+            if not tree["prepared"] and g.nodes[root]["state"] == OPEN:
+                prepare_root(c, f, g, np.int64(i))
+            if is_over(s, f, g, np.int64(i)):
+                counters = f.counters[0]
+                if (
+                    counters["entries"] >= f.entries.shape[0]
+                    or counters["weights"] + g.nodes[root]["count"] > f.weights.shape[0]
+                ):
+                    break
+                finish_move(t, s, c, f, g, w, k, np.int64(i))
+                if tree["state"] != SEARCHING:
+                    break
+                continue
+            if tree["prepared"]:
+                edge = next_root_edge(c, s, noisy, f, g, np.int64(i))
+                if edge == NO_EDGE:
+                    tree["stuck"] = 1
+                    continue
+                info["root_edge"] = 1 + edge
+            found = descend(t, s, g, w, k, b.paths, row)
+            if found == LEAF:
+                length = np.int64(info["length"])
+                at = np.int64(info["root_at"]) + length
+                b.positions[row] = w.line[at]
+                b.leaves[row] = info["leaf"]
+                b.lengths[row] = length
+                if encodes:
+                    encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+                owners[row] = i
+                row += 1
+                break
+            if found == DONE:
+                made += 1
+            else:
+                tree["stuck"] = 1
+    return row
+
+
+@njit
+def answer(
+    t: Tables,
+    a: PolicyTables,
+    action_table: NDArray[np.int32],
+    s: Settings,
+    f: Forest,
+    b: Batch,
+    k: Scratch,
+    rows: Number,
+    owners: NDArray[np.int64],
+    values: NDArray[np.float32],
+    logits: Floats2D,
+    draws: NDArray[np.float32],
+) -> Number:
+    """Expand the leaves of the batch and back them up. Returns the rows done: `rows`, unless an
+    evaluation is not a number. Arrays as in `leaf_batch.complete`."""
+    for row in range(rows):
+        done = complete(
+            t,
+            a,
+            action_table,
+            s,
+            tree_at(f, owners[row]),
+            b,
+            k,
+            np.int64(row),
+            np.int64(row + 1),
+            values,
+            logits,
+            draws,
+        )
+        if done != row + 1:
+            return np.int64(row)
+    return rows

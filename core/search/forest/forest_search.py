@@ -1,0 +1,311 @@
+"""`ForestSearch`: many games searched and played on at once in one process, with shared batches.
+
+Each call of `step` takes a leaf of every tree, evaluates the batch and backs it up; moves are chosen
+and played in compiled code. The log of finished searches is read with `entries`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.giving_check import new_checks, new_trial
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.search.compiled_settings import Settings, compile_settings
+from variant_ai.core.search.forest.forest_arrays import (
+    CHOICE,
+    IDLE,
+    SEARCHING,
+    new_forest,
+)
+from variant_ai.core.search.forest.forest_kernels import answer, begin, gather
+from variant_ai.core.search.forest.halving import schedule_table
+from variant_ai.core.search.interface import check_shape
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.descent import Scratch
+from variant_ai.core.search.tree.leaf_batch import new_batch
+from variant_ai.core.search.tree.priors import EXPANDER
+from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
+from variant_ai.core.spec.schema import VariantSpec
+
+_NO_DRAWS = np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestSettings:
+    """Settings of the searches; the words are those of `core/reinforce/settings.py`."""
+
+    gumbel: bool = True
+    nodes: int = 16
+    fast_nodes: int = 0
+    """0: a sixth of `nodes`."""
+    full_share: float = 1.0
+    considered: int = 16
+    visit_offset: float = 50.0
+    value_scale: float = 1.0
+    minmax: bool = False
+    noise: bool = True
+    noise_epsilon: float = 0.25
+    noise_alpha: float | None = None
+    fpu_reduction: float = 0.2
+    cpuct: float = 1.5
+    forced_playouts: float = 2.0
+    sampled_plies: int = 0
+    temperature: float = 1.0
+    temperature_end: float = 1.0
+    resign_below: float | None = None
+    resign_plies: int = 4
+    max_plies: int = 512
+    solver: bool = True
+    transpositions: bool = False
+
+
+class SearchedMove(NamedTuple):
+    """A finished search of one position."""
+
+    game: int
+    """Number of the game."""
+    ply: int
+    """Index of the position in the game, 0 for the first."""
+    move: int
+    """Move played."""
+    full: bool
+    """False for a fast move, which has no policy target."""
+    root_value: float
+    """Mean value of the search for the player to move, in [-1, 1]."""
+    moves: NDArray[np.int32]
+    """[n] moves of the policy target."""
+    weights: NDArray[np.float32]
+    """[n] their weights, the sum is 1."""
+
+
+def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> SearchParams:
+    """Search settings of the trees: the net's own logits, one leaf in flight."""
+    return SearchParams.of(
+        spec,
+        node_temperature=1.0,
+        enhance_checks=False,
+        look_for_mates=False,
+        solver=settings.solver,
+        transpositions=settings.transpositions,
+        backup="catch-up",
+        q_unvisited="parent",
+        q_unvisited_reduction=reduction,
+        cpuct_init=settings.cpuct,
+        u_divisor=1.0,
+        virtual_loss=1.0,
+        mate_stop=False,
+        max_depth=settings.nodes + 2,
+    )
+
+
+class ForestSearch:
+    """Trees of G games that share one evaluator. Not for several threads."""
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        evaluator: Evaluator,
+        settings: ForestSettings,
+        games: int,
+        *,
+        rules: Rules | None = None,
+    ) -> None:
+        """Reserve the memory of `games` trees. Raises DataError if the shapes of the evaluator and the
+        spec's planes differ, or if the rules are not compiled."""
+        self.settings = settings
+        self.games = games
+        self.evaluations = 0
+        """Positions evaluated so far."""
+        self.encoder, self.rules = encoder_and_rules(evaluator, spec, rules)
+        if not isinstance(self.rules, KernelRules):
+            raise DataError(f"{spec.variant} has rules that are not compiled")
+        self._set(evaluator)
+        own = self.rules.spec
+        self._compiled = _compiled_settings(own, settings, settings.fpu_reduction)
+        self._noisy = _compiled_settings(own, settings, 0.0)
+        self._choice = _choice_of(own, settings)
+        fast = int(self._choice[0]["fast_nodes"])
+        table = np.concatenate(
+            [
+                schedule_table(settings.nodes, settings.considered, settings.nodes),
+                schedule_table(fast, settings.considered, settings.nodes),
+            ]
+        )
+        self.forest = new_forest(
+            games,
+            max(settings.nodes, fast),
+            settings.considered,
+            settings.max_plies + 1,
+            table,
+        )
+        planes = int(np.prod(self.encoder.shape)) if self.encoder.compiled else 0
+        self._batch = new_batch(games, planes, settings.nodes + 2)
+        self._scratch = Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
+        self._owners = np.zeros(games, np.int64)
+
+    def _set(self, evaluator: Evaluator) -> None:
+        check_shape(self.encoder, evaluator)
+        self.evaluator = evaluator
+
+    def set_evaluator(self, evaluator: Evaluator) -> None:
+        """Evaluate with another net of the same shape from now on; searches go on. Raises DataError."""
+        self._set(evaluator)
+
+    @property
+    def states(self) -> NDArray[np.int64]:
+        """State of each tree, [G]: IDLE, SEARCHING, ENDED or RESIGNED."""
+        states: NDArray[np.int64] = self.forest.trees["state"]
+        return states
+
+    def start(
+        self, tree: int, game: Game, number: int, seed: int, *, resigns: bool = False
+    ) -> None:
+        """Play a game on from its last position, which must not be the end of it. number: returned
+        with its moves. seed: of its noise and sampled moves, 64 bits."""
+        game = with_last_moves(game, self.rules)
+        f = self.forest
+        length = int(f.sizes[2])
+        for index, position in enumerate(game.positions):
+            f.line[tree * length + index] = position[0]
+        record = f.trees[tree]
+        record["game"] = number
+        record["first"] = len(game.positions) - 1
+        record["limit"] = self.settings.max_plies
+        record["resigns"] = resigns
+        f.randoms[tree] = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
+        begin(
+            self._tables,
+            self._compiled,
+            self._choice,
+            f,
+            np.int64(tree),
+            np.int64(len(game.positions)),
+        )
+
+    def stop(self, tree: int) -> None:
+        """End the game of a tree."""
+        self.forest.trees[tree]["state"] = IDLE
+
+    def go_on(self, tree: int) -> None:
+        """Search a game on that the rules did not end after all."""
+        self.forest.trees[tree]["state"] = SEARCHING
+
+    @property
+    def _tables(self) -> NDArray[np.void]:
+        assert isinstance(self.rules, KernelRules)
+        tables: NDArray[np.void] = self.rules.tables
+        return tables
+
+    def step(self, evaluate: Callable[[NDArray[np.float32]], object] | None = None) -> int:
+        """Evaluate a leaf of each searched tree. Returns the number of leaves; 0 if all games have
+        ended or the log is full. Raises DataError for an evaluation that is not a number."""
+        f, b = self.forest, self._batch
+        rows = int(
+            gather(
+                self._tables,
+                self.encoder.input_record,
+                self._choice,
+                self._compiled,
+                self._noisy,
+                f,
+                b,
+                self._scratch,
+                self._owners,
+                np.int64(0),
+                np.int64(self.games),
+            )
+        )
+        if rows == 0:
+            return 0
+        if self.encoder.compiled:
+            planes = b.planes[:rows].reshape(rows, *self.encoder.shape)
+        else:
+            planes = self.encoder.planes(b.positions[:rows])
+        out = self.evaluator.evaluate(planes)
+        done = int(
+            answer(
+                self._tables,
+                self.encoder.policy_record,
+                self.encoder.action_table,
+                self._compiled,
+                f,
+                b,
+                self._scratch,
+                np.int64(rows),
+                self._owners,
+                np.ascontiguousarray(out.value),
+                np.ascontiguousarray(out.policy),
+                _NO_DRAWS if out.wdl is None else np.ascontiguousarray(out.wdl[:, 1]),
+            )
+        )
+        if done != rows:
+            raise DataError(
+                f"{self.evaluator.info.source}: an evaluation is not a number; its weights are damaged"
+            )
+        self.evaluations += rows
+        return rows
+
+    def entries(self) -> list[SearchedMove]:
+        """Return the searches that have finished since the last call, and empty the log."""
+        f = self.forest
+        counters = f.counters[0]
+        total = int(counters["entries"])
+        if total == 0:
+            return []
+        used = int(counters["weights"])
+        moves, weights = f.weight_moves[:used].copy(), f.weights[:used].copy()
+        rows = f.entries[:total].tolist()
+        counters["entries"] = counters["weights"] = 0
+        return [
+            SearchedMove(
+                game,
+                ply,
+                move,
+                bool(full),
+                value,
+                moves[first : first + count],
+                weights[first : first + count],
+            )
+            for game, ply, move, first, count, full, value in rows
+        ]
+
+
+def _compiled_settings(spec: VariantSpec, settings: ForestSettings, reduction: float) -> Settings:
+    compiled = compile_settings(spec, params_of(spec, settings, reduction))
+    record = compiled[0]
+    record["chase_loses"] = 0
+    record["improved"] = settings.gumbel
+    record["minmax"] = settings.minmax
+    record["visit_offset"] = settings.visit_offset
+    record["value_scale"] = settings.value_scale
+    return compiled
+
+
+def _choice_of(spec: VariantSpec, settings: ForestSettings) -> NDArray[np.void]:
+    choice = np.zeros(1, CHOICE)
+    c = choice[0]
+    c["gumbel"] = settings.gumbel
+    c["noise"] = settings.noise
+    c["nodes"] = settings.nodes
+    c["fast_nodes"] = settings.fast_nodes or max(1, settings.nodes // 6)
+    c["full_share"] = settings.full_share
+    c["considered"] = settings.considered
+    c["forced"] = settings.forced_playouts
+    c["epsilon"] = settings.noise_epsilon
+    c["alpha"] = settings.noise_alpha or 0.0
+    c["sampled"] = settings.sampled_plies
+    c["hot"] = settings.temperature
+    c["cold"] = settings.temperature_end
+    c["resign_below"] = -2.0 if settings.resign_below is None else settings.resign_below
+    c["resign_plies"] = settings.resign_plies
+    c["fold"] = spec.rules.repetition.fold
+    return choice
