@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import (
     FULL_WEIGHT,
@@ -44,6 +43,8 @@ CAPPED = "max plies"
 RESIGNATION = "resignation"
 BRANCHES = 512
 """Games that branches start from: the last ones."""
+_LOST_BY: tuple[Result, Result] = ("0-1", "1-0")
+"""Result of a game that this colour lost."""
 MOST_ATTEMPTS = 100
 """Attempts to find random plies that do not end the game."""
 
@@ -153,11 +154,12 @@ class BaseSelfPlay(ABC):
             game.push(searched.move)
         result: Result
         if resigned is not None:
-            result, termination = ("0-1", "1-0")[resigned], RESIGNATION  # type: ignore[assignment]
+            result, termination = _LOST_BY[resigned], RESIGNATION
         else:
             outcome = game.outcome()
             if outcome is not None:
-                result, termination = outcome.result, outcome.reason  # type: ignore[assignment]
+                result = "1/2-1/2" if outcome.winner is None else _LOST_BY[1 - outcome.winner]
+                termination = outcome.reason
             elif game.ply >= self.settings.variety.max_plies:
                 result, termination = "1/2-1/2", CAPPED
             else:
@@ -200,7 +202,7 @@ class BaseSelfPlay(ABC):
                 lost[player] = lost[player] + 1 if own < limit else 0
                 if lost[player] >= self.settings.variety.resign_plies:
                     self.resignations.would_resign += 1
-                    self.resignations.wrong += record.result != ("0-1", "1-0")[player]
+                    self.resignations.wrong += record.result != _LOST_BY[player]
                     return
             side = 1 - side
 
@@ -300,12 +302,9 @@ class SelfPlay(BaseSelfPlay):
         playing = self._new_game()
         self._playing[tree] = playing
         self._tree_of[playing.number] = tree
-        seeds: NDArray[np.uint64] = np.random.SeedSequence(
-            [self.settings.seed, playing.number, 1]
-        ).generate_state(1, np.uint64)
-        self._forest.start(
-            tree, playing.game, playing.number, int(seeds[0]), resigns=playing.resigns
-        )
+        rng = np.random.default_rng([self.settings.seed, playing.number, 1])
+        seed = int(rng.integers(1 << 63))
+        self._forest.start(tree, playing.game, playing.number, seed, resigns=playing.resigns)
 
     def _end(self, tree: int) -> GameRecord | None:
         playing = self._playing[tree]

@@ -273,7 +273,7 @@ def pruned_visits(
                 visits -= 1
                 spare -= 1
             if visits <= 1:
-                visits = 0
+                visits = np.int64(0)
         p[e] = np.float64(visits)
         kept += p[e]
     if kept <= 0.0:  # no visits, or every move is proven to lose: the priors
@@ -316,11 +316,11 @@ def chosen_edge(
         temperature = c[0]["hot"] + share * (c[0]["cold"] - c[0]["hot"])
         return sampled_edge(f, i, p, n, 1.0 / temperature)
     if not c[0]["gumbel"]:
-        best = np.int64(0)
+        chosen = np.int64(0)
         for e in range(n):
-            if p[e] > p[best]:
-                best = np.int64(e)
-        return best
+            if p[e] > p[chosen]:
+                chosen = np.int64(e)
+        return chosen
     low, factor, mix = sigma_terms(g, s, root)
     most = np.int64(0)
     for e in range(np.int64(record["opened"])):
