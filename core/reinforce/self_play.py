@@ -126,7 +126,8 @@ class BaseSelfPlay(ABC):
     def _opening(self, rng: np.random.Generator) -> Game:
         """A game after random plies, or at a random position of an earlier game."""
         variety = self.settings.variety
-        if self._earlier and rng.random() < variety.branch_share:
+        branches = rng.random() < variety.branch_share
+        if branches and self._earlier:
             earlier = self._earlier[int(rng.integers(len(self._earlier)))]
             game = Game(self.rules, earlier.start_fen)
             for move in earlier.moves[: int(rng.integers(earlier.plies))]:
