@@ -25,7 +25,7 @@ from variant_ai.core.data.game_record import (
     Result,
 )
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
@@ -51,7 +51,7 @@ MOST_ATTEMPTS = 100
 
 @dataclass
 class Resignations:
-    """How often resigning would have been wrong, in games that were played out regardless."""
+    """Counts of wrong resignations, in games that were played out regardless."""
 
     played_out: int = 0
     would_resign: int = 0

@@ -76,7 +76,7 @@ CHOICE = np.dtype(
     ],
     align=True,
 )
-"""How moves are chosen; one record."""
+"""Settings of the choice of moves; one record."""
 Choice: TypeAlias = Annotated[NDArray[np.void], array(CHOICE)]
 
 ENTRY = np.dtype(

@@ -5,7 +5,7 @@
     answer   expands the leaves with their evaluations and backs these up
     begin    starts a game from the positions in its line
 
-A tree has one leaf in flight. Chases that only Fairy-Stockfish can judge count as ordinary
+A tree waits for one leaf at a time. Chases that only Fairy-Stockfish can judge count as ordinary
 repetitions during a search; the game itself is judged when it ends.
 """
 
@@ -73,7 +73,9 @@ def remember(w: Descent, at: Number) -> Number:
 
 
 @njit
-def plant(t: Tables, s: Settings, c: Choice, f: Forest, g: Arrays, w: Descent, i: Number) -> None:
+def start_tree(
+    t: Tables, s: Settings, c: Choice, f: Forest, g: Arrays, w: Descent, i: Number
+) -> None:
     """Start the search of the last position of tree i; the slab is cleared."""
     tree = f.trees[i]
     st = g.state[0]
@@ -150,7 +152,7 @@ def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Nu
     tree["lost"][0] = 0
     tree["lost"][1] = 0
     w.path_info[0]["root_at"] = positions - 1
-    plant(t, s, c, f, g, w, i)
+    start_tree(t, s, c, f, g, w, i)
 
 
 @njit
@@ -233,7 +235,7 @@ def finish_move(
     w.path_info[0]["root_at"] = at
     before = remember(w, at)
     w.line[at]["repetitions"] = min(before, np.int64(127))
-    plant(t, s, c, f, g, w, i)
+    start_tree(t, s, c, f, g, w, i)
     if (
         g.nodes[np.int64(g.state[0]["root"])]["state"] == END
         or before + 1 >= c[0]["fold"]

@@ -41,7 +41,7 @@ _NO_DRAWS = np.zeros(0, np.float32)
 
 @dataclass(frozen=True, kw_only=True)
 class ForestSettings:
-    """Settings of the searches; the words are those of `core/reinforce/settings.py`."""
+    """Settings of the searches; the words are those of `core/reinforce/reinforce_settings.py`."""
 
     gumbel: bool = True
     nodes: int = 16
@@ -88,7 +88,7 @@ class SearchedMove(NamedTuple):
 
 
 def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> SearchParams:
-    """Search settings of the trees: the net's own logits, one leaf in flight."""
+    """Search settings of the trees: the net's own logits, one waiting leaf a tree."""
     return SearchParams.of(
         spec,
         node_temperature=1.0,

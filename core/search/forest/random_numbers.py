@@ -1,5 +1,5 @@
 """Random numbers of compiled code: every game has a generator of its own (splitmix64), so that a game
-is the same whatever is played beside it."""
+does not depend on the games beside it."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SearchChoice(Section):
 
 
 class Variety(Section):
-    """What makes games differ."""
+    """Settings that make games differ."""
 
     random_plies: tuple[int, int] = (0, 4)
     """Least and greatest number of uniformly random plies at the start; they are not recorded."""
@@ -141,7 +141,7 @@ class Ladder(Section):
 
 
 class ReinforceSettings(Section):
-    """Everything that a run was asked for."""
+    """All settings of a run."""
 
     variant: str
     seed: int = 0
