@@ -25,6 +25,7 @@ from variant_ai.core.data.game_record import (
     Result,
 )
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.game_journal import PLAYER
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -173,8 +174,8 @@ class BaseSelfPlay(ABC):
             moves=list(game.moves),
             start_fen=None,
             result=result,
-            white="self-play",
-            black="self-play",
+            white=PLAYER,
+            black=PLAYER,
             event=f"generation {playing.generation}",
             termination=termination,
             number=playing.number,
