@@ -6,7 +6,7 @@
 | RUN  | JSON | tool version, sources and conditions of the shards that follow |
 | MOVE | columns | moves, lengths, results, years, start positions: for training |
 | FACT | columns | players, ratings, date, event and the other texts of a game |
-| ROOT | columns | visits of searches (`visits.py`), in shards with visits |
+| ROOT | columns | what searches say of positions (`root_columns.py`), in shards that have it |
 | NOTE | columns | scores, clocks, comments and other tags, mostly absent |
 | END  | JSON | totals; missing at the end of a file that was left by a killed writer |
 
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import GameRecord, Result
-from variant_ai.core.data.store.blocks import Scan
+from variant_ai.core.data.store.blocks import Scan, scan
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.errors import DataError
 
@@ -38,7 +38,7 @@ HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END 
 ROOT = "ROOT"
 SHARD_KINDS = (MOVE, FACT, NOTE)
 """Blocks of every shard."""
-SHARD_KINDS_WITH_VISITS = (MOVE, FACT, ROOT, NOTE)
+SHARD_KINDS_WITH_ROOT = (MOVE, FACT, ROOT, NOTE)
 
 UNKNOWN = 2
 """Code of the result `*`."""
@@ -299,6 +299,24 @@ class Notes:
         return values[ends[game] - self._plies[game] : ends[game]] if has[game] else None
 
 
+def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
+    """Scores of a NOTE block: [plies] centipawns of the mover, NaN if unknown. Raises ColumnError."""
+    columns = ColumnReader(body)
+    has, values = columns.integers("has_scores").astype(np.bool_), columns.integers("scores")
+    if len(has) != len(moves.plies) or len(values) != int(moves.plies[has].sum()):
+        raise ColumnError("column 'scores' does not have a row for each ply")
+    scores = np.full(int(moves.plies.sum()), np.nan, np.float32)
+    shifted = np.where(values > 0, values - 1, values)  # 0 is none (`Columns.add_optional`)
+    scores[np.repeat(has, moves.plies)] = np.where(values == 0, np.nan, shifted)
+    return scores
+
+
+def known(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
+    """Join numbers of the plies of several shards; None if all of them are unknown (NaN)."""
+    joined: NDArray[np.float32] = _joined(parts, np.float32)
+    return None if np.isnan(joined).all() else joined
+
+
 def partial_path(path: Path) -> Path:
     """Path at which a new store is written until it is complete."""
     return path.with_name(path.name + ".partial")
@@ -312,6 +330,39 @@ def finished(found: Scan) -> tuple[int, int]:
         if block.kind not in (MOVE, FACT, ROOT):
             end, blocks = block.end, block.number + 1
     return end, blocks
+
+
+def unfinished(found: Scan, path: Path, shards: int) -> str:
+    """Description of what a killed writer left; `''` for a store that was closed."""
+    if found.blocks[-1].kind == END and not found.cut_short:
+        return ""
+    torn = found.size - finished(found)[0]
+    lost = f", dropping {torn:,} bytes of an unfinished shard" if torn else ""
+    return (
+        f"{path} was not closed by its writer; using its {shards} finished "
+        f"shard{'' if shards == 1 else 's'}{lost}"
+    )
+
+
+def scan_store(path: Path) -> Scan:
+    """Read the heads of the blocks of a store. Raises DataError if there is no store at the path."""
+    if not path.exists():
+        partial = partial_path(path)
+        hint = (
+            f"; {partial} has the finished part of an interrupted command: rename it to use it"
+            if partial.exists()
+            else ""
+        )
+        raise DataError(f"there is no game store {path}{hint}")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, not a game store")
+    with path.open("rb") as file:
+        found = scan(file, str(path))
+        if found.blocks and found.blocks[0].kind == HEAD:
+            return found
+    if found.size == 0:
+        raise DataError(f"{path} is empty, not a game store")
+    raise DataError(f"{path} is cut off before its first shard ({found.size} bytes)")
 
 
 def check_record(record: GameRecord) -> None:

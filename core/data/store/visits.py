@@ -96,23 +96,20 @@ def decode_visits(
 # --- blocks --------------------------------------------------------------------------------------
 
 
-def pack_visits(games: Sequence[GameVisits | None], squares: int) -> bytes:
-    """Return the ROOT body of a shard."""
+def add_visits(columns: Columns, games: Sequence[GameVisits | None], squares: int) -> None:
+    """Add the visits of the games of a shard."""
     present = [game for game in games if game is not None]
-    columns = Columns()
     columns.add_integers("has_visits", (game is not None for game in games))
     columns.add_integers("counts", _joined([game.counts for game in present], np.int64))
     add_codes(columns, _joined([game.codes for game in present], np.uint16), squares)
     columns.add_integers("visits", _joined([game.visits for game in present], np.int64))
-    return columns.to_bytes()
 
 
 class VisitBlock:
-    """ROOT block: the visits of the games of a shard."""
+    """Visits of the games of a shard, from its ROOT block."""
 
-    def __init__(self, body: bytes, squares: int, moves: Moves) -> None:
+    def __init__(self, columns: ColumnReader, squares: int, moves: Moves) -> None:
         """Raises ColumnError if the columns do not fit each other or the games of the shard."""
-        columns = ColumnReader(body)
         self.has = columns.integers("has_visits").astype(bool)
         """[games]."""
         self.counts = columns.integers("counts")
@@ -144,7 +141,10 @@ class VisitBlock:
         here = slice(int(self.ends[begin]), int(self.ends[end]))
         return GameVisits(self.counts[begin:end], self.codes[here], self.visits[here])
 
-    def arrays(self) -> Visits:
+    def arrays(self) -> Visits | None:
+        """Visits as the sampler needs them; None if no game of the shard has any."""
+        if not self.has.any():
+            return None
         return Visits(
             np.where(self.has, self._last - self._plies, -1),
             self.ends,
