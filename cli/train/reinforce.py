@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
@@ -123,10 +122,10 @@ def command(
     from variant_ai.core.train.run.initial_weights import find_start
     from variant_ai.plugins import registry
 
-    if variant is None and folder is None:
-        raise click.UsageError("name a variant with -V, or a run to go on with by --run")
     asked = _asked(variant, settings_file, words, given)
     if folder is None:
+        if "variant" not in asked:
+            raise click.UsageError("name a variant with -V, or a run to go on with by --run")
         folder = Path("runs") / f"reinforce-{load_variant(str(asked['variant'])).variant}"
     run = ReinforceFolder(folder)
     settings = _resolved(run, asked)
@@ -176,16 +175,11 @@ def _asked(
     given: dict[str, Any],
 ) -> dict[str, Any]:
     """Words that the user gave: the file's, overridden by options."""
-    from variant_ai.core.reinforce.reinforce_settings import read_words, set_word
+    from variant_ai.core.reinforce.settings_file import flattened, parse_word, read_words, set_word
 
     asked = {} if settings_file is None else read_words(settings_file)
-    for name, value in flattened(given).items():
+    for name, value in [*flattened(given).items(), *map(parse_word, words)]:
         set_word(asked, name, value)
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{word!r}: expected WORD=VALUE", param_hint="--set")
-        set_word(asked, name.strip(), yaml.safe_load(text))
     if variant is not None:
         asked["variant"] = variant
     return asked
@@ -193,24 +187,13 @@ def _asked(
 
 def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
     """Settings of a run: those of its folder with the changes that are allowed, or new ones."""
-    from variant_ai.core.reinforce.reinforce_settings import changed, make_settings
+    from variant_ai.core.reinforce.settings_file import changed, make_settings
 
-    if not run.exists():
-        if "variant" not in asked:
-            raise click.UsageError(f"{run.path} is not a run; name a variant with -V to begin one")
-        return make_settings(asked)
-    return changed(run.settings(), asked, str(run.path))
-
-
-def flattened(words: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Words by their dotted names."""
-    flat: dict[str, Any] = {}
-    for name, value in words.items():
-        if isinstance(value, dict):
-            flat |= flattened(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
-    return flat
+    if run.exists():
+        return changed(run.settings(), asked, str(run.path))
+    if "variant" not in asked:
+        raise click.UsageError(f"{run.path} is not a run; name a variant with -V to begin one")
+    return make_settings(asked)
 
 
 def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:

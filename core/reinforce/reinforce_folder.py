@@ -28,13 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, read_settings
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.settings_file import read_settings, settings_text
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.run.run_folder import read_object
 
@@ -107,8 +107,7 @@ class ReinforceFolder:
         return (path for path in self.path.iterdir() if path.name not in ("lock", "games", "nets"))
 
     def write_settings(self, settings: ReinforceSettings) -> None:
-        text = yaml.safe_dump(settings.model_dump(mode="json"), sort_keys=False)
-        write_whole(self.settings_file, text)
+        write_whole(self.settings_file, settings_text(settings))
 
     def settings(self) -> ReinforceSettings:
         """Read the settings. Raises DataError if the folder is not a run, or they are damaged."""

@@ -6,14 +6,9 @@ resolved, to `settings.yaml` of the run folder. Every word is a field of one of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from variant_ai.core.errors import DataError, SettingError
+from pydantic import BaseModel, ConfigDict, Field
 
 START_RANDOM = "random"
 """Start from random weights."""
@@ -200,70 +195,3 @@ class ReinforceSettings(Section):
     learning: Learning = Learning()
     mixture: tuple[Mixture, ...] = ()
     ladder: Ladder = Ladder()
-
-
-def make_settings(words: Mapping[str, Any], where: str = "settings") -> ReinforceSettings:
-    """Check words and fill in defaults. Raises SettingError that names the word and `where`."""
-    try:
-        return ReinforceSettings.model_validate(words)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        given = "" if first["type"] == "missing" else f" = {first['input']!r}"
-        raise SettingError(f"{where}: {name}{given}: {first['msg']}") from None
-
-
-def read_words(path: Path) -> dict[str, Any]:
-    """Read the words of a settings file, unchecked. Raises DataError if it is missing or not YAML."""
-    try:
-        words = yaml.safe_load(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path} is not there") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: {error}") from None
-    if not isinstance(words, dict):
-        raise DataError(f"{path}: expected words and values, as in `games_at_once: 64`")
-    return words
-
-
-def read_settings(path: Path) -> ReinforceSettings:
-    """Read a settings file. Raises DataError, SettingError."""
-    return make_settings(read_words(path), str(path))
-
-
-def set_word(words: dict[str, Any], name: str, value: Any) -> None:
-    """Set a word by its dotted name, e.g. `search.nodes`. Raises SettingError for a name that leads
-    through something that has no words of its own."""
-    *sections, last = name.split(".")
-    for section in sections:
-        inner = words.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise SettingError(f"{name}: {section} has no words of its own")
-        words = inner
-    words[last] = value
-
-
-def changed(settings: ReinforceSettings, words: Mapping[str, Any], where: str) -> ReinforceSettings:
-    """Return the settings of a run that goes on with other words.
-
-    Raises SettingError for a word that is not in CHANGEABLE and has another value than the run's.
-    """
-    own = settings.model_dump(mode="json")
-    asked = make_settings({**own, **_merged(own, words)}).model_dump(mode="json")
-    for name, value in asked.items():
-        if value != own[name] and name not in CHANGEABLE:
-            raise SettingError(
-                f"{where} was begun with {name} = {own[name]!r}, not {value!r}; a run keeps its "
-                f"settings, except {', '.join(CHANGEABLE)}. Begin another run with --run"
-            )
-    return make_settings(asked)
-
-
-def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
-    """`own` with `words` in their place, section by section."""
-    merged = dict(own)
-    for name, value in words.items():
-        inner = merged.get(name)
-        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merged(inner, value) if both else value
-    return merged

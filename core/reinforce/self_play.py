@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from variant_ai.core.data.game_record import (
 )
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.game_journal import PLAYER
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
@@ -38,6 +39,9 @@ from variant_ai.core.search.forest.forest_search import (
 )
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
+
+if TYPE_CHECKING:
+    from variant_ai.core.search.search import Search
 
 CAPPED = "max plies"
 """Termination of a game that reached its greatest length; its result is no value target."""
@@ -320,6 +324,29 @@ class SelfPlay(BaseSelfPlay):
         return record
 
 
+def plain_search(
+    spec: VariantSpec, evaluator: Evaluator, search: SearchChoice, *, seed: int, rules: Rules
+) -> Search:
+    """Make the ordinary search, with the settings that it shares with the trees of the forest, for
+    rules that are not compiled."""
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
+
+    params = SearchParams.of(
+        spec,
+        node_temperature=1.0,
+        enhance_checks=False,
+        batch_size=1,
+        reuse_tree=False,
+        q_unvisited="parent",
+        q_unvisited_reduction=search.fpu_reduction,
+        noise_epsilon=search.noise_epsilon if search.noise else 0.0,
+        memory_mb=16,
+        seed=seed,
+    )
+    return Search(spec, evaluator, params, rules=rules)
+
+
 class SlowSelfPlay(BaseSelfPlay):
     """Games one after the other with the ordinary search, for rules that are not compiled.
 
@@ -344,23 +371,10 @@ class SlowSelfPlay(BaseSelfPlay):
         self._make_search(evaluator)
 
     def _make_search(self, evaluator: Evaluator) -> None:
-        from variant_ai.core.search.search import Search
-        from variant_ai.core.search.settings import SearchParams
-
-        search = self.settings.search
-        params = SearchParams.of(
-            self.spec,
-            node_temperature=1.0,
-            enhance_checks=False,
-            batch_size=1,
-            reuse_tree=False,
-            q_unvisited="parent",
-            q_unvisited_reduction=search.fpu_reduction,
-            noise_epsilon=search.noise_epsilon if search.noise else 0.0,
-            memory_mb=16,
-            seed=self.settings.seed,
+        settings = self.settings
+        self._search = plain_search(
+            self.spec, evaluator, settings.search, seed=settings.seed, rules=self.rules
         )
-        self._search = Search(self.spec, evaluator, params, rules=self.rules)
 
     @property
     def evaluations(self) -> int:

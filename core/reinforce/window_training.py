@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -190,25 +191,25 @@ class WindowTraining:
         self, window: ReplayWindow, course: Course, config: TrainConfig
     ) -> Sampler | MixedSampler:
         learning = self.settings.learning
-        common = {
-            "batch": config.batch,
-            "seed": self.settings.seed + course.generation,
-            "mirror": config.data.mirror,
-            "rules": self.rules,
-            "labels": "visits",
-        }
+        make = partial(
+            Sampler,
+            encoder=self.encoder,
+            batch=config.batch,
+            seed=self.settings.seed + course.generation,
+            mirror=config.data.mirror,
+            rules=self.rules,
+            labels="visits",
+        )
         share = root_value_share(learning, course.progress)
-        own = Sampler(
+        own = make(
             window.stores,
-            self.encoder,
             games=window.games,
             value_labels=f"mixed:{share:.4f}",
             draw_value=-self.settings.variety.draw_penalty,
-            **common,
         )
         if not self._mixed:
             return own
-        parts = [own, *(Sampler([store], self.encoder, **common) for store in self._mixed)]
+        parts = [own, *(make([store]) for store in self._mixed)]
         weights = [part.weight for part in self.settings.mixture]
         return MixedSampler(parts, [max(1 - sum(weights), 1e-3), *weights], batch=config.batch)
 
