@@ -78,7 +78,7 @@ def _distinct(games: Sequence[GameRecord], rules: Rules) -> float:
         game = Game(rules, record.start_fen)
         for ply, move in enumerate(record.moves):
             if ply >= record.opening_plies:
-                keys.append(int(game.key))
+                keys.append(int(game.positions[-1]["key"][0]))
             game.push(move)
     return len(set(keys)) / len(keys) if keys else 0.0
 

@@ -124,8 +124,10 @@ def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(own)
     for name, value in words.items():
         inner = merged.get(name)
-        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merged(inner, value) if both else value
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            merged[name] = _merged(inner, value)
+        else:
+            merged[name] = value
     return merged
 
 
