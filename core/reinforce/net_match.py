@@ -51,7 +51,7 @@ class MatchScore:
 def play_match(
     spec: VariantSpec,
     first: Evaluator,
-    second: Evaluator,
+    second: Evaluator | None,
     *,
     games: int,
     nodes: int,
@@ -61,15 +61,16 @@ def play_match(
     search: SearchChoice,
     rules: Rules | None = None,
 ) -> MatchScore:
-    """Play a match of two nets.
+    """Play a match of two nets, or of a net against uniformly random moves (`second` None).
 
     nodes: visits of a search; 0: the raw policy, one evaluation a move. opening_plies: random plies of
     each opening. max_plies: a game of this length, opening included, is a draw. search: its settings
     but `nodes`; there is no noise. Raises DataError if an evaluator does not fit the variant.
     """
     rules = rules or rules_for(spec)
-    players = [
-        make_batch_player(
+
+    def player_of(evaluator: Evaluator) -> BatchPlayer:
+        return make_batch_player(
             spec,
             evaluator,
             rules,
@@ -78,36 +79,10 @@ def play_match(
             max_plies=max_plies,
             games=min(games, AT_ONCE),
         )
-        for evaluator in (first, second)
-    ]
-    return _play((players[0], players[1]), games, opening_plies, max_plies, seed, rules)
 
-
-def play_random(
-    spec: VariantSpec,
-    evaluator: Evaluator,
-    *,
-    games: int,
-    nodes: int,
-    opening_plies: int,
-    max_plies: int,
-    seed: int,
-    search: SearchChoice,
-    rules: Rules | None = None,
-) -> MatchScore:
-    """Play a match of a net, the first player, against uniformly random moves. Arguments as in
-    `play_match`."""
-    rules = rules or rules_for(spec)
-    player = make_batch_player(
-        spec,
-        evaluator,
-        rules,
-        nodes=nodes,
-        search=search,
-        max_plies=max_plies,
-        games=min(games, AT_ONCE),
-    )
-    return _play((player, GuessingPlayer(seed)), games, opening_plies, max_plies, seed, rules)
+    one = player_of(first)
+    other = GuessingPlayer(seed) if second is None else player_of(second)
+    return _play((one, other), games, opening_plies, max_plies, seed, rules)
 
 
 def match_openings(rules: Rules, games: int, plies: int, seed: int) -> Sequence[Opening]:

@@ -6,7 +6,7 @@ resolved, to `settings.yaml` of the run folder. Every word is a field of one of 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -148,15 +148,16 @@ class Ladder(Section):
 
     games: int = Field(default=40, ge=0)
     """Games of each pairing, each opening with both colours."""
-    nodes: int = Field(default=64, ge=0)
+    nodes: int = Field(default=64, ge=0, le=4096)
     """Nodes a move; 0: the raw policy, one evaluation and no search."""
-    opponents: tuple[int, ...] = (1, 4, 16)
+    opponents: tuple[Annotated[int, Field(ge=1)], ...] = (1, 4, 16)
     """Generations back that the newest net plays."""
     every: int = Field(default=1, ge=1)
     """Generations from one measurement to the next."""
     opening_plies: int = Field(default=4, ge=0)
     engines: tuple[str, ...] = ()
-    """Outside players, as `variant-ai match` takes them."""
+    """Outside players with their limits, as `variant-ai match` takes them: `fairy-stockfish;nodes=10`,
+    `random`."""
     cpu_share: float = Field(default=0.1, ge=0, le=1)
     """Greatest share of the run's CPU time; matches that would exceed it are left out."""
     gate: bool = False

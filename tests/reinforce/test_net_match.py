@@ -12,7 +12,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.batch_players import BatchPlayer, make_batch_player
-from variant_ai.core.reinforce.net_match import MatchScore, play_match, play_random
+from variant_ai.core.reinforce.net_match import MatchScore, play_match
 from variant_ai.core.reinforce.reinforce_settings import SearchChoice
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules
@@ -133,9 +133,10 @@ def answer(player: BatchPlayer) -> list[tuple[int, int]]:
 
 def test_a_search_beats_random_moves() -> None:
     spec = spec_of("dobutsu")
-    score = play_random(
+    score = play_match(
         spec,
         net(spec),
+        None,
         games=12,
         nodes=32,
         opening_plies=2,
