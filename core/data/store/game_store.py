@@ -51,6 +51,7 @@ from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 T = TypeVar("T")
 
@@ -125,7 +126,9 @@ class Store:
                 return found
         if found.size == 0:
             raise DataError(f"{self.path} is empty, not a game store")
-        raise DataError(f"{self.path} is cut off before its first shard ({found.size} bytes)")
+        raise DataError(
+            f"{self.path} is cut off before its first shard ({counted(found.size, 'byte')})"
+        )
 
     def _read(self, block: Block, parse: Callable[[bytes], T]) -> T:
         """Read and parse a block. Raises DataError with its location if it is damaged."""
@@ -186,10 +189,10 @@ class Store:
         if found.blocks[-1].kind == form.END and not found.cut_short:
             return ""
         torn = found.size - form.finished(found)[0]
-        lost = f", dropping {torn:,} bytes of an unfinished shard" if torn else ""
+        lost = f", dropping {counted(torn, 'byte')} of an unfinished shard" if torn else ""
         return (
-            f"{self.path} was not closed by its writer; using its {shards} finished "
-            f"shard{'' if shards == 1 else 's'}{lost}"
+            f"{self.path} was not closed by its writer; using its "
+            f"{counted(shards, 'finished shard')}{lost}"
         )
 
     def require(self, spec: VariantSpec) -> None:
@@ -445,7 +448,7 @@ class Store:
 
     def _locate(self, index: int) -> tuple[int, int]:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"game {index} of a store of {len(self)} games")
+            raise IndexError(f"game {index} of a store of {counted(len(self), 'game')}")
         index %= len(self)
         number = bisect_right(self._first_games, index) - 1
         return number, index - self._first_games[number]
