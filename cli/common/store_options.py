@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import fail, load_variant, note, progress, variant_option
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.filters import GameFilter
@@ -115,5 +116,7 @@ def parse_span(text: str, count: int) -> range:
     except ValueError:
         fail(f"{text!r} is not a range of games; accepted: 17, 0-19, 1000-")
     if begin >= count or end < begin:
-        fail(f"there are no games {text} in a store of {count} games, which are numbered from 0")
+        fail(
+            f"there are no games {text} in a store of {counted(count, 'game')}, which are numbered from 0"
+        )
     return range(begin, min(end, count - 1) + 1)

@@ -28,6 +28,7 @@ from variant_ai.cli.common.store_options import (
 from variant_ai.cli.games.store_make import filter_, merge, split
 from variant_ai.cli.games.store_text import export, verify
 from variant_ai.cli.train.mate_options import mates
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.game_record import GameRecord
@@ -117,7 +118,12 @@ def _show_store(store: Store, as_json: bool) -> None:
         ("bytes", f"{info.bytes:,}{per_ply}"),
         ("shards", f"{info.shards:,}"),
         *(
-            [("visits", f"of {info.plies_with_visits:,} plies of {info.games_with_visits:,} games")]
+            [
+                (
+                    "visits",
+                    f"of {counted(info.plies_with_visits, 'ply')} of {counted(info.games_with_visits, 'game')}",
+                )
+            ]
             if info.games_with_visits
             else []
         ),
@@ -140,7 +146,7 @@ def _conditions(run: Run) -> list[tuple[str, object]]:
     """Conditions of the games of a run, and of the stores that they were copied from."""
     facts: list[tuple[str, object]] = []
     for parent in run.parents:
-        facts.append(("  from store", f"{parent.content_hash}, {parent.games:,} games"))
+        facts.append(("  from store", f"{parent.content_hash}, {counted(parent.games, 'game')}"))
         for earlier in parent.runs:
             facts += [(f"  {name}", value) for name, value in _conditions(earlier)]
     if run.conditions:
@@ -204,7 +210,9 @@ def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
     from variant_ai.core.data.write.text_output import move_texts, visit_texts
 
     if not -len(store) <= index < len(store):
-        fail(f"{store.path} has no game {index}; it has {len(store)} games, numbered from 0")
+        fail(
+            f"{store.path} has no game {index}; it has {counted(len(store), 'game')}, numbered from 0"
+        )
     rules, chosen = rules_and_notation(store, notation)
     game = store.game(index)
     texts = move_texts(rules, chosen, game)

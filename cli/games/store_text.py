@@ -29,6 +29,7 @@ from variant_ai.cli.common.store_options import (
     store_argument,
     stores_argument,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.game_record import GameRecord
@@ -103,7 +104,7 @@ def export(
             file.write(write(rules, chosen, record))
             bar.advance(task)
     if output is not None:
-        note(f"{len(games):,} games to {output}")
+        note(f"{counted(len(games), 'game')} to {output}")
 
 
 FORMATS = {".pgn": "pgn", ".jsonl": "jsonl", ".ndjson": "jsonl", ".uci": "moves", ".txt": "moves"}
@@ -159,7 +160,7 @@ def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: b
         for report in reports:
             if not report["problem"]:
                 click.echo(
-                    f"{report['path']}: no errors, {report['games']:,} games, {report['plies']:,} plies"
+                    f"{report['path']}: no errors, {counted(report['games'], 'game')}, {counted(report['plies'], 'ply')}"
                 )
     if problems:
         for problem in problems[:-1]:

@@ -23,6 +23,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import named_net
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -315,7 +316,7 @@ def _print_trained(
         config = _training_of(model)
         count = 0 if config is None else count_trained(config.data, stores, games)
         if count:
-            note(f"{model.path} was trained on {count:,} of these {total:,} games.")
+            note(f"{model.path} was trained on {count:,} of these {counted(total, 'game')}.")
 
 
 def _counts(
@@ -383,8 +384,8 @@ def _print(models: list[Model], found: Evaluation) -> None:
     )
 
     nets = [found.nets[str(model.path)] for model in models]
-    games = "" if found.games is None else f" of {found.games:,} games"
-    click.echo(f"{found.positions:,} positions{games}")
+    games = "" if found.games is None else f" of {counted(found.games, 'game')}"
+    click.echo(f"{counted(found.positions, 'position')}{games}")
     for model in models:
         click.echo(f"{model.path}: {model.title}")
     click.echo()

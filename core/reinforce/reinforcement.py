@@ -119,7 +119,7 @@ class Reinforcement:
                 folder.write_settings(self.settings)
             self.state = folder.state()
             self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
-            self.ladder = RunLadder(folder.path, self.spec, self.settings)
+            self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
             self._require_nets()
             if not folder.net(0).is_file():
                 self.training.export_start(folder.net(0))
@@ -127,6 +127,7 @@ class Reinforcement:
                 write_whole(folder.newest_net, folder.net(0).read_bytes())
             try:
                 with stop_on_signal() as stop:
+                    stop.stops.append(self.ladder.stop)
                     while not self.finished:
                         if stop() or not self._generation(stop):
                             return False
@@ -196,6 +197,8 @@ class Reinforcement:
         if stop():
             return False
         self._measure(generation, row)
+        if stop():
+            return False
         self.state = self.state.model_copy(
             update={
                 "generation": generation,
@@ -300,26 +303,28 @@ class Reinforcement:
         return Course(generation, self.state.steps + steps, progress)
 
     def _measure(self, generation: int, row: Row) -> None:
-        """Play the matches of a generation, unless they would take more than their share of the CPU
-        time, and choose the net that plays next."""
-        settings = self.settings.ladder
-        state = self.state
-        due = self.ladder.pairings(generation)
-        affordable = state.ladder_cpu_seconds <= settings.cpu_share * self._clock.cpu
-        if due and (affordable or settings.gate):
+        """Play the matches of a generation and choose the net that plays next."""
+        state, ladder = self.state, self.ladder
+        wanted = self.settings.ladder
+        if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
             self.watcher.step(f"generation {generation}: matches")
             began = cpu_seconds()
             newest = self._open_net(generation)
             try:
-                self.ladder.measure(generation, newest, self._open_net)
+                ladder.measure(
+                    generation,
+                    newest,
+                    self._open_net,
+                    cpu_seconds=self._clock.cpu,
+                    evaluations=state.evaluations,
+                )
             finally:
                 newest.close()
             state.ladder_cpu_seconds += cpu_seconds() - began
-        ratings = self.ladder.elo()
+        ratings = ladder.elo()
         if generation in ratings:
             row["elo"], row["elo_error"] = ratings[generation]
-        accepted = not settings.gate or self.ladder.accepts(generation, state.player)
-        row["player"] = generation if accepted else state.player
+        row["player"] = generation if ladder.accepts(generation, state.player) else state.player
 
     # --- files -----------------------------------------------------------------------------------
 

@@ -83,7 +83,7 @@ def test_depth_zero_is_one_sequence() -> None:
     ("arguments", "expected"),
     [
         (("--variant", "xianqi", "--depth", "1"), "did you mean 'xiangqi'"),
-        (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks are given"),
+        (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks given"),
         (("--variant", "xiangqi", "--depth", "-1"), "-1"),
         (
             ("--variant", "xiangqi", "--depth", "1", "--engine", "kernal"),

@@ -29,6 +29,7 @@ from variant_ai.core.errors import DataError, FenError, MoveError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import UciNotation
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from chess.polyglot import MemoryMappedReader
@@ -197,7 +198,7 @@ def sampled_from_store(
             return tuple(found.values())
     raise DataError(
         f"{store.path}: only {len(found)} of {count} different positions were found after {least} to "
-        f"{most} plies; ask for fewer, or for other plies"
+        f"{counted(most, 'ply')}; ask for fewer, or for other plies"
     )
 
 
@@ -353,7 +354,7 @@ def book_lines(
         raise DataError(f"{path}: the book has no move for the start of {rules.spec.variant}")
     if count is not None and len(found) < count:
         raise DataError(
-            f"{path}: only {len(found)} of {count} different lines of at most {plies} plies were found"
+            f"{path}: only {len(found)} of {count} different lines of at most {counted(plies, 'ply')} were found"
         )
     return tuple(Opening(None, line) for line in found)
 

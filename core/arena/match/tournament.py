@@ -47,6 +47,7 @@ from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.system.files import naming, write_whole
+from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
 MOST_NO_SHOWS = 2
@@ -92,7 +93,7 @@ class MatchState:
         if not self.repeated:
             return ""
         return (
-            f"{self.repeated} of {len(self.entries)} games repeat another move for move, but the "
+            f"{self.repeated} of {counted(len(self.entries), 'game')} repeat another move for move, but the "
             "error margins count them as evidence. Give more openings (`--openings`), or let the "
             "players sample some moves at random (`search.temperature`)."
         )

@@ -14,6 +14,7 @@ from variant_ai.core.data.sample.compiled_replay import BLOCK, Encoding, Frames,
 from variant_ai.core.data.store.visits import Visits, join_visits
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.system.text_tables import counted
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""
@@ -93,7 +94,7 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     if len(chosen) != len(listed):
-        raise ValueError(f"{len(listed)} stores, but games of {len(chosen)}")
+        raise ValueError(f"{counted(len(listed), 'store')}, but games of {len(chosen)}")
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
     code_base = start_base = 0
     for number, (store, indices) in enumerate(zip(listed, chosen, strict=True)):

@@ -45,6 +45,7 @@ from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 T = TypeVar("T")
 
@@ -447,7 +448,7 @@ class Store:
 
     def _locate(self, index: int) -> tuple[int, int]:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"game {index} of a store of {len(self)} games")
+            raise IndexError(f"game {index} of a store of {counted(len(self), 'game')}")
         index %= len(self)
         number = bisect_right(self._first_games, index) - 1
         return number, index - self._first_games[number]

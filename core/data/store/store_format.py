@@ -29,6 +29,7 @@ from variant_ai.core.data.game_record import GameRecord, Result
 from variant_ai.core.data.store.blocks import Scan, scan
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.store.visits import GameVisits
@@ -157,9 +158,9 @@ def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
     else:
         openings = np.zeros(games, np.int64)
     if not len(lengths) == len(results) == len(years) == len(start_of) == len(openings) == games:
-        raise ColumnError(f"its columns do not all have {games} rows")
+        raise ColumnError(f"its columns do not all have {counted(games, 'row')}")
     if not int(lengths.sum()) == len(codes) == plies:
-        raise ColumnError(f"its games do not have {plies} plies together")
+        raise ColumnError(f"its games do not have {counted(plies, 'ply')} together")
     if not np.isin(results, list(RESULT_OF)).all():
         raise ColumnError("a result is not one of the four")
     if (openings < 0).any() or (openings > lengths).any():
@@ -208,10 +209,10 @@ def unpack_facts(body: bytes, games: int) -> ColumnReader:
         raise ColumnError(f"it does not name {2 * games} players")
     for name in TEXT_FIELDS:
         if len(columns.texts(name)[1]) != games:
-            raise ColumnError(f"column {name!r} does not have {games} rows")
+            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     for name in ("white_elo", "black_elo", "number"):
         if len(columns.integers(name)) != games:
-            raise ColumnError(f"column {name!r} does not have {games} rows")
+            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     return columns
 
 
@@ -274,7 +275,7 @@ class Notes:
         for name in ("scores", "clocks"):
             has = columns.integers(f"has_{name}").astype(bool)
             if len(has) != games:
-                raise ColumnError(f"column 'has_{name}' does not have {games} rows")
+                raise ColumnError(f"column 'has_{name}' does not have {counted(games, 'row')}")
             values = columns.optional(name)
             ends = np.cumsum(np.where(has, moves.plies, 0))
             if len(values) != (int(ends[-1]) if games else 0):
@@ -284,7 +285,7 @@ class Notes:
         for name in ("comments", "tags"):
             table, rows = columns.texts(name)
             if len(rows) != games:
-                raise ColumnError(f"column {name!r} does not have {games} rows")
+                raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
             parsed = [json.loads(text) if text else {} for text in table]
             self._texts[name] = [parsed[row] for row in rows.tolist()]
         self._plies = moves.plies.tolist()
@@ -337,10 +338,9 @@ def unfinished(found: Scan, path: Path, shards: int) -> str:
     if found.blocks[-1].kind == END and not found.cut_short:
         return ""
     torn = found.size - finished(found)[0]
-    lost = f", dropping {torn:,} bytes of an unfinished shard" if torn else ""
+    lost = f", dropping {counted(torn, 'byte')} of an unfinished shard" if torn else ""
     return (
-        f"{path} was not closed by its writer; using its {shards} finished "
-        f"shard{'' if shards == 1 else 's'}{lost}"
+        f"{path} was not closed by its writer; using its {counted(shards, 'finished shard')}{lost}"
     )
 
 
@@ -362,7 +362,7 @@ def scan_store(path: Path) -> Scan:
             return found
     if found.size == 0:
         raise DataError(f"{path} is empty, not a game store")
-    raise DataError(f"{path} is cut off before its first shard ({found.size} bytes)")
+    raise DataError(f"{path} is cut off before its first shard ({counted(found.size, 'byte')})")
 
 
 def check_record(record: GameRecord) -> None:
@@ -372,7 +372,7 @@ def check_record(record: GameRecord) -> None:
     for name in ("scores", "clocks"):
         values = getattr(record, name)
         if values is not None and len(values) != record.plies:
-            raise DataError(f"{len(values)} {name} for a game of {record.plies} plies")
+            raise DataError(f"{len(values)} {name} for a game of {counted(record.plies, 'ply')}")
     for name in ("white_elo", "black_elo"):
         rating = getattr(record, name)
         if rating is not None and not -(1 << 31) < rating < 1 << 31:

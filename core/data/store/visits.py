@@ -22,6 +22,7 @@ from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Column
 from variant_ai.core.data.store.store_format import Moves, add_codes, read_codes
 from variant_ai.core.data.store.stored_moves import Codes, GameCodec
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.text_tables import counted
 
 FULL = np.iinfo(np.uint16).max
 
@@ -61,7 +62,9 @@ def check_visits(record: GameRecord) -> None:
     if record.visits is None:
         return
     if len(record.visits) != record.plies:
-        raise DataError(f"visits of {len(record.visits)} plies for a game of {record.plies} plies")
+        raise DataError(
+            f"visits of {counted(len(record.visits), 'ply')} for a game of {counted(record.plies, 'ply')}"
+        )
     for ply, visited in enumerate(record.visits):
         for _, count in visited:
             if not 1 <= count <= MAX_VISITS:
@@ -116,7 +119,9 @@ class VisitBlock:
         self.codes = read_codes(columns, squares)
         self.visits = columns.integers("visits")
         if len(self.has) != len(moves.plies):
-            raise ColumnError(f"column 'has_visits' does not have {len(moves.plies)} rows")
+            raise ColumnError(
+                f"column 'has_visits' does not have {counted(len(moves.plies), 'row')}"
+            )
         self._plies = np.where(self.has, moves.plies, 0)
         if len(self.counts) != int(self._plies.sum()):
             raise ColumnError("column 'counts' does not have a row for each ply")

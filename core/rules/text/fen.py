@@ -31,6 +31,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.rules.text.piece_limits import Hands, PieceLimits
 from variant_ai.core.spec.zones import square_name
+from variant_ai.core.system.text_tables import counted
 
 MAX_LENGTH = 1000
 """Characters; a full board of 12 x 10 with full pockets has fewer."""
@@ -178,7 +179,7 @@ class _FenFormat:
         elif len(rows) == self.ranks + 1 and self.hand_of and not lenient:
             pocket = rows.pop()
         if len(rows) != self.ranks:
-            _reject(text, f"{len(rows)} ranks are given, the board has {self.ranks}")
+            _reject(text, f"{counted(len(rows), 'rank')} given, the board has {self.ranks}")
         board = [0] * (self.files * self.ranks)
         for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
             start = (number - 1) * self.files
@@ -211,7 +212,10 @@ class _FenFormat:
         if len(codes) != self.files:
             more = "more than " if len(codes) > self.files else ""
             count = min(len(codes), self.files)
-            _reject(text, f"rank {number} has {more}{count} files, the board has {self.files}")
+            _reject(
+                text,
+                f"rank {number} has {more}{counted(count, 'file')}, the board has {self.files}",
+            )
         return codes
 
     def _pocket(self, pocket: str, text: str, lenient: bool) -> Hands:
