@@ -24,6 +24,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
     SEARCHING,
+    cells_of,
     new_forest,
 )
 from variant_ai.core.search.forest.forest_kernels import answer, begin, gather
@@ -142,8 +143,8 @@ class ForestSearch:
         )
         self.forest = new_forest(
             games,
-            max(settings.nodes, fast),
-            settings.considered,
+            cells_of(max(settings.nodes, fast)),
+            max(settings.nodes, fast) + 2,
             settings.max_plies + 1,
             table,
         )
