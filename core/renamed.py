@@ -68,7 +68,7 @@ _MOVED = (
     (
         "core.search",
         "core.search",
-        "params=settings many=many_searches trees=tree_factory answer=pipeline",
+        "params=settings trees=tree_factory answer=pipeline",
     ),
     (
         "core.search",

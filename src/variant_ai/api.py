@@ -318,7 +318,7 @@ class Engine:
         nodes: for each of them, 800 if neither is given; movetime: seconds for all together. The
         engine's own tree is unchanged.
         """
-        from variant_ai.core.search.many_searches import analyse_many
+        from variant_ai.core.search.forest.position_analysis import analyse_many
 
         positions = _listed(positions)
         if not positions:
@@ -327,7 +327,13 @@ class Engine:
         limits = _limits(nodes, movetime, None, None)
         self.search.settle()
         reports = analyse_many(
-            self.spec, self.evaluator, games, limits, self.params, rules=self.rules
+            self.spec,
+            self.evaluator,
+            games,
+            self.params,
+            nodes=limits.nodes,
+            movetime=limits.movetime,
+            rules=self.rules,
         )
         return [analysis_of(game, report) for game, report in zip(games, reports, strict=True)]
 

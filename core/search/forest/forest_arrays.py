@@ -25,7 +25,7 @@ from variant_ai.core.search.tree.repetition import PAST, Verdicts, new_verdicts
 CELLS_A_VISIT = 64
 """Cells of a slab for each visit of a search: 4 KB, enough for nodes of 600 moves."""
 HEADS = 64
-"""Hash chains of a tree."""
+"""Least number of hash chains of a tree."""
 MAX_MOVES = 2048
 """Most moves of a position."""
 
@@ -44,6 +44,10 @@ TREE = np.dtype(
         ("stuck", "i8"),  # 1: the search cannot go on
         ("first", "i8"),  # index in the line of the first position that the players chose in
         ("limit", "i8"),  # index in the line at which the game is ended
+        (
+            "priors",
+            "i8",
+        ),  # priors of the root in `root_scores` of a single search; 0: the root's own
         ("carried", "i8"),  # moves in `carried_moves`; 0: none
         ("carried_value", "f4"),
         ("carried_draw", "f4"),
@@ -142,18 +146,24 @@ class Forest(NamedTuple):
     """[2 * (considered + 1), nodes]: visits that a root move must have to get visit k, for each number
     of moves compared; the second half for fast moves."""
     sizes: NDArray[np.int64]
-    """[4]: cells, repeats, positions of the line, entries of the past of one tree."""
+    """[5]: cells, repeats, positions of the line, entries of the past, hash chains of one tree."""
+
+
+def cells_of(nodes: int) -> int:
+    """Return the cells of a slab that is large enough for `nodes` visits of any position."""
+    return CELLS_A_VISIT * (nodes + 2) + 64
 
 
 def new_forest(
-    games: int, nodes: int, considered: int, positions: int, schedules: NDArray[np.int32]
+    games: int, cells: int, depth: int, positions: int, schedules: NDArray[np.int32]
 ) -> Forest:
-    """Create the memory of `games` trees whose searches make `nodes` visits, in games of at most
-    `positions` positions. Pages are allocated when they are first written."""
-    cells = CELLS_A_VISIT * (nodes + 2) + 64
+    """Create the memory of `games` trees of `cells` cells and paths of at most `depth` plies, in games
+    of at most `positions` positions. Pages are allocated when they are first written."""
+    nodes = cells // CELLS_A_VISIT
     repeats = max(64, nodes + 8)
-    line = positions + nodes + 4
+    line = positions + depth + 4
     past = 1 << (2 * positions).bit_length()
+    heads = max(HEADS, 1 << nodes.bit_length())
     total = games * cells
     arena = np.zeros(total * CELL + CELL, np.uint8)
     skip = -arena.ctypes.data % CELL
@@ -166,7 +176,7 @@ def new_forest(
         priors=arena.view(np.uint16),
         blocks=np.zeros(total, np.uint16),
         edge_values=np.zeros(1, np.float32),
-        heads=np.zeros(games * HEADS, np.int32),
+        heads=np.zeros(games * heads, np.int32),
         repeats=np.zeros(games * repeats, REPEAT),
         stack=np.zeros(1, np.int32),
         states=np.zeros(games, STATE),
@@ -187,7 +197,7 @@ def new_forest(
         weights=np.zeros(log * 64 + MAX_MOVES, np.float32),
         counters=np.zeros(1, COUNTERS),
         schedules=schedules,
-        sizes=np.array([cells, repeats, line, past], np.int64),
+        sizes=np.array([cells, repeats, line, past, heads], np.int64),
     )
 
 
@@ -196,6 +206,7 @@ def tree_at(f: Forest, i: Number) -> Arrays:
     """Return the graph of tree i."""
     cells = f.sizes[0]
     repeats = f.sizes[1]
+    heads = f.sizes[4]
     a = i * cells
     b = a + cells
     return Arrays(
@@ -205,7 +216,7 @@ def tree_at(f: Forest, i: Number) -> Arrays:
         f.priors[32 * a : 32 * b],
         f.blocks[a:b],
         f.edge_values,
-        f.heads[i * HEADS : (i + 1) * HEADS],
+        f.heads[i * heads : (i + 1) * heads],
         f.repeats[i * repeats : (i + 1) * repeats],
         f.stack,
         f.states[i : i + 1],

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
-from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit import Number, Truth, borrowing, njit
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.rule_tables import Tables
@@ -246,6 +246,19 @@ def finish_move(
         tree["state"] = RESIGNED
 
 
+@borrowing
+def store_leaf(e: InputTables, w: Descent, b: Batch, row: Number) -> None:
+    """Write the leaf of the last descent and its planes to a row of the batch."""
+    info = w.path_info[0]
+    length = np.int64(info["length"])
+    at = np.int64(info["root_at"]) + length
+    b.positions[row] = w.line[at]
+    b.leaves[row] = info["leaf"]
+    b.lengths[row] = length
+    if b.planes.shape[0] > 0:
+        encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+
+
 @njit
 def gather(
     t: Tables,
@@ -266,7 +279,6 @@ def gather(
     of each row.
     """
     row = np.int64(0)
-    encodes = b.planes.shape[0] > 0
     for i in range(first, last):
         tree = f.trees[i]
         if tree["state"] != SEARCHING:
@@ -298,13 +310,7 @@ def gather(
                 info["root_edge"] = 1 + edge
             found = descend(t, s, g, w, k, b.paths, row)
             if found == LEAF:
-                length = np.int64(info["length"])
-                at = np.int64(info["root_at"]) + length
-                b.positions[row] = w.line[at]
-                b.leaves[row] = info["leaf"]
-                b.lengths[row] = length
-                if encodes:
-                    encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+                store_leaf(e, w, b, row)
                 owners[row] = i
                 row += 1
                 break

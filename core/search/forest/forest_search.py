@@ -25,6 +25,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
     SEARCHING,
+    cells_of,
     new_forest,
 )
 from variant_ai.core.search.forest.forest_kernels import answer, begin, gather
@@ -143,8 +144,8 @@ class ForestSearch:
         )
         self.forest = new_forest(
             games,
-            max(settings.nodes, fast),
-            settings.considered,
+            cells_of(max(settings.nodes, fast)),
+            max(settings.nodes, fast) + 2,
             settings.max_plies + 1,
             table,
         )
