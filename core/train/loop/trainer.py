@@ -280,7 +280,12 @@ class Trainer(BaseTrainer):
             with self._synchronised(part == self.parts - 1):
                 with autocast(self.device, config.precision):
                     result: BatchResult = self._learner(
-                        batch.planes, batch.action, batch.outcome, plies, batch.soft
+                        batch.planes,
+                        batch.action,
+                        batch.outcome,
+                        plies,
+                        batch.soft,
+                        batch.weights,
                     )
                 (result.loss / self.parts).backward()  # type: ignore[no-untyped-call]
             loss = result.loss.detach()

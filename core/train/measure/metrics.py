@@ -177,6 +177,15 @@ class Scores:
         return end
 
 
+class LossWeights(NamedTuple):
+    """Weights of the losses of B positions, 0 if a policy or a value must not be learnt."""
+
+    policy: Tensor
+    """[B]."""
+    value: Tensor
+    """[B]."""
+
+
 class SoftLabels(NamedTuple):
     """Labels of a policy that are more than one move: π of a search ([CrazyAra-preprint] eq. 1)."""
 
