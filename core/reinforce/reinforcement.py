@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -309,17 +310,14 @@ class Reinforcement:
         if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
             self.watcher.step(f"generation {generation}: matches")
             began = cpu_seconds()
-            newest = self._open_net(generation)
-            try:
+            with ExitStack() as opened:
                 ladder.measure(
                     generation,
-                    newest,
-                    self._open_net,
+                    opened.enter_context(closing(self._open_net(generation))),
+                    lambda earlier: opened.enter_context(closing(self._open_net(earlier))),
                     cpu_seconds=self._clock.cpu,
                     evaluations=state.evaluations,
                 )
-            finally:
-                newest.close()
             state.ladder_cpu_seconds += cpu_seconds() - began
         ratings = ladder.elo()
         if generation in ratings:
