@@ -13,9 +13,8 @@ numbered in the order in which they begin; numbers whose games were lost are pla
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +29,12 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.game_journal import GameJournal
+from variant_ai.core.reinforce.game_supply import GameSupply, LocalGames
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.ladder import RunLadder
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.replay_window import newest_games, window_size
-from variant_ai.core.reinforce.self_play import BaseSelfPlay, make_self_play
 from variant_ai.core.reinforce.self_play_evaluator import open_net
 from variant_ai.core.reinforce.window_training import (
     Course,
@@ -100,9 +99,9 @@ class Reinforcement:
         )
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
-        self._player: BaseSelfPlay | None = None
-        self._games: Iterator[GameRecord] = iter(())
-        self._net_of_player: Evaluator | None = None
+        self._players: GameSupply | None = None
+        self._playing_net: int | None = None
+        """Generation of the net that the players have."""
 
     # --- the whole run -------------------------------------------------------------------------
 
@@ -134,8 +133,8 @@ class Reinforcement:
                             return False
             finally:
                 self._save_clock()
-                if self._net_of_player is not None:
-                    self._net_of_player.close()
+                if self._players is not None:
+                    self._players.close()
         return True
 
     def _require_nets(self) -> None:
@@ -216,8 +215,8 @@ class Reinforcement:
             "minutes": self._clock.elapsed / 60,
             "memory_mb": memory_mb(),
         }
-        if self._player is not None:
-            row["resignations"] = vars(self._player.resignations).copy()
+        if self._players is not None:
+            row["resignations"] = vars(self._players.resignations).copy()
         self.folder.add_row(row)
         self._save_clock()
         self.watcher.generation(row)
@@ -231,25 +230,21 @@ class Reinforcement:
         wanted = self.settings.positions
         with GameJournal(path, self.spec.variant) as journal:
             positions = sum(map(recorded_positions, journal.games))
-            saved = time.monotonic()
             if positions < wanted:
-                self._open_player(generation, journal)
-                assert self._player is not None
-                before = self._player.evaluations
+                supply = self._supply(generation, journal)
+                saved, before = time.monotonic(), supply.evaluations
             while positions < wanted:
-                if stop():
-                    self._count_evaluations(before)
-                    return False
-                record = next(self._games)
-                journal.add(record)
-                positions += recorded_positions(record)
-                self.watcher.playing(generation, positions, wanted)
-                if time.monotonic() - saved > SAVE_SECONDS:
-                    saved = time.monotonic()
-                    before = self._count_evaluations(before)
+                record = supply.next_game(stop)
+                if record is not None:
+                    journal.add(record)
+                    positions += recorded_positions(record)
+                    self.watcher.playing(generation, positions, wanted)
+                if record is None or positions >= wanted or time.monotonic() - saved > SAVE_SECONDS:
+                    self.state.evaluations += supply.evaluations - before
+                    saved, before = time.monotonic(), supply.evaluations
                     self._save_clock()
-            if self._player is not None:
-                self._count_evaluations(before)
+                if record is None:
+                    return False
             games = sorted(journal.games, key=lambda record: record.number)
         target = self.folder.store(generation)
         with StoreWriter(target, self.spec, mode="replace", sources=["self-play"]) as writer:
@@ -258,35 +253,25 @@ class Reinforcement:
         path.unlink()
         return True
 
-    def _count_evaluations(self, before: int) -> int:
-        assert self._player is not None
-        self.state.evaluations += self._player.evaluations - before
-        return self._player.evaluations
-
-    def _open_player(self, generation: int, journal: GameJournal) -> None:
-        """Make the player, or give it the net of this generation."""
-        net = self.state.player
-        if self._player is not None and self._player.generation == net:
-            return
-        evaluator = self._open_net(net)
-        if self._player is None:
+    def _supply(self, generation: int, journal: GameJournal) -> GameSupply:
+        """Return the players, with the net of this generation."""
+        if self._players is None:
             done = self._numbers(generation) | {record.number for record in journal.games}
-            first = next(number for number in itertools.count(1) if number not in done)
-            self._player = make_self_play(
-                self.spec,
-                evaluator,
-                self.settings,
-                generation=net,
-                first_game=first,
-                done=frozenset(number for number in done if number > first),
-                rules=self.rules,
-            )
-            self._games = self._player.finished()
-        else:
-            self._player.set_net(evaluator, net)
-        if self._net_of_player is not None:
-            self._net_of_player.close()
-        self._net_of_player = evaluator
+            self._players = self._make_supply(done)
+        if self._playing_net != self.state.player:
+            self._players.use_net(self.folder.net(self.state.player), self.state.player)
+            self._playing_net = self.state.player
+        return self._players
+
+    def _make_supply(self, done: set[int]) -> GameSupply:
+        return LocalGames(
+            self.spec,
+            self.settings,
+            done,
+            rules=self.rules,
+            evaluators=self._evaluators,
+            builders=self._builders,
+        )
 
     def _numbers(self, generation: int) -> set[int]:
         """Numbers of the games in the stores of earlier generations."""
