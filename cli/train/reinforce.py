@@ -23,8 +23,13 @@ from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import let_threads_sleep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from variant_ai.core.reinforce.game_supply import GameSupply
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.spec.schema import VariantSpec
 
 SHOWN_ROWS = 20
 """Generations that --status shows."""
@@ -48,6 +53,7 @@ SHOWN_ROWS = 20
         "--precision": "precision",
         "--device": "device",
         "--threads": "threads",
+        "--players": "cluster.players",
     },
     epilog=examples(
         "# a variant from nothing, for half an hour of CPU time",
@@ -89,6 +95,13 @@ SHOWN_ROWS = 20
     help="Folder of the run, a new one or one to go on with.  [default: runs/reinforce-VARIANT]",
 )
 @click.option(
+    "--ray",
+    "cluster",
+    metavar="local|ADDRESS",
+    help="Let the players of a Ray cluster play the games: one on this machine, or the one at an "
+    "address (see docs/cluster.md).",
+)
+@click.option(
     "--status",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
@@ -102,6 +115,7 @@ def command(
     settings_file: Path | None,
     words: tuple[str, ...],
     folder: Path | None,
+    cluster: str | None,
     status: Path | None,
     as_json: bool,
     given: dict[str, Any],
@@ -160,12 +174,38 @@ def command(
             builders=registry().builders(),
             evaluators=registry().evaluators,
             watcher=watcher,
+            supply=None if cluster is None else _cluster_games(cluster, settings, spec),
         )
         whole = reinforcement.run()
     note(f"The newest net: {run.newest_net}")
     if not whole:
         note(f"Stopped. Go on with: variant-ai reinforce --run {folder}")
         context.exit(EXIT_INTERRUPTED)
+
+
+def _cluster_games(
+    address: str, settings: ReinforceSettings, spec: VariantSpec
+) -> Callable[[set[int]], GameSupply]:
+    """Return what makes the supply of games of a cluster. Raises VariantAIError if there is none."""
+    from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
+    from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
+    from variant_ai.core.reinforce.cluster.ray_session import connect
+
+    ray = connect(address)
+    threads = max(1, round(settings.cluster.player_cpus))
+    setup = PlayerSetup(
+        spec.model_dump_json(by_alias=True, exclude_defaults=True),
+        settings.model_copy(update={"threads": threads}),
+        registered_rules,
+    )
+    return lambda done: ClusterGames(ray, setup, done, spec.variant)
+
+
+def registered_rules(spec: VariantSpec) -> Rules:
+    """Make the rules of a spec, those of plugins included."""
+    from variant_ai.plugins import registry
+
+    return registry().rules(spec)
 
 
 def _asked(
@@ -224,7 +264,7 @@ def _show_status(run: ReinforceFolder, as_json: bool) -> None:
     if as_json:
         print_json({"settings": settings.model_dump(), "state": state.model_dump(), "rows": rows})
         return
-    last = rows[-1] if rows else {}
+    last: dict[str, Any] = next((row for row in reversed(rows) if "elo" in row), {})
     elo = f"{last['elo']:+.0f} ± {last['elo_error']:.0f}" if "elo" in last else "not measured yet"
     print_facts(
         [

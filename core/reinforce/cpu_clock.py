@@ -19,10 +19,12 @@ class CpuClock:
         """cpu, elapsed: seconds used before."""
         self._cpu = cpu - cpu_seconds()
         self._elapsed = elapsed - time.monotonic()
+        self.elsewhere = 0.0
+        """CPU time of processes on other machines."""
 
     @property
     def cpu(self) -> float:
-        return self._cpu + cpu_seconds()
+        return self._cpu + cpu_seconds() + self.elsewhere
 
     @property
     def elapsed(self) -> float:

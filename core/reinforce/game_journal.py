@@ -34,11 +34,10 @@ class GameJournal:
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(), 1):
             try:
-                self.games.append(_record(json.loads(line), variant))
-            except (ValueError, KeyError, TypeError) as error:
+                self.games.append(read_line(line, variant))
+            except DataError as error:
                 raise DataError(
-                    f"{path}:{number}: not a game of a journal ({error}); delete the line to go on "
-                    "without this game"
+                    f"{path}:{number}: {error}; delete the line to go on without this game"
                 ) from None
         self._file = path.open("ab")
         if whole < len(content):
@@ -47,9 +46,8 @@ class GameJournal:
     def add(self, record: GameRecord) -> None:
         """Append a game. Raises OSError, e.g. for a full disk; then the journal ends with a whole line
         when it is read again."""
-        line = json.dumps(_line(record), separators=(",", ":")).encode() + b"\n"
         with naming(self.path):
-            self._file.write(line)
+            self._file.write(game_line(record) + b"\n")
             self._file.flush()
         self.games.append(record)
 
@@ -68,8 +66,9 @@ class GameJournal:
         self.close()
 
 
-def _line(record: GameRecord) -> dict[str, Any]:
-    return {
+def game_line(record: GameRecord) -> bytes:
+    """Return a game as a line, without its end."""
+    words = {
         "number": record.number,
         "generation": record.generation,
         "start": record.start_fen,
@@ -83,6 +82,15 @@ def _line(record: GameRecord) -> dict[str, Any]:
         ],
         "trains": record.trains,
     }
+    return json.dumps(words, separators=(",", ":")).encode()
+
+
+def read_line(line: bytes, variant: str) -> GameRecord:
+    """Return the game of a line. Raises DataError if it is not one."""
+    try:
+        return _record(json.loads(line), variant)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"not a game of a journal ({error})") from None
 
 
 def _record(line: dict[str, Any], variant: str) -> GameRecord:

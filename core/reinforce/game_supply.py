@@ -27,6 +27,11 @@ class GameSupply(ABC):
         """Positions evaluated so far."""
 
     @property
+    def cpu_seconds(self) -> float:
+        """CPU time that was spent in processes on other machines."""
+        return 0.0
+
+    @property
     @abstractmethod
     def resignations(self) -> Resignations:
         """Resignations so far."""
@@ -54,13 +59,14 @@ class LocalGames(GameSupply):
         done: set[int],
         *,
         rules: Rules,
+        first_game: int = 1,
         evaluators: Plugins | None = None,
         builders: Mapping[str, NetworkBuilder] | None = None,
     ) -> None:
-        """done: numbers of games that are not played again."""
+        """done: numbers of games that are not played again. first_game: the least number."""
         self._spec, self._settings, self._rules = spec, settings, rules
         self._evaluators, self._builders = evaluators, builders
-        self._done = done
+        self._done, self._first_game = done, first_game
         self._player: BaseSelfPlay | None = None
         self._games: Iterator[GameRecord] = iter(())
         self._net: Evaluator | None = None
@@ -82,7 +88,8 @@ class LocalGames(GameSupply):
             builders=self._builders,
         )
         if self._player is None:
-            first = next(number for number in itertools.count(1) if number not in self._done)
+            numbers = itertools.count(self._first_game)
+            first = next(number for number in numbers if number not in self._done)
             self._player = make_self_play(
                 self._spec,
                 evaluator,

@@ -12,7 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 START_RANDOM = "random"
 """Start from random weights."""
-CHANGEABLE = ("minutes", "generations", "threads", "evaluator", "precision", "device", "ladder")
+CHANGEABLE = (
+    "minutes",
+    "generations",
+    "threads",
+    "evaluator",
+    "precision",
+    "device",
+    "ladder",
+    "cluster",
+)
 """Words that may change when a run goes on."""
 
 
@@ -164,6 +173,21 @@ class Ladder(Section):
     """A new net generates games only if it scores at least half against the one that does."""
 
 
+class Cluster(Section):
+    """Players on a Ray cluster (`--ray`)."""
+
+    players: int | None = Field(default=None, ge=1)
+    """Number of players; None: as many as there are processors for, and more when machines join."""
+    player_cpus: float = Field(default=1.0, gt=0)
+    """Processors of a player."""
+    player_gpus: float = Field(default=0.0, ge=0)
+    """GPUs of a player, a share of one or several."""
+    learner_cpus: float = Field(default=1.0, ge=0)
+    """Processors that are left to learner and matches."""
+    seconds: float = Field(default=10.0, gt=0)
+    """Time after which a player returns its games and gets the newest net."""
+
+
 class ReinforceSettings(Section):
     """All settings of a run."""
 
@@ -196,3 +220,4 @@ class ReinforceSettings(Section):
     learning: Learning = Learning()
     mixture: tuple[Mixture, ...] = ()
     ladder: Ladder = Ladder()
+    cluster: Cluster = Cluster()

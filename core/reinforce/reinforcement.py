@@ -82,8 +82,11 @@ class Reinforcement:
         builders: Mapping[str, NetworkBuilder] | None = None,
         evaluators: Plugins | None = None,
         watcher: Watcher | None = None,
+        supply: Callable[[set[int]], GameSupply] | None = None,
     ) -> None:
         """settings: those of the run, resolved. start: the net to start from; None: random weights.
+        supply: makes the players, without those games whose numbers it gets; None: this process
+        plays.
 
         Raises DataError if the start is of another variant or encoding, UnknownNameError,
         VariantAIError."""
@@ -99,6 +102,7 @@ class Reinforcement:
         )
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
+        self._make_supply = supply or self._local_games
         self._players: GameSupply | None = None
         self._playing_net: int | None = None
         """Generation of the net that the players have."""
@@ -263,7 +267,7 @@ class Reinforcement:
             self._playing_net = self.state.player
         return self._players
 
-    def _make_supply(self, done: set[int]) -> GameSupply:
+    def _local_games(self, done: set[int]) -> GameSupply:
         return LocalGames(
             self.spec,
             self.settings,
@@ -327,6 +331,8 @@ class Reinforcement:
         return Store(path, self.spec)
 
     def _save_clock(self) -> None:
+        if self._players is not None:
+            self._clock.elsewhere = self._players.cpu_seconds
         self.state.cpu_seconds, self.state.seconds = self._clock.cpu, self._clock.elapsed
         self.folder.write_state(self.state)
 
