@@ -1,4 +1,4 @@
-"""What the value of a position is learnt from: the result of its game, the search, or both.
+"""Labels of the value of a position: the result of its game, the value of a search, or both.
 
 Values are those of the player to move, in [-1, 1].
 """
@@ -70,7 +70,7 @@ class ValueLabels:
 
     @property
     def description(self) -> str:
-        """These labels in words."""
+        """Text for reports."""
         if self.source == "score":
             scale = "" if self.scale is None else f" / {self.scale:g} centipawns"
             return f"scores by the logistic curve of score{scale}"
