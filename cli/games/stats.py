@@ -144,6 +144,14 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
         ("copies of an earlier game", f"{found.copies:,}"),
         ("from another start position", f"{found.other_starts:,}"),
     ]
+    searches = found.searches
+    if searches.visits or searches.root_values:
+        facts += [
+            ("positions with visits", f"{searches.visits:,}"),
+            ("with root values", f"{searches.root_values:,}"),
+            ("that teach a policy", f"{searches.policies:,}"),
+            ("that teach a result", f"{searches.results:,}"),
+        ]
     print_facts(facts, title=title)
     _table("plies", ["least", "mean", "median", "most", "deviation"], [_numbers(found.plies)])
     _ratings(found)

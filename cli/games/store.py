@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Run, Store
 
 LISTED_SOURCES = 10
+_UNLEARNT = {0: "teaches nothing", 1: "no result", 2: "no policy", 3: ""}
+"""By `GameRecord.trains`."""
 
 
 @click.group(
@@ -103,6 +105,7 @@ def _show_store(store: Store, as_json: bool) -> None:
         "content_hash": store.content_hash,
         "games_with_visits": info.games_with_visits,
         "plies_with_visits": info.plies_with_visits,
+        "plies_with_root_values": _valued(store),
         "closed": not info.unfinished,
         "runs": [asdict(run) for run in info.runs],
     }
@@ -127,6 +130,7 @@ def _show_store(store: Store, as_json: bool) -> None:
             if info.games_with_visits
             else []
         ),
+        *([("root values", f"of {valued:,} plies")] if (valued := _valued(store)) else []),
         ("format", info.format),
         ("rules hash", info.rules_hash),
         ("spec hash", info.spec_hash),
@@ -140,6 +144,13 @@ def _show_store(store: Store, as_json: bool) -> None:
             facts.append(("", f"and {len(run.sources) - LISTED_SOURCES:,} more"))
         facts += _conditions(run)
     print_facts(facts)
+
+
+def _valued(store: Store) -> int:
+    """Number of plies with a root value."""
+    import numpy as np
+
+    return 0 if store.root_values is None else int((~np.isnan(store.root_values)).sum())
 
 
 def _conditions(run: Run) -> list[tuple[str, object]]:
@@ -223,14 +234,15 @@ def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
             values["visits"] = visit_texts(rules, chosen, game)
         print_json(values)
         return
-    facts = [(name.replace("_", " "), value) for name, value in _values(game).items()]
-    hidden = ("variant", "scores", "clocks", "comments", "tags")
-    print_facts([(name, value) for name, value in facts if name not in hidden])
+    facts = list(_values(game).items())
+    hidden = ("variant", "scores", "clocks", "root_values", "trains", "comments", "tags")
+    print_facts([(name.replace("_", " "), value) for name, value in facts if name not in hidden])
     print_facts(game.tags.items())
     click.echo()
     first = int(rules.position(game.start_fen)[0]["ply"])
     last = game.plies - 1
-    if game.scores is None and game.clocks is None and game.comments.keys() <= {last}:
+    columns = (game.scores, game.clocks, game.root_values, game.trains)
+    if all(column is None for column in columns) and game.comments.keys() <= {last}:
         lines = _in_pairs(texts, first)
         end = game.comments.get(last, "")
     else:
@@ -258,18 +270,24 @@ def _score_text(score: int) -> str:
 
 
 def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
-    """Yield lines with a move, its score (of the mover), clock and comment."""
+    """Yield lines with a move, its score and root value (of the mover), clock, what of the position
+    must not be learnt, and comment."""
     if -1 in game.comments:
         yield game.comments[-1]
     scores, clocks = (values or [None] * game.plies for values in (game.scores, game.clocks))
+    roots = game.root_values or [None] * game.plies
+    unlearnt = [_UNLEARNT[bits] for bits in game.trains] if game.trains else [""] * game.plies
     for ply, text in enumerate(texts):
         number, side = divmod(first + ply, 2)
         count = f"{number + 1}." if side == 0 else f"{number + 1}..." if ply == 0 else ""
         score, clock = scores[ply], clocks[ply]
         value = "" if score is None else _score_text(score)
         left = "" if clock is None else f"{clock / 1000:.1f} s"
-        comment = game.comments.get(ply, "")
-        yield f"{count:>6} {text:<8} {value:>7} {left:>9}  {comment}".rstrip()
+        root, comment = roots[ply], game.comments.get(ply, "")
+        if game.root_values is not None:
+            value = f"{value:>7} {'' if root is None else f'{root:+.4f}':>7}"
+        rest = "  ".join(filter(None, (unlearnt[ply], comment)))
+        yield f"{count:>6} {text:<8} {value:>7} {left:>9}  {rest}".rstrip()
 
 
 for _subcommand in (filter_, merge, split, export, verify, mates):

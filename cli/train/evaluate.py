@@ -22,6 +22,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import named_net
+from variant_ai.cli.common.training_options import policy_labels
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.system.text_tables import counted
 
@@ -89,7 +90,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--labels",
-    type=click.Choice(["move", "visits"]),
+    type=click.Choice(["move", "visits", "targets"]),
+    callback=policy_labels,
     help="Measure against the moves played, or against the visits of a search if there are any; by "
     "default a run on its own positions by the labels it was trained with, otherwise against the moves.",
 )
@@ -284,8 +286,9 @@ def _source(
     games = getattr(sides, side)
     if not len(games):
         fail(f"the split {request.split} of {request.store} has no games on the side {side}")
-    seen = None if side == "train" else seen_positions(store, sides.train, games)
-    return Sampler(store, encoder, games=games, **options), seen, [store], [games]
+    source = Sampler(store, encoder, games=games, **options)
+    seen = None if side == "train" else seen_positions(store, sides.train, source)
+    return source, seen, [store], [games]
 
 
 def _value_weight(models: list[Model], spec: VariantSpec) -> float:

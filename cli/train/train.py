@@ -229,6 +229,8 @@ def _default_folder(config: TrainConfig) -> Path:
 
 
 def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
+    from variant_ai.core.data.sample.value_labels import ValueLabels
+
     config = prepared.config
     data = config.data
     epochs = config.steps * config.batch / prepared.train.samples_per_epoch
@@ -242,6 +244,11 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     )
     if data.labels == "visits":
         note(f"Labels: visits of a search in {data.searched_positions:,} of the positions")
+    if data.value_labels != "result":
+        note(
+            f"Value labels: {ValueLabels.parse(data.value_labels).description}, known in "
+            f"{data.valued_positions:,} of the positions"
+        )
     rate = f" ({config.planned_rate:,.0f} positions/s measured)" if config.planned_rate else ""
     note(
         f"{config.net.title}: {counted(config.steps, 'step')} of {config.batch} on {config.device} in "

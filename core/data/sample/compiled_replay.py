@@ -72,7 +72,7 @@ class Games(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What is learnt from each position, where it is not simply the move and the result."""
+    """Labels of each position, where they are not simply the move and the result."""
 
     values: NDArray[np.float32]
     """[P] value of the search for the player to move, NaN if unknown or not used."""

@@ -100,6 +100,10 @@ class SampledGames:
         at = (first + ply)[first >= 0]
         return int((self.visits.ends[at + 1] > self.visits.ends[at]).sum())
 
+    def valued(self) -> int:
+        """Number of sampled positions with a value of the search that is learnt."""
+        return 0 if self.targets is None else int((~np.isnan(self.targets.values)).sum())
+
     def games_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Game of each of some positions."""
         return np.searchsorted(self.arrays.cumulative, positions, "right").astype(np.int64) - 1

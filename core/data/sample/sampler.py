@@ -230,6 +230,11 @@ class Sampler(BatchMaker):
         return self._games.searched()
 
     @property
+    def valued(self) -> int:
+        """Number of positions whose value label has a value of the search."""
+        return self._games.valued()
+
+    @property
     def steps_per_epoch(self) -> int:
         """Steps of this process per epoch (the last may begin the next epoch)."""
         return -(-self.samples_per_epoch // (self.size * self.world))

@@ -1,4 +1,4 @@
-"""What the value of a position is learnt from: the result of its game, the search, or both.
+"""Labels of the value of a position: the result of its game, the value of a search, or both.
 
 Values are those of the player to move, in [-1, 1].
 """
@@ -6,15 +6,19 @@ Values are those of the player to move, in [-1, 1].
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import MATE
+from variant_ai.core.data.game_record import MATE, TRAINS_VALUE
 from variant_ai.core.errors import DataError
 from variant_ai.core.search.report import MATE_RANGE
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.sample.sampled_games import GameArrays
 
 ACCEPTED = "result, root, score, score:SCALE or mixed:SHARE"
 MIN_SCALE, MAX_SCALE = 1.0, 100_000.0
@@ -65,6 +69,18 @@ class ValueLabels:
         return self.source
 
     @property
+    def description(self) -> str:
+        """Text for reports."""
+        if self.source == "score":
+            scale = "" if self.scale is None else f" / {self.scale:g} centipawns"
+            return f"scores by the logistic curve of score{scale}"
+        if self.source == "result":
+            return "results"
+        if self.share == 1:
+            return "root values"
+        return f"{1 - self.share:.4g} of the result and {self.share:.4g} of the root value"
+
+    @property
     def needs_scale(self) -> bool:
         return self.source == "score" and self.scale is None
 
@@ -113,3 +129,27 @@ def fit_scale(scores: NDArray[np.float32], results: NDArray[np.int8]) -> float:
         else:
             low = middle
     return float(f"{math.exp((low + high) / 2):.5g}")
+
+
+def fit_scale_of(stores: Sequence[GameArrays], games: Sequence[NDArray[np.integer]]) -> float:
+    """Fit the scale to the chosen games of some stores, from their positions after the openings whose
+    result may be learnt. The players move by turns. Raises DataError if none of them has a score."""
+    scores, results = [np.zeros(0, np.float32)], [np.zeros(0, np.int8)]
+    for store, chosen in zip(stores, games, strict=True):
+        known: NDArray[np.float32] | None = getattr(store, "scores", None)
+        if known is None:
+            continue
+        trains: NDArray[np.uint8] | None = getattr(store, "trains", None)
+        starts = store.starts["side"][store.start_of]
+        openings = getattr(store, "opening_plies", np.zeros(len(starts), np.int64))
+        for game in chosen.tolist():
+            begin, end = int(store.offsets[game] + openings[game]), int(store.offsets[game + 1])
+            if abs(int(store.results[game])) > 1 or np.isnan(known[begin:end]).all():
+                continue
+            side = (starts[game] + np.arange(openings[game], openings[game] + end - begin)) % 2
+            learnt = slice(None) if trains is None else (trains[begin:end] & TRAINS_VALUE) > 0
+            scores.append(known[begin:end][learnt])
+            results.append(
+                (np.where(side == 0, 1, -1) * store.results[game]).astype(np.int8)[learnt]
+            )
+    return fit_scale(np.concatenate(scores), np.concatenate(results))

@@ -118,7 +118,7 @@ class RootBlock:
 def _of_plies(
     columns: ColumnReader, name: str, moves: Moves
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which games have a column of plies, bool [n], and its numbers. Raises ColumnError."""
+    """Games that have a column of plies, bool [n], and its numbers. Raises ColumnError."""
     games = len(moves.plies)
     if f"has_{name}" not in columns:
         return np.zeros(games, np.bool_), np.zeros(0, np.int64)

@@ -154,7 +154,7 @@ class ScoreWindow:
 
     def __init__(self, positions: int, device: torch.device, auxiliary: tuple[str, ...]) -> None:
         """`auxiliary`: outputs of the net besides value and policy."""
-        names = ["policy_loss", "value", "outcome"]
+        names = ["policy_loss", "value", "outcome", "policy_weight", "value_weight"]
         names += [_COLUMNS[name] for name in auxiliary]
         self._columns: dict[str, Tensor] = {
             name: torch.zeros(positions, device=device) for name in names
@@ -163,14 +163,18 @@ class ScoreWindow:
         self._size = positions
         self.filled = 0
 
-    def put(self, result: BatchResult, outcome: Tensor) -> None:
+    def put(self, result: BatchResult, outcome: Tensor, weights: LossWeights | None = None) -> None:
         """Add a batch; outcome [B]."""
         end = self.filled + len(outcome)
         if end > self._size:
             self.filled, end = 0, len(outcome)  # steps that are only timed are never logged
+        known: dict[str, Tensor | float] = {
+            "outcome": outcome,
+            "policy_weight": 1.0 if weights is None else weights.policy,
+            "value_weight": 1.0 if weights is None else weights.value,
+        }
         for name, column in self._columns.items():
-            values = outcome if name == "outcome" else getattr(result, name)
-            column[self.filled : end].copy_(values)
+            column[self.filled : end] = known[name] if name in known else getattr(result, name)
         self.filled = end
 
     def take(self, workers: Workers, part: int) -> WindowScores:
@@ -186,6 +190,8 @@ class ScoreWindow:
             rank=taken.pop("rank"),
             value=taken.pop("value"),
             outcome=taken.pop("outcome"),
+            policy_weight=taken.pop("policy_weight"),
+            value_weight=taken.pop("value_weight"),
         )
         return WindowScores(scores, taken)
 

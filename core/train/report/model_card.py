@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from variant_ai.core.data.sample.value_labels import ValueLabels
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metric_tables import result_rows
@@ -37,6 +38,14 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         *(
             [f"- labels: visits of a search, in {data.searched_positions:,} of these positions"]
             if data.labels == "visits"
+            else []
+        ),
+        *(
+            [
+                f"- value labels: {ValueLabels.parse(data.value_labels).description}, known in "
+                f"{data.valued_positions:,} of these positions; validation is against results"
+            ]
+            if data.value_labels != "result"
             else []
         ),
         f"- validation: {counted(data.validation_games, 'game')}, {counted(data.validation_positions, 'position')}",

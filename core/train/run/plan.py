@@ -112,6 +112,8 @@ class TrainRequest:
     mirror: bool = False
     labels: Labels = "move"
     """Labels of the policy: the move played, or the visits of a search if there are any."""
+    value_labels: str = "result"
+    """Labels of the value (`ValueLabels.parse`)."""
     forget_move_number: float | None = None
     seed: int = 0
     device: str = "auto"
@@ -172,6 +174,7 @@ def prepare(
         seed=request.split_seed,
         mirror=request.mirror,
         labels=request.labels,
+        value_labels=request.value_labels,
         forget_move_number=forgotten,
     )
     opened = open_data(
