@@ -2,6 +2,8 @@
 
     python benchmarks/ladder.py -V minixiangqi --model NET.onnx --nodes 10,30,100,300,1000 \
         --evaluations 800 --games 200 -o result.json
+    python benchmarks/ladder.py -V dobutsu-royal --net-variant dobutsu --model NET.onnx -o result.json \
+        --engine 'fairy-stockfish;option.VariantPath=benchmarks/dobutsu-royal.ini'
     python benchmarks/ladder.py --picture ladder.svg one.json other.json
 
 Each rung is a match: both colours from openings of a few random plies to different positions, the same
@@ -33,7 +35,7 @@ from variant_ai.core.arena.match.match_settings import MatchSettings, settings_o
 from variant_ai.core.arena.match.tournament import MatchState, Tournament
 from variant_ai.core.arena.players.net_player import NetPlayer
 from variant_ai.core.arena.players.player import FAULTS, Player
-from variant_ai.core.arena.players.player_spec import parse_player
+from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
 from variant_ai.core.arena.programs.engine_process import engine_command
 from variant_ai.core.arena.programs.program_player import Coordinates, program_player
 from variant_ai.core.arena.programs.uci_client import UciClient
@@ -137,11 +139,11 @@ class LegalMoves(UciClient):
 class Agreement:
     """Compares every position of finished games with Fairy-Stockfish."""
 
-    def __init__(self, rules: Rules, command: str, variant: str) -> None:
+    def __init__(self, rules: Rules, engine: PlayerSpec) -> None:
         self._rules = rules
-        self._client = LegalMoves(engine_command(command))
+        self._client = LegalMoves(engine_command(engine.command), options=engine.option_texts)
         self._client.start()
-        self._client.set_variant(variant)
+        self._client.set_variant(engine.variant or rules.spec.fairy or rules.spec.variant)
         self._coordinates = Coordinates(rules)
         self._checked: set[tuple[str, ...]] = set()
 
@@ -189,8 +191,7 @@ class Ladder:
 
     def play(self, on_rung: Callable[[Rung], None]) -> None:
         """Play all rungs; on_rung is called after each, and after an interrupted one."""
-        variant = self.spec.fairy or self.spec.variant
-        judge = Agreement(self.rules, self.given.engine, variant)
+        judge = Agreement(self.rules, parse_player(self.given.engine))
         try:
             with stop_on_signal() as interrupt:
                 for nodes in self.given.nodes:
@@ -334,7 +335,7 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--evaluator", default="auto", help="what runs the net (auto)")
     parser.add_argument("--threads", type=int, default=1, help="of the evaluator (1)")
-    parser.add_argument("--engine", default="fairy-stockfish", help="its command")
+    parser.add_argument("--engine", default="fairy-stockfish", help="as a player of matches")
     parser.add_argument(
         "--nodes", type=_numbers, default=[10, 30, 100, 300, 1000], help="rungs, with commas"
     )
