@@ -49,7 +49,7 @@ class LadderMatch:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run had spent when a generation was measured; None: not known."""
+    """Time and evaluations that a run had spent when a generation was measured; None: not known."""
 
     cpu_hours: float | None = None
     evaluations: int | None = None

@@ -101,6 +101,7 @@ CODES = {
     "chess": "0df019c01d49b563",
     "crazyhouse": "9f157436b423b93f",
     "dobutsu": "041b7b044ed14972",
+    "dobutsu-royal": "041b7b044ed14972",
     "grand": "49a7342b89c99f1e",
     "horde": "0df019c01d49b563",
     "kingofthehill": "0df019c01d49b563",
