@@ -108,6 +108,11 @@ class BaseSelfPlay(ABC):
     def evaluations(self) -> int:
         """Positions evaluated so far."""
 
+    @property
+    @abstractmethod
+    def visits(self) -> int:
+        """Visits of the searches that have finished."""
+
     @abstractmethod
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         """Go on with another net; games in progress go on, too. Raises DataError if it does not fit."""
@@ -282,6 +287,10 @@ class SelfPlay(BaseSelfPlay):
     def evaluations(self) -> int:
         return self._forest.evaluations
 
+    @property
+    def visits(self) -> int:
+        return self._forest.visits
+
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._forest.set_evaluator(evaluator)
         self.generation = generation
@@ -368,6 +377,7 @@ class SlowSelfPlay(BaseSelfPlay):
             spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
         )
         self._evaluations = 0
+        self._visits = 0
         self._make_search(evaluator)
 
     def _make_search(self, evaluator: Evaluator) -> None:
@@ -379,6 +389,10 @@ class SlowSelfPlay(BaseSelfPlay):
     @property
     def evaluations(self) -> int:
         return self._evaluations
+
+    @property
+    def visits(self) -> int:
+        return self._visits
 
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._search.close()
@@ -405,6 +419,7 @@ class SlowSelfPlay(BaseSelfPlay):
         search.set_game(playing.game)
         report = search.run(Limits(simulations=self.settings.search.nodes))
         self._evaluations += report.evaluations
+        self._visits += report.visits
         visited = search.root_visits()
         moves = np.array([move for move, _ in visited], np.int32)
         weights = np.array([count for _, count in visited], np.float64)

@@ -168,6 +168,11 @@ class ForestSearch:
         states: NDArray[np.int64] = self.forest.trees["state"]
         return states
 
+    @property
+    def visits(self) -> int:
+        """Visits of the searches that have finished."""
+        return int(self.forest.counters[0]["visits"])
+
     def start(
         self,
         tree: int,
