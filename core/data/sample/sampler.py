@@ -328,7 +328,9 @@ class Sampler(BatchMaker):
             problem = (
                 "is not a move of its position" if filled == replay.BAD_CODE else "has no action"
             )
-            raise DataError(f"game {game} of the sampled games, ply {ply}: a code {problem}")
+            raise DataError(
+                f"game {game + 1} of the sampled games, ply {ply + 1}: a code {problem}"
+            )
 
     def _fill_slowly(
         self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float
