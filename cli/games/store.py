@@ -54,15 +54,20 @@ def command() -> None:
     epilog=examples(
         "variant-ai store show games.store",
         "# games 0 to 19 as a list, and one game with its moves",
-        "variant-ai store show games.store --games 0-19",
+        "variant-ai store show games.store --games 1-20",
         "variant-ai store show games.store --game 17 --notation san",
     )
 )
 @store_argument
 @click.option(
-    "--games", "span", metavar="RANGE", help="List games: 17, 0-19, 1000-; numbered from 0."
+    "--games", "span", metavar="RANGE", help="List games: 17, 1-20, 1000-; numbered from 1."
 )
-@click.option("--game", type=int, metavar="N", help="Show one game with its moves; -1 is the last.")
+@click.option(
+    "--game",
+    type=int,
+    metavar="N",
+    help="Show one game with its moves, numbered from 1; -1 is the last.",
+)
 @notation_option()
 @any_variant_option
 @json_option
@@ -179,7 +184,7 @@ def _text(conditions: dict[str, Any]) -> str:
 def _list_games(store: Store, games: Indices, as_json: bool) -> None:
     listed = set(games)
     rows = [
-        (i, game, int(plies))
+        (i + 1, game, int(plies))
         for i, (game, plies) in enumerate(zip(store.facts(), store.lengths.tolist(), strict=True))
         if i in listed
     ]
@@ -217,18 +222,19 @@ def _values(game: GameRecord) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, "", {}, [])}
 
 
-def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
+def _show_game(store: Store, number: int, notation: str, as_json: bool) -> None:
     from variant_ai.core.data.write.text_output import move_texts, visit_texts
 
-    if not -len(store) <= index < len(store):
+    if not 1 <= abs(number) <= len(store):
         fail(
-            f"{store.path} has no game {index}; it has {counted(len(store), 'game')}, numbered from 0"
+            f"{store.path} has no game {number}; it has {counted(len(store), 'game')}, numbered from 1"
         )
+    index = number - 1 if number > 0 else len(store) + number
     rules, chosen = rules_and_notation(store, notation)
     game = store.game(index)
     texts = move_texts(rules, chosen, game)
     if as_json:
-        values = {"game": index % len(store), "plies": game.plies, **_values(game)}
+        values = {"game": index + 1, "plies": game.plies, **_values(game)}
         values |= {"notation": chosen.name, "moves": texts}
         if game.visits is not None:
             values["visits"] = visit_texts(rules, chosen, game)

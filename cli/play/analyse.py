@@ -193,9 +193,10 @@ def _require_no_file_name(fen: str) -> None:
 def _game(rules: Rules, fen: str, moves: str) -> Game:
     """The game to analyse. Fails if it is over."""
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.text.fen import fen_or_start
 
     _require_no_file_name(fen)
-    game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
+    game = Game.from_uci(rules, fen_or_start(fen), moves.split())
     fail_if_over(game)
     return game
 

@@ -66,11 +66,16 @@ class GamesAnalysis:
         self.task: TaskID | None = None
 
     def _add_all(self, store: Store) -> int:
-        """Analyse the games of a store; return the number of skipped games, 0."""
+        """Analyse the games of a store; return the number of skipped games, 0.
+
+        A game has its number in the store here, not that in the file it came from.
+        """
+        from dataclasses import replace
+
         for index in range(len(store)):
             if self.interrupt() or self._has_all():
                 break
-            self.add(store.game(index))
+            self.add(replace(store.game(index), number=index + 1))
         return 0
 
     def run(self, spec: VariantSpec, path: str, output: Path | None, as_json: bool) -> int:

@@ -67,10 +67,10 @@ def test_self_play_keeps_visits(store: Path) -> None:
     assert shown["games_with_visits"] == 6
     assert shown["plies_with_visits"] == searched_plies(store) > 0
     assert "visits        of" in succeed("store", "show", store).stdout
-    shown = json.loads(succeed("store", "show", store, "--game", "0", "--json").stdout)
+    shown = json.loads(succeed("store", "show", store, "--game", "1", "--json").stdout)
     assert len(shown["visits"]) == shown["plies"]
     assert set(shown["visits"][-1].values()) and all(len(m) >= 4 for m in shown["visits"][-1])
-    assert "visits" not in succeed("store", "show", store, "--game", "0").stdout
+    assert "visits" not in succeed("store", "show", store, "--game", "1").stdout
 
 
 def test_every_command_carries_visits(store: Path, folder: Path) -> None:

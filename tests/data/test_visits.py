@@ -140,8 +140,8 @@ def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
     ("visits", "message"),
     [
         ([()] * 4, "visits of 4 plies for a game of 5 plies"),
-        ([((1, 0),), *[()] * 4], "ply 0: 0 visits of a move; accepted: 1 to 4294967295"),
-        ([*[()] * 4, ((1, 1 << 32),)], "ply 4: 4294967296 visits"),
+        ([((1, 0),), *[()] * 4], "ply 1: 0 visits of a move; accepted: 1 to 4294967295"),
+        ([*[()] * 4, ((1, 1 << 32),)], "ply 5: 4294967296 visits"),
     ],
 )
 def test_invalid_visits_are_rejected(tmp_path: Path, visits: list[PlyVisits], message: str) -> None:
@@ -304,7 +304,7 @@ def test_a_visited_move_without_a_code_is_rejected(tmp_path: Path) -> None:
     visits: list[PlyVisits] = [(), (), (), ((far, 1),), *[()] * (record.plies - 4)]
     with (
         StoreWriter(tmp_path / "a.store", spec_of("xiangqi")) as writer,
-        pytest.raises(MoveError, match="ply 3: visited move"),
+        pytest.raises(MoveError, match="ply 4: visited move"),
     ):
         writer.add(replace(record, visits=visits))
 

@@ -46,7 +46,7 @@ from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import naming, write_whole
+from variant_ai.core.system.files import naming, whole, write_whole
 from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -276,12 +276,9 @@ class Tournament:
 
     def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
         """Write all games of the journal as PGN; a kill may have left the file incomplete."""
-        path = self.folder / PGN
-        partial = path.with_suffix(".partial")
-        with naming(path), partial.open("wb") as file:
+        with whole(self.folder / PGN) as part, part.open("wb") as file:
             for entry in entries:
                 file.write(self._pgn(entry).encode())
-        os.replace(partial, path)
 
     def _pgn(self, entry: GameEntry) -> str:
         return game_pgn(

@@ -268,7 +268,7 @@ def fetch_text(
                 raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes, too many for this text")
             if time.monotonic() - begun > seconds:
                 raise RemoteError(
-                    f"{url} could not be read in {seconds:g} s: only {counted(len(parts), 'byte')} came"
+                    f"{url} could not be read in {seconds:g} s: only {counted(len(parts), 'byte')} received"
                 )
         return parts.decode("utf-8", "replace")
 

@@ -275,7 +275,7 @@ def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memo
     replayed = replay_games(encoding, games.arrays, frames, keys)
     if replayed < len(plies):
         raise DataError(
-            f"game {replayed} of the sampled games has a move that is not possible in its position: "
+            f"game {replayed + 1} of the sampled games has a move that is not possible in its position: "
             "the store is damaged, or made under other rules"
         )
     return frames

@@ -357,7 +357,9 @@ class Sampler(BatchMaker):
             problem = (
                 "is not a move of its position" if filled == replay.BAD_CODE else "has no action"
             )
-            raise DataError(f"game {game} of the sampled games, ply {ply}: a code {problem}")
+            raise DataError(
+                f"game {game + 1} of the sampled games, ply {ply + 1}: a code {problem}"
+            )
         if self._games.targets is None:
             out.policy_weight.fill(1)
             out.value_weight.fill(1)

@@ -199,7 +199,7 @@ def _named_subsets(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
     both = np.flatnonzero(validation & test)
     if both.size:
         raise DataError(
-            f"game {both[0]} and {both.size - 1} others are in both validation "
+            f"game {both[0] + 1} and {counted(both.size - 1, 'other')} are in both validation "
             f"({' '.join(plan.validation_keys)}) and test ({' '.join(plan.test_keys)})"
         )
     subsets[validation] = SUBSETS.index("validation")

@@ -463,7 +463,7 @@ class Store:
             if visits is not None:
                 record.visits = decode_visits(self.codec, record.start_fen, codes, visits)
         except VariantAIError as error:
-            raise DataError(f"{self.path}: game {index}: {error}") from error
+            raise DataError(f"{self.path}: game {index % len(self) + 1}: {error}") from error
         return record
 
     def games(

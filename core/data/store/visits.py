@@ -68,7 +68,9 @@ def check_visits(record: GameRecord) -> None:
     for ply, visited in enumerate(record.visits):
         for _, count in visited:
             if not 1 <= count <= MAX_VISITS:
-                raise DataError(f"ply {ply}: {count} visits of a move; accepted: 1 to {MAX_VISITS}")
+                raise DataError(
+                    f"ply {ply + 1}: {count} visits of a move; accepted: 1 to {MAX_VISITS}"
+                )
 
 
 def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits | None:

@@ -35,6 +35,8 @@ from variant_ai.core.system.text_tables import counted
 
 MAX_LENGTH = 1000
 """Characters; a full board of 12 x 10 with full pockets has fewer."""
+START = "startpos"
+"""Word that may stand for the FEN of the start position in options, calls and queries."""
 MAX_CLOCK = 30_000
 MAX_MOVE_NUMBER = 1_000_000_000
 
@@ -45,6 +47,12 @@ _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
 _CHECKS_GIVEN = re.compile(r"\+([0-9])\+([0-9])\Z")
 _ANY_RIGHTS = re.compile(r"-|[A-Za-z]{1,40}\Z")
 _SIDES = {"w": 0, "r": 0, "b": 1}
+
+
+def fen_or_start(text: str | None) -> str | None:
+    """Return a FEN that a person or program gave, or None for the start position of the variant,
+    which may be written `startpos` as in UCI."""
+    return None if text is None or text.strip().lower() == START else text
 
 
 def parse_fen(types: PieceTypes, text: str, *, lenient: bool = False) -> Position:
