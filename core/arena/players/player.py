@@ -195,6 +195,8 @@ class Reply:
     draw_offered: bool = False
     visits: PlyVisits = ()
     """Visits of the root's moves, most visited first; empty if not reported."""
+    value: float | None = None
+    """Mean value of the search for the player to move, in [-1, 1]; None: not reported."""
     comment: str = ""
     """Remark for the game record."""
 
