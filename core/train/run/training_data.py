@@ -16,6 +16,7 @@ from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.sample.split import By, SplitPlan, shared_prefix, split_stores
 from variant_ai.core.data.sample.value_labels import ValueLabels, fit_scale_of
 from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, UnknownNameError
 from variant_ai.core.rules.interface import Rules
@@ -117,8 +118,9 @@ def open_data(
     Raises DataError if a store does not have the hash of the configuration, and if visits, root values
     or scores are to be learnt but the training games have none.
     """
-    stores = [Store(path, spec) for path in data.stores]
-    others = [Store(path, spec) for path in data.validation_stores]
+    codec = RulesCodec(spec, rules)  # one for all, because rules take a while to make
+    stores = [Store(path, spec, codec=codec) for path in data.stores]
+    others = [Store(path, spec, codec=codec) for path in data.validation_stores]
     hashes = tuple(store.content_hash for store in [*stores, *others])
     if data.hashes and data.hashes != hashes:
         changed = next(
