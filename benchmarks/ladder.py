@@ -35,7 +35,7 @@ from variant_ai.core.arena.match.match_settings import MatchSettings, settings_o
 from variant_ai.core.arena.match.tournament import MatchState, Tournament
 from variant_ai.core.arena.players.net_player import NetPlayer
 from variant_ai.core.arena.players.player import FAULTS, Player
-from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
+from variant_ai.core.arena.players.player_spec import PlayerSpec, net_name, parse_player
 from variant_ai.core.arena.programs.engine_process import engine_command
 from variant_ai.core.arena.programs.program_player import Coordinates, program_player
 from variant_ai.core.arena.programs.uci_client import UciClient
@@ -123,6 +123,14 @@ def _finite(number: float) -> float | None:
 class LegalMoves(UciClient):
     """Fairy-Stockfish as a judge of legal moves."""
 
+    def __init__(self, rules: Rules, engine: PlayerSpec) -> None:
+        super().__init__(engine_command(engine.command), options=engine.option_texts)
+        self._variant = engine.variant or rules.spec.fairy or rules.spec.variant
+
+    def start(self) -> None:
+        super().start()
+        self.set_variant(self._variant)
+
     def legal(self, fen: str | None, moves: Sequence[str]) -> set[str]:
         """Return the legal moves after the moves, as it writes them."""
         self.send(self.position_line(fen, moves))
@@ -139,11 +147,10 @@ class LegalMoves(UciClient):
 class Agreement:
     """Compares every position of finished games with Fairy-Stockfish."""
 
-    def __init__(self, rules: Rules, engine: PlayerSpec) -> None:
+    def __init__(self, rules: Rules, client: LegalMoves) -> None:
+        """client: started."""
         self._rules = rules
-        self._client = LegalMoves(engine_command(engine.command), options=engine.option_texts)
-        self._client.start()
-        self._client.set_variant(engine.variant or rules.spec.fairy or rules.spec.variant)
+        self._client = client
         self._coordinates = Coordinates(rules)
         self._checked: set[tuple[str, ...]] = set()
 
@@ -170,9 +177,6 @@ class Agreement:
                 f"(FEN {game.fen()}); to play it again, delete its line of games.jsonl"
             )
 
-    def close(self) -> None:
-        self._client.close()
-
 
 class Ladder:
     """The rungs of one net."""
@@ -187,12 +191,13 @@ class Ladder:
         )
         self.params = SearchParams.of(self.spec, **_settings(given.search))
         self.path = None if given.model == NO_NET else registry().net(self.spec, Path(given.model))
+        self.name = net_name(str(self.path)) if self.path else given.evaluator
         self.digest = net_digest(self.path) if self.path else ""
 
     def play(self, on_rung: Callable[[Rung], None]) -> None:
         """Play all rungs; on_rung is called after each, and after an interrupted one."""
-        judge = Agreement(self.rules, parse_player(self.given.engine))
-        try:
+        with LegalMoves(self.rules, parse_player(self.given.engine)) as client:
+            judge = Agreement(self.rules, client)
             with stop_on_signal() as interrupt:
                 for nodes in self.given.nodes:
                     match = self.match(nodes)
@@ -211,8 +216,6 @@ class Ladder:
                     on_rung(rung)
                     if interrupt():
                         raise KeyboardInterrupt
-        finally:
-            judge.close()
 
     def match(self, nodes: int) -> Tournament:
         """The match of a rung."""
@@ -234,10 +237,9 @@ class Ladder:
 
     def settings(self, nodes: int) -> MatchSettings:
         given = self.given
-        name = self.path.stem if self.path else given.evaluator
         net = {
             "net": str(given.model),
-            "name": f"{name} at {given.evaluations} evaluations",
+            "name": f"{self.name} at {given.evaluations} evaluations",
             "nodes": VISITS * given.evaluations,
             "search": _settings(given.search),
         }
@@ -379,7 +381,7 @@ def main() -> None:
         rungs.append(rung)
         print(rung.text, flush=True)
         result = {
-            "name": given.name or str(given.model),
+            "name": given.name or ladder.name,
             "variant": given.variant,
             "net": {"model": str(given.model), "digest": ladder.digest},
             "evaluations": given.evaluations,
