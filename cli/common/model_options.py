@@ -71,7 +71,7 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     field = model.model_fields[name]
     flag, _, metavar = text.partition(" ")
     meaning = field.description or name
-    about = f"{meaning[0].upper()}{meaning[1:]}."
+    about = f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
     if field.default not in (None, "") and not isinstance(field.default, bool):
         about += f"  [default: {field.default}]"
     kind = _kind(field)
@@ -98,7 +98,7 @@ def _kind(field: FieldInfo) -> Any:
     above = next((rule.gt for rule in field.metadata if hasattr(rule, "gt")), None)
     most = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
     if kind is int:
-        return click.IntRange(min=least, max=most)
+        return int if least is most is None else click.IntRange(min=least, max=most)
     if kind is float:
         return FiniteRange(min=above if least is None else least, max=most, min_open=least is None)
     return kind

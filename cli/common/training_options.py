@@ -27,6 +27,12 @@ SAMPLE_NET, SAMPLE_SIZE, SAMPLE_BATCH = "alphazero-8v-map", {"blocks": 4, "chann
 """For a few minutes on a CPU: plain convolutions do two or three times the operations of depthwise
 ones in the same time there, and small batches give more steps."""
 
+
+def policy_labels(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
+    """Callback of `--labels`: a store keeps policy targets as visits, so both are one label."""
+    return "visits" if word == "targets" else word
+
+
 _OPTIONS = (
     variant_option(required=False),
     click.option(
@@ -64,11 +70,23 @@ _OPTIONS = (
     ),
     click.option(
         "--labels",
-        type=click.Choice(["move", "visits"]),
+        type=click.Choice(["move", "visits", "targets"]),
         default="move",
         show_default=True,
+        callback=policy_labels,
         help="What the policy learns: the move played, or how often a search visited each move, in "
-        "positions that have visits (self-play of a net, `variant-ai generate`).",
+        "positions that have visits. A store keeps the policy targets of self-play as visits, so "
+        "targets is another word for visits.",
+    ),
+    click.option(
+        "--value-labels",
+        metavar="LABELS",
+        default="result",
+        show_default=True,
+        help="What the value learns: result of the game, root (value of the search), score (of the "
+        "engine, through a logistic curve fitted to the results; score:180 names its scale in "
+        "centipawns), or mixed:0.25 (a quarter root value, the rest result). Where one is unknown "
+        "the other is learnt.",
     ),
     click.option(
         "--forget",

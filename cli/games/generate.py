@@ -155,7 +155,9 @@ def command(
     if mode == "append" and output.exists():
         Store(output, spec)  # raises before the first game if it is of another variant
     output.parent.mkdir(parents=True, exist_ok=True)
-    sources = [f"self-play of {name}, {settings.nodes} nodes a move, seed {settings.seed}"]
+    sources = [
+        f"self-play of {name}, {counted(settings.nodes, 'node')} a move, seed {settings.seed}"
+    ]
     if mode == "new":
         require_own_store(output, spec, sources)
     decisive = settings.decisive(name, player, starts)
@@ -173,7 +175,7 @@ def command(
             journal.remove()
     _print(report, output, as_json)
     if report.interrupted:
-        note(f"{report.games} of {settings.games} games; the same command continues")
+        note(f"{report.games} of {counted(settings.games, 'game')}; the same command continues")
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)

@@ -35,6 +35,7 @@ from variant_ai.cli.common.search_options import (
 from variant_ai.cli.common.store_options import require_new
 from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -192,9 +193,10 @@ def _require_no_file_name(fen: str) -> None:
 def _game(rules: Rules, fen: str, moves: str) -> Game:
     """The game to analyse. Fails if it is over."""
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.text.fen import fen_or_start
 
     _require_no_file_name(fen)
-    game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
+    game = Game.from_uci(rules, fen_or_start(fen), moves.split())
     fail_if_over(game)
     return game
 
@@ -236,7 +238,10 @@ def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) ->
             ("fen", game.fen()),
             ("simulations", f"{report.visits:,} in {report.seconds:.1f} s, {report.nps:,}/s"),
             ("evaluations", f"{report.evaluations:,}"),
-            ("tree", f"{report.tree_nodes:,} nodes, depth {report.depth}/{report.seldepth}"),
+            (
+                "tree",
+                f"{counted(report.tree_nodes, 'node')}, depth {report.depth}/{report.seldepth}",
+            ),
             ("ended by", report.stopped_by),
             ("scores", f"for {_side_to_move(spec, game)}, to move"),
         ]

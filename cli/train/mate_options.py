@@ -26,6 +26,7 @@ from variant_ai.cli.common.store_options import (
     require_new,
     store_argument,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.sample.mixture import MixedSampler
@@ -64,7 +65,7 @@ def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler 
         )  # fmt: skip
     if len(found) < count:
         note(
-            f"Only {len(found):,} of {found.scanned:,} positions have a mate in one, instead of "
+            f"Only {len(found):,} of {counted(found.scanned, 'position')} have a mate in one, instead of "
             f"{count:,}."
         )
     return found

@@ -19,6 +19,7 @@ from variant_ai.cli.common.console import (
     print_table,
     seed_option,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
@@ -148,7 +149,10 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
             ("file", shown["file"]),
             ("reference", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
             ("rules engine", spec.rules.engine),
-            ("board", f"{board.files} files, {board.ranks} ranks, sides: {board.sides}"),
+            (
+                "board",
+                f"{counted(board.files, 'file')}, {counted(board.ranks, 'rank')}, sides: {board.sides}",
+            ),
             (
                 "zones",
                 ", ".join(f"{n}: {zone_in_words(z)}" for n, z in board.zones.items()) or "none",

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from variant_ai.core.data.game_record import (
     Result,
 )
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.game_journal import PLAYER
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
@@ -37,6 +39,9 @@ from variant_ai.core.search.forest.forest_search import (
 )
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
+
+if TYPE_CHECKING:
+    from variant_ai.core.search.search import Search
 
 CAPPED = "max plies"
 """Termination of a game that reached its greatest length; its result is no value target."""
@@ -102,6 +107,11 @@ class BaseSelfPlay(ABC):
     @abstractmethod
     def evaluations(self) -> int:
         """Positions evaluated so far."""
+
+    @property
+    @abstractmethod
+    def visits(self) -> int:
+        """Visits of the searches that have finished."""
 
     @abstractmethod
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
@@ -173,8 +183,8 @@ class BaseSelfPlay(ABC):
             moves=list(game.moves),
             start_fen=None,
             result=result,
-            white="self-play",
-            black="self-play",
+            white=PLAYER,
+            black=PLAYER,
             event=f"generation {playing.generation}",
             termination=termination,
             number=playing.number,
@@ -277,6 +287,10 @@ class SelfPlay(BaseSelfPlay):
     def evaluations(self) -> int:
         return self._forest.evaluations
 
+    @property
+    def visits(self) -> int:
+        return self._forest.visits
+
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._forest.set_evaluator(evaluator)
         self.generation = generation
@@ -319,6 +333,29 @@ class SelfPlay(BaseSelfPlay):
         return record
 
 
+def plain_search(
+    spec: VariantSpec, evaluator: Evaluator, search: SearchChoice, *, seed: int, rules: Rules
+) -> Search:
+    """Make the ordinary search, with the settings that it shares with the trees of the forest, for
+    rules that are not compiled."""
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
+
+    params = SearchParams.of(
+        spec,
+        node_temperature=1.0,
+        enhance_checks=False,
+        batch_size=1,
+        reuse_tree=False,
+        q_unvisited="parent",
+        q_unvisited_reduction=search.fpu_reduction,
+        noise_epsilon=search.noise_epsilon if search.noise else 0.0,
+        memory_mb=16,
+        seed=seed,
+    )
+    return Search(spec, evaluator, params, rules=rules)
+
+
 class SlowSelfPlay(BaseSelfPlay):
     """Games one after the other with the ordinary search, for rules that are not compiled.
 
@@ -340,30 +377,22 @@ class SlowSelfPlay(BaseSelfPlay):
             spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
         )
         self._evaluations = 0
+        self._visits = 0
         self._make_search(evaluator)
 
     def _make_search(self, evaluator: Evaluator) -> None:
-        from variant_ai.core.search.search import Search
-        from variant_ai.core.search.settings import SearchParams
-
-        search = self.settings.search
-        params = SearchParams.of(
-            self.spec,
-            node_temperature=1.0,
-            enhance_checks=False,
-            batch_size=1,
-            reuse_tree=False,
-            q_unvisited="parent",
-            q_unvisited_reduction=search.fpu_reduction,
-            noise_epsilon=search.noise_epsilon if search.noise else 0.0,
-            memory_mb=16,
-            seed=self.settings.seed,
+        settings = self.settings
+        self._search = plain_search(
+            self.spec, evaluator, settings.search, seed=settings.seed, rules=self.rules
         )
-        self._search = Search(self.spec, evaluator, params, rules=self.rules)
 
     @property
     def evaluations(self) -> int:
         return self._evaluations
+
+    @property
+    def visits(self) -> int:
+        return self._visits
 
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._search.close()
@@ -390,6 +419,7 @@ class SlowSelfPlay(BaseSelfPlay):
         search.set_game(playing.game)
         report = search.run(Limits(simulations=self.settings.search.nodes))
         self._evaluations += report.evaluations
+        self._visits += report.visits
         visited = search.root_visits()
         moves = np.array([move for move, _ in visited], np.int32)
         weights = np.array([count for _, count in visited], np.float64)

@@ -25,6 +25,7 @@ from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis
 from variant_ai.core.errors import FenError, MoveError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
+from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import home_path
 from variant_ai.core.spec.schema import VariantSpec
@@ -73,9 +74,8 @@ class Position:
         self.spec = load_variant(variant)
         if fen is not None and not isinstance(fen, str):
             raise FenError(f"a FEN is text, not {fen!r} ({type(fen).__name__})")
-        start = None if fen == "startpos" else fen
         listed = moves.split() if isinstance(moves, str) else list(moves)
-        self.game = Game.from_uci(_rules_of(self.spec), start, map(_move_text, listed))
+        self.game = Game.from_uci(_rules_of(self.spec), fen_or_start(fen), map(_move_text, listed))
 
     @property
     def fen(self) -> str:

@@ -127,6 +127,20 @@ def test_every_option_is_explained() -> None:
                 assert parameter.help, f"{words} {parameter.opts[0]} is not explained"
 
 
+def test_every_fen_may_be_startpos() -> None:
+    options = {
+        words: parameter
+        for words, command in every_command()
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and "--fen" in parameter.opts
+    }
+    assert {"play", "perft", "bench"} <= options.keys()
+    for words, option in options.items():
+        assert option.callback is not None, f"{words} --fen is not made by fen_option"
+        assert option.callback(None, option, "startpos") is None
+        assert option.callback(None, option, "4k3/8 w") == "4k3/8 w"
+
+
 def test_summaries_match_the_commands() -> None:
     for name, lazy in COMMANDS.items():
         said = lazy.load().help or ""

@@ -479,7 +479,7 @@ def test_errors_say_what_and_where_and_change_nothing() -> None:
         client.ask("position startpos moves e2e4")
         for line, problem in [
             ("position startpos moves e2e5", "ply 1: illegal uci move 'e2e5': no legal move fits"),
-            ("position fen 8/8 w", "2 ranks are given, the board has 8"),
+            ("position fen 8/8 w", "2 ranks given, the board has 8"),
             ("position", "nothing where `startpos` or `fen` is expected"),
             (
                 "setoption name Hash value lots",

@@ -214,7 +214,7 @@ def test_json_of_an_evaluation_is_json() -> None:
     n = 40
     made = Scores(
         np.full(n, -1, "f4"), np.arange(n) % 7, np.linspace(-1, 1, n, dtype="f4"),
-        np.zeros(n, "f4"),
+        np.zeros(n, "f4"), np.ones(n, "f4"), np.ones(n, "f4"),
     )  # fmt: skip
     found = summarise(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
     said = json.loads(json.dumps(found, allow_nan=False))

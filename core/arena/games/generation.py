@@ -35,6 +35,7 @@ from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.system.text_tables import counted
 
 MAX_FAILURES = 5
 """Games in a row that the player fails in, after which generation ends with an error."""
@@ -270,7 +271,7 @@ class GameGenerator(ABC):
                     failures += 1
                     if failures >= MAX_FAILURES:
                         raise EngineError(
-                            f"the engine failed in {failures} games in a row; the last time: "
+                            f"the engine failed in {counted(failures, 'game')} in a row; the last time: "
                             f"{result.reason}"
                         )
                 if unwanted >= MAX_UNWANTED:
@@ -291,7 +292,7 @@ class GameGenerator(ABC):
             result=played.result,
             white=name,
             black=name,
-            event=f"self-play, {settings.nodes} nodes a move",
+            event=f"self-play, {counted(settings.nodes, 'node')} a move",
             termination=played.reason,
             source=f"generate --seed {settings.seed}",
             number=number + 1,
@@ -315,10 +316,10 @@ def game_seed(seed: int, number: int) -> int:
 def _nothing_new(last: Ended, count: int) -> str:
     if isinstance(last, Dropped) and last.reason == BLUNDER:
         return (
-            f"the last {count} games were all dropped as blunders: allow greater ones, or give more "
+            f"the last {counted(count, 'game')} were all dropped as blunders: allow greater ones, or give more "
             "nodes"
         )
     return (
-        f"the last {count} games repeat earlier ones: give more random plies, more openings or a node "
+        f"the last {counted(count, 'game')} repeat earlier ones: give more random plies, more openings or a node "
         "jitter"
     )

@@ -19,7 +19,7 @@ class Shard:
     note: Block
     first_game: int
     root: Block | None = None
-    """Visits of searches, if the shard has any. Its head counts the games and plies with visits."""
+    """What searches say of positions, if anything. Its head counts the games and plies with visits."""
 
     @property
     def games(self) -> int:

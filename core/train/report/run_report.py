@@ -25,6 +25,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.system.files import short_names, write_whole
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import (
     TITLES,
     WDL,
@@ -144,8 +145,8 @@ def write_report(
     write_pictures(every, folder / PICTURES)
     target = out or folder / REPORT
     subtitle = (
-        f"{config.net.title}, trained on {config.data.train_games:,} games in "
-        f"{results.get('steps', 0):,} steps of {config.batch}; run directory {folder.name}."
+        f"{config.net.title}, trained on {counted(config.data.train_games, 'game')} in "
+        f"{counted(results.get('steps', 0), 'step')} of {config.batch}; run directory {folder.name}."
     )
     text = page(f"{config.variant}: report of a training", subtitle, chapters)
     write_whole(target, text.encode())
@@ -175,7 +176,7 @@ def _summary(config: TrainConfig, results: Mapping[str, Any]) -> Chapter:
         ("split", f"{data.split}, seed {data.seed}"),
         (
             "steps",
-            f"{results.get('steps', 0):,} of {config.steps:,}, {config.batch} positions each",
+            f"{results.get('steps', 0):,} of {config.steps:,}, {counted(config.batch, 'position')} each",
         ),
         ("minutes", f"{results.get('seconds', 0) / 60:.1f}"),
     ]
@@ -190,7 +191,7 @@ def _summary(config: TrainConfig, results: Mapping[str, Any]) -> Chapter:
 
 def _training(folder: Path, config: TrainConfig, beside: Mapping[str, Path]) -> Chapter:
     events = read_metrics(folder)
-    title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"
+    title = f"{config.variant}, {config.net.title}, {counted(config.data.train_games, 'game')}"
     runs = {config.net.title: events}
     runs |= {name: read_metrics(path) for name, path in beside.items()}
     pictures: list[Picture | None] = [learning_curves(events, title)]
@@ -225,8 +226,10 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     if mates:
         tables.append(Table("Mate in one", ("", ""), mate_rows(mates)))
     bins = (measured.get("calibration") or {}).get("bins") or []
-    counted = sum(found["positions"] for found in bins)
-    text = f"Intervals, calibration and curves are of {counted:,} positions." if counted else ""
+    measured_on = sum(found["positions"] for found in bins)
+    text = ""
+    if measured_on:
+        text = f"Intervals, calibration and curves are of {counted(measured_on, 'position')}."
     return Chapter("Quality on the validation games", text, tables=tables, pictures=pictures)
 
 

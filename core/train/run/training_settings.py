@@ -46,6 +46,10 @@ class DataConfig(BaseModel):
     """Labels of the policy: the move played, or the visits of a search if there are any."""
     searched_positions: int = Field(default=0, ge=0)
     """Number of training positions with visits; 0 with the labels `move`."""
+    value_labels: str = "result"
+    """Labels of the value, as `ValueLabels.parse` reads them; scores with their scale."""
+    valued_positions: int = Field(default=0, ge=0)
+    """Number of training positions whose value label has a root value or score."""
     weights: tuple[float, ...] = ()
     """Relative shares of the stores in each batch; empty: all positions have the same weight."""
     forget_move_number: float = Field(default=0.0, ge=0, le=1)

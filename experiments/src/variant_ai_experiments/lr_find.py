@@ -33,6 +33,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import make_request, note_sample, recipe_options
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.train.loop.trainer import Trainer
@@ -114,7 +115,7 @@ def command(
     trainer.load_initial_weights()
     note(
         f"{config.net.title}, batches of {config.batch} on {config.device} in {config.precision}: "
-        f"{steps} steps from {low:g} to {high:g}"
+        f"{counted(steps, 'step')} from {low:g} to {high:g}"
     )
     with progress() as bar:
         task = bar.add_task("steps", total=steps)
@@ -198,7 +199,7 @@ def range_test(
             break
     if len(rates) <= WARM:
         raise VariantAIError(
-            f"the loss was not a number after {len(rates)} steps, at learning rates from {low:g} "
+            f"the loss was not a number after {counted(len(rates), 'step')}, at learning rates from {low:g} "
             "on; begin with a lower rate"
         )
     half = max(1, round(steps * WINDOW))

@@ -83,7 +83,7 @@ STYLES = ("-", "--", "-", "-.", ":")
 @click.option(
     "--fen",
     metavar="FEN",
-    help="Position; required if the variant cannot have that of figure 13.  [default: figure 13's]",
+    help="Position, a FEN or startpos; required if the variant cannot have that of figure 13.  [default: figure 13's]",
 )
 @click.option("--move", "text", metavar="MOVE", help="Move to watch, in UCI.  [default: N@e6]")
 @click.option(
@@ -132,6 +132,7 @@ def command(
     """
     from variant_ai.core.errors import FenError, MoveError, UnknownNameError
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.text.fen import fen_or_start
     from variant_ai.core.rules.text.notation import UciNotation
     from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import DEFAULT_SET, PAPER, SearchParams
@@ -149,7 +150,7 @@ def command(
     params = curve_params(SearchParams.of(spec, search_set), settings_given(net))
     rules = registry().rules(spec)
     try:
-        game = Game(rules, fen or POSITION)
+        game = Game(rules, POSITION if fen is None else fen_or_start(fen))
         fail_if_over(game)
         move = UciNotation().read(rules, game.position, text or MOVE)
     except FenError:

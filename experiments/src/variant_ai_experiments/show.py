@@ -17,7 +17,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.notation_options import notation_option
+from variant_ai.cli.common.notation_options import fen_option, notation_option
 from variant_ai.cli.common.search_options import named_net
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _position_options(command: F) -> F:
             metavar="MOVES",
             help="UCI moves to play first, separated by spaces.",
         ),
-        click.option("--fen", help="Position; the variant's start position by default."),
+        fen_option("Position to draw."),
     ):
         command = option(command)
     return command
