@@ -21,7 +21,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.giving_check import new_checks, new_trial
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
@@ -70,9 +70,16 @@ class _Search:
     root: int
     begun: float
     root_priors: NDArray[np.float32]
+    complete: bool = False
+    root_edges: Edges | None = None
+    """Those of a complete search, once they were read."""
 
     def edges(self, node: int) -> Edges:
-        return edges_of(self.arrays, node, self.root_priors if node == self.root else _NO_PRIORS)
+        if node != self.root:
+            return edges_of(self.arrays, node, _NO_PRIORS)
+        edges = self.root_edges or edges_of(self.arrays, node, self.root_priors)
+        self.root_edges = edges if self.complete else None
+        return edges
 
     def after(self, position: Position, move: int, child: int) -> Position:
         return self.rules.play(position, move)
@@ -147,7 +154,9 @@ class PositionSearches:
         searched = with_last_moves(game, self.rules)
         f = self._forest
         line, count = int(f.sizes[2]), len(searched.positions)
-        f.line[tree * line : tree * line + count] = np.concatenate(searched.positions)
+        # of joined bytes: NumPy concatenates records slowly
+        joined = b"".join(position.tobytes() for position in searched.positions)
+        f.line[tree * line : tree * line + count] = np.frombuffer(joined, POSITION)
         record = f.trees[tree]
         record["game"] = tree
         record["priors"] = 0
@@ -189,6 +198,8 @@ class PositionSearches:
             self._evaluate(rows)
         complete = np.flatnonzero(f.trees["state"] == ENDED)
         f.trees["state"][complete] = IDLE
+        for tree in complete.tolist():
+            self._searches[tree].complete = True
         return [int(tree) for tree in complete]
 
     def _judge(self, tree: int) -> None:
