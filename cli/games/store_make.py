@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    FiniteRange,
     examples,
     fail,
     json_option,
@@ -133,12 +134,18 @@ def merge(
 )
 @click.option(
     "--validation",
-    type=float,
+    type=FiniteRange(0, 1),
     default=0.05,
     show_default=True,
     help="Share of games for validation.",
 )
-@click.option("--test", type=float, default=0.0, show_default=True, help="Share of games for test.")
+@click.option(
+    "--test",
+    type=FiniteRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of games for test.",
+)
 @click.option(
     "--validation-on",
     multiple=True,

@@ -127,6 +127,19 @@ def test_every_option_is_explained() -> None:
                 assert parameter.help, f"{words} {parameter.opts[0]} is not explained"
 
 
+def test_every_number_has_a_range() -> None:
+    found = {
+        f"{words} {parameter.opts[0]}"
+        for words, command in every_command()
+        for parameter in command.params
+        for kind in getattr(parameter.type, "types", [parameter.type])
+        if isinstance(kind, type(click.INT) | type(click.FLOAT))
+        and not isinstance(kind, click.IntRange | common.FiniteRange)
+    }
+    # a game is counted from either end of its store, and a difference in Elo has both signs
+    assert found == {"store show --game", "match --sprt"}
+
+
 def test_every_fen_may_be_startpos() -> None:
     options = {
         words: parameter
