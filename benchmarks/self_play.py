@@ -32,8 +32,8 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import Evaluation, Evaluator, make_evaluator
 from variant_ai.core.inference.backends import openvino_backend as ov
+from variant_ai.core.reinforce.games.self_play import SelfPlay
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.self_play import SelfPlay
 from variant_ai.core.spec import VariantSpec, encoding_hash
 from variant_ai.plugins import registry
 

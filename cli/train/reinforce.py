@@ -25,7 +25,7 @@ from variant_ai.cli.common.network_options import let_threads_sleep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from variant_ai.core.reinforce.game_supply import GameSupply
+    from variant_ai.core.reinforce.games.game_supply import GameSupply
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
     from variant_ai.core.rules.interface import Rules

@@ -1,10 +1,13 @@
 """Self-play: a net learns a variant from its own games. In reading order:
 
-reinforce_settings  the settings of a run, read from YAML
-self_play           games of a net with itself, as records
-batch_players       players that think about many games at once
-net_match           matches of two nets
-ladder_record       pairings of a run's nets, and the Elo of its generations
-ladder_picture      ladders as pictures
-ladder              which nets meet, outside players, the gate
+reinforce_settings  the settings of a run
+settings_file       the same as YAML
+reinforcement       the loop: games, training, matches, and again
+reinforce_folder    the files of a run
+games/              who plays the games, and how they are kept
+learn/              the replay window, and training on it
+ladder/             matches that measure the nets
+cluster/            players on other machines, by Ray
+generation_summary  numbers of a generation
+cpu_clock           CPU time of a run
 """

@@ -28,20 +28,20 @@ from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
-from variant_ai.core.reinforce.game_journal import GameJournal
-from variant_ai.core.reinforce.game_supply import GameSupply, LocalGames
+from variant_ai.core.reinforce.games.game_journal import GameJournal
+from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
+from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.generation_summary import summarise_games
-from variant_ai.core.reinforce.ladder import RunLadder
-from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.replay_window import newest_games, window_size
-from variant_ai.core.reinforce.self_play_evaluator import open_net
-from variant_ai.core.reinforce.window_training import (
+from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
+from variant_ai.core.reinforce.learn.replay_window import newest_games, window_size
+from variant_ai.core.reinforce.learn.window_training import (
     Course,
     WindowTraining,
     configure_start,
     root_value_share,
 )
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec

@@ -15,14 +15,14 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.ladder import MakePlayer, RunLadder, outside_player
-from variant_ai.core.reinforce.ladder_picture import draw_ladders, ladder_points
-from variant_ai.core.reinforce.ladder_record import (
+from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders, ladder_points
+from variant_ai.core.reinforce.ladder.ladder_record import (
     LadderMatch,
     LadderRecord,
     Opponent,
     Progress,
 )
+from variant_ai.core.reinforce.ladder.run_ladder import MakePlayer, RunLadder, outside_player
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

@@ -6,7 +6,7 @@ import numpy as np
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import RandomEvaluator
-from variant_ai.core.reinforce.net_match import play_match
+from variant_ai.core.reinforce.ladder.net_match import play_match
 from variant_ai.core.reinforce.reinforce_settings import SearchChoice
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game

@@ -23,9 +23,9 @@ from variant_ai.core.reinforce.cluster.cluster_player import (
     NetFile,
     PlayerSetup,
 )
-from variant_ai.core.reinforce.game_journal import read_line
-from variant_ai.core.reinforce.game_supply import GameSupply
-from variant_ai.core.reinforce.self_play import Resignations
+from variant_ai.core.reinforce.games.game_journal import read_line
+from variant_ai.core.reinforce.games.game_supply import GameSupply
+from variant_ai.core.reinforce.games.self_play import Resignations
 
 RANGE = 1_000_000
 """Game numbers of one player; those below are of runs without a cluster."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
-from variant_ai.core.reinforce.game_journal import game_line
-from variant_ai.core.reinforce.game_supply import LocalGames
+from variant_ai.core.reinforce.games.game_journal import game_line
+from variant_ai.core.reinforce.games.game_supply import LocalGames
+from variant_ai.core.reinforce.games.self_play import Resignations
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.self_play import Resignations
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec

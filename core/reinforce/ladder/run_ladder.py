@@ -21,10 +21,15 @@ from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
 from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.batch_players import SinglePlayer, make_batch_player
-from variant_ai.core.reinforce.ladder_picture import draw_ladders
-from variant_ai.core.reinforce.ladder_record import LadderMatch, LadderRecord, Opponent, Progress
-from variant_ai.core.reinforce.net_match import match_openings, play_match
+from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
+from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders
+from variant_ai.core.reinforce.ladder.ladder_record import (
+    LadderMatch,
+    LadderRecord,
+    Opponent,
+    Progress,
+)
+from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.tree_factory import rules_for

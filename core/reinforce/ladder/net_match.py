@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from variant_ai.core.arena.games.openings import Opening, played_out, random_lines
 from variant_ai.core.arena.tables.elo import Tally
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.batch_players import (
+from variant_ai.core.reinforce.ladder.batch_players import (
     BatchPlayer,
     GuessingPlayer,
     make_batch_player,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from variant_ai.core.reinforce.ladder_record import LadderRecord
+from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.pictures.canvas import GREY, new_figure, printable, series, tidy
 

@@ -26,7 +26,7 @@ from variant_ai.core.data.game_record import (
     Result,
 )
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.game_journal import PLAYER
+from variant_ai.core.reinforce.games.game_journal import PLAYER
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

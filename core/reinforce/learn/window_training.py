@@ -28,8 +28,8 @@ from variant_ai.core.nets.interface import (
     configure_for,
     find_builder,
 )
+from variant_ai.core.reinforce.learn.replay_window import ReplayWindow
 from variant_ai.core.reinforce.reinforce_settings import Learning, ReinforceSettings
-from variant_ai.core.reinforce.replay_window import ReplayWindow
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.hashing import encoding_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec

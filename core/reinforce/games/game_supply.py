@@ -11,9 +11,9 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, Resignations, make_self_play
+from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.self_play import BaseSelfPlay, Resignations, make_self_play
-from variant_ai.core.reinforce.self_play_evaluator import open_net
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from variant_ai.core.arena.players.player import Player, Reply, Turn, random_move
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.games.self_play import forest_settings, plain_search
 from variant_ai.core.reinforce.reinforce_settings import (
     ReinforceSettings,
     SearchChoice,
     Variety,
 )
-from variant_ai.core.reinforce.self_play import forest_settings, plain_search
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
