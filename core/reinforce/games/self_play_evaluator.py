@@ -6,14 +6,12 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch
-
 from variant_ai.core.inference.choosing.evaluator_factory import AUTO, Plugins, make_evaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.train.loop.device import has_fast_bf16
+from variant_ai.core.train.loop.device import choose_device, choose_precision
 
 
 def open_net(
@@ -39,8 +37,7 @@ def open_net(
         name = "openvino" if on_cpu and importlib.util.find_spec("openvino") else "onnx"
     chosen: str | None = precision
     if precision == AUTO:
-        fast = name == "openvino" and has_fast_bf16(torch.device("cpu"))
-        chosen = "bf16" if fast else None
+        chosen = choose_precision(AUTO, choose_device("cpu")) if name == "openvino" else None
     return make_evaluator(
         spec,
         path,

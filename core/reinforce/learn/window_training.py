@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import torch
-from torch import nn
-
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
@@ -36,7 +33,7 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device, choose_precision
-from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start
+from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
 from variant_ai.core.train.run.run_folder import CONFIG
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
@@ -123,12 +120,10 @@ class WindowTraining:
             write_whole(path, start.path.read_bytes())
             return
         config = self.config(Course(0, 1, 0.0), ())
-        net: nn.Module
         if isinstance(start, CheckpointStart):
             net = start.checkpoint.build(builders=self.builders)
         else:
-            torch.manual_seed(config.seed)  # as the trainer does
-            net = self.net.build(self.builders).eval()
+            net = random_net(config, self.builders).eval()
         export_net(config, net, path, {}, 0)
 
     def config(self, course: Course, stores: tuple[str, ...]) -> TrainConfig:

@@ -55,7 +55,7 @@ from variant_ai.core.train.run.checkpoint import (
     remove_leftovers,
     save_checkpoint,
 )
-from variant_ai.core.train.run.initial_weights import find_start
+from variant_ai.core.train.run.initial_weights import find_start, random_net
 from variant_ai.core.train.run.run_folder import CHECKPOINTS, last_metrics
 from variant_ai.core.train.run.run_log import NoObserver, Observer, RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
@@ -104,9 +104,8 @@ class Trainer(BaseTrainer):
         self.device = workers.device(choose_device(config.device))
         if config.threads and self.device.type == "cpu":
             torch.set_num_threads(config.threads)
-        torch.manual_seed(config.seed)
         self._builders = builders
-        self.net = config.net.build(builders)
+        self.net = random_net(config, builders)
         place_net(self.net, self.device)
         self.frozen = first_layers(self.net, config.freeze)
         for layer in self.frozen:
