@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, array, njit
+from variant_ai.core.jit import Number, array, borrowing
 from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.movegen import MoveLists, new_moves, new_work
@@ -44,10 +44,8 @@ TREE = np.dtype(
         ("stuck", "i8"),  # 1: the search cannot go on
         ("first", "i8"),  # index in the line of the first position that the players chose in
         ("limit", "i8"),  # index in the line at which the game is ended
-        (
-            "priors",
-            "i8",
-        ),  # priors of the root in `root_scores` of a single search; 0: the root's own
+        ("priors", "i8"),  # root priors of a single search in `root_scores`; 0: the root's own
+        ("past", "i8"),  # entries of its table of past positions: a power of two
         ("carried", "i8"),  # moves in `carried_moves`; 0: none
         ("carried_value", "f4"),
         ("carried_draw", "f4"),
@@ -201,9 +199,9 @@ def new_forest(
     )
 
 
-@njit
+@borrowing
 def tree_at(f: Forest, i: Number) -> Arrays:
-    """Return the graph of tree i."""
+    """Return the graph of tree i; for compiled code only, since nobody counts references to the views."""
     cells = f.sizes[0]
     repeats = f.sizes[1]
     heads = f.sizes[4]
@@ -223,14 +221,20 @@ def tree_at(f: Forest, i: Number) -> Arrays:
     )
 
 
-@njit
+def graph_of(f: Forest, i: int) -> Arrays:
+    """Return the graph of tree i, for Python code: its views keep the memory of the forest."""
+    views: Arrays = getattr(tree_at, "py_func", tree_at)(f, i)
+    return views
+
+
+@borrowing
 def descent_at(f: Forest, i: Number) -> Descent:
     """Return the line and scratch memory of tree i. Its root's scores count as priors of the root."""
     line = f.sizes[2]
-    past = f.sizes[3]
+    past = i * f.sizes[3]
     return Descent(
         f.line[i * line : (i + 1) * line],
-        f.past[i * past : (i + 1) * past],
+        f.past[past : past + f.trees[i]["past"]],
         f.verdicts,
         f.root_scores[i * MAX_MOVES : (i + 1) * MAX_MOVES],
         f.none,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_tables import InputTables
-from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import (
@@ -27,7 +27,7 @@ from variant_ai.core.search.tree.leaf_batch import Batch
 from variant_ai.core.search.tree.nodes import UNPROVEN
 
 
-@njit
+@borrowing
 def position_descent(f: Forest, i: Number) -> Descent:
     """Return the line and scratch memory of tree i, with the priors that its root was given."""
     w = descent_at(f, i)
@@ -44,7 +44,7 @@ def position_descent(f: Forest, i: Number) -> Descent:
     )
 
 
-@njit
+@borrowing
 def gather_leaves(
     t: Tables,
     e: InputTables,

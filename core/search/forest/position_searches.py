@@ -29,8 +29,8 @@ from variant_ai.core.search.forest.forest_arrays import (
     IDLE,
     MAX_MOVES,
     cells_of,
+    graph_of,
     new_forest,
-    tree_at,
 )
 from variant_ai.core.search.forest.forest_kernels import answer, begin
 from variant_ai.core.search.forest.position_kernels import gather_leaves, position_descent
@@ -163,7 +163,7 @@ class PositionSearches:
         self._choice[0]["nodes"] = MOST if nodes is None else nodes
         index = np.int64(tree)
         begin(self.rules.tables, self._compiled, self._choice, f, index, np.int64(count))
-        arrays = tree_at(f, index)
+        arrays = graph_of(f, tree)
         for name in ("terminals", "collisions", "merges", "catches", "cuts"):
             arrays.state[0][name] = 0
         self._searches[tree] = _Search(

@@ -20,7 +20,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation, Evaluator, RandomEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.forest.forest_arrays import MAX_MOVES, tree_at
+from variant_ai.core.search.forest.forest_arrays import MAX_MOVES
 from variant_ai.core.search.forest.forest_search import ForestSearch, ForestSettings, SearchedMove
 from variant_ai.core.search.forest.halving import visit_schedule
 from variant_ai.core.search.tree.nodes import OPEN, first_move, first_prior
@@ -93,25 +93,26 @@ def compiled(games: list[Game], evaluator: Evaluator, settings: ForestSettings) 
     noise: dict[int, dict[int, float]] = {}
     visits: dict[int, dict[int, int]] = {}
     results: dict[int, SearchedMove] = {}
+    f = forest.forest
     while len(results) < len(games):
         assert forest.step()
         for entry in forest.entries():
             results.setdefault(entry.game, entry)
         for tree in set(range(len(games))) - set(results):
-            g = tree_at(forest.forest, tree)
-            root = g.nodes[int(g.state[0]["root"])]
-            if not forest.forest.trees[tree]["prepared"]:
+            if not f.trees[tree]["prepared"]:
                 continue
+            at = tree * int(f.sizes[0]) + int(f.states[tree]["root"])  # cell of all trees' arena
+            root = f.nodes[at]
             assert root["state"] == OPEN
-            at, count, slots = int(g.state[0]["root"]), int(root["count"]), int(root["slots"])
+            count, slots = int(root["count"]), 4 * tree * int(f.sizes[0]) + int(root["slots"])
             first, prior = int(first_move(at, count)), int(first_prior(at))
-            moves = g.moves[first : first + count].tolist()
+            moves = f.moves[first : first + count].tolist()
             if tree not in noise:
-                scores = forest.forest.root_scores[tree * MAX_MOVES : tree * MAX_MOVES + count]
-                logits = np.log(decode_priors(g.priors[prior : prior + count]))
+                scores = f.root_scores[tree * MAX_MOVES : tree * MAX_MOVES + count]
+                logits = np.log(decode_priors(f.priors[prior : prior + count]))
                 noise[tree] = dict(zip(moves, (scores - logits).tolist(), strict=True))
             if root["visits"] - 1 == settings.nodes:
-                held = [int(g.slots[slots + e]["visits"]) for e in range(int(root["opened"]))]
+                held = [int(f.slots[slots + e]["visits"]) for e in range(int(root["opened"]))]
                 visits[tree] = dict(zip(moves, held, strict=False))
     return [Compiled(noise[k], visits.get(k), results[k]) for k in range(len(games))]
 
