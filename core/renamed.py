@@ -53,8 +53,9 @@ _MOVED = (
     (
         "core.inference",
         "core.inference",
-        "folders=cache_folders known_answers=int8_check saturation=int8_check",
+        "known_answers=int8_check saturation=int8_check",
     ),
+    ("core.inference", "core.system", "folders=cache_folders"),
     (
         "core.inference",
         "core.inference.backends",

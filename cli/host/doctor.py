@@ -251,8 +251,9 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
     if broken & {"numpy", "numba"}:
         return
     from variant_ai.core.jit import cache
+    from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
-    folder = cache.cache_folder(Path(cache.__file__)).parent
+    folder = cache.code_folder(Path(cache.__file__)).parent
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 2**20
     free = shutil.disk_usage(folder).free
@@ -262,7 +263,7 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
             "cache",
             "problem",
             f"{found}; {free / 2**20:.0f} MiB free on its disk",
-            f"free some space there, or name another folder in {cache.FOLDER_VARIABLE}",
+            f"free some space there, or name another folder in {FOLDER_VARIABLE}",
         )
     elif not files:
         yield Check("cache", "note", f"{found}: empty", "the first use compiles for a minute, once")

@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.inference.cache_folders import cache_folder, keep_newest
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.system.cache_folders import cache_folder, keep_newest
 from variant_ai.core.system.processors import processors
 from variant_ai.core.system.text_tables import counted
 
