@@ -242,3 +242,10 @@ def descent_at(f: Forest, i: Number) -> Descent:
         f.out,
         f.work,
     )
+
+
+def descent_of(f: Forest, i: int) -> Descent:
+    """Return line and scratch memory of tree i, for Python code, with the priors that the root of a
+    single search was given."""
+    views: Descent = getattr(descent_at, "py_func", descent_at)(f, i)
+    return views._replace(root_priors=views.root_priors[: f.trees[i]["priors"]])

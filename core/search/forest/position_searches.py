@@ -29,11 +29,12 @@ from variant_ai.core.search.forest.forest_arrays import (
     IDLE,
     MAX_MOVES,
     cells_of,
+    descent_of,
     graph_of,
     new_forest,
 )
 from variant_ai.core.search.forest.forest_kernels import answer, begin
-from variant_ai.core.search.forest.position_kernels import gather_leaves, position_descent
+from variant_ai.core.search.forest.position_kernels import gather_leaves
 from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.move.limits import MOST
 from variant_ai.core.search.move.variations import make_report, visited_moves
@@ -205,7 +206,7 @@ class PositionSearches:
     def _judge(self, tree: int) -> None:
         """Judge the chase that the last descent of a tree has closed."""
         search = self._searches[tree]
-        descent = position_descent(self._forest, np.int64(tree))
+        descent = descent_of(self._forest, tree)
         self._chases.judge(descent, search.arrays, self._batch.paths, list(search.game.moves))
 
     def _evaluate(self, rows: int) -> None:
