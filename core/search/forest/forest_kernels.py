@@ -18,6 +18,7 @@ from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.jit.functions import prefetch
 from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.search.compiled_settings import Settings
@@ -276,6 +277,17 @@ def store_leaf(e: InputTables, w: Descent, b: Batch, row: Number) -> None:
 
 
 @borrowing
+def prefetch_tree(f: Forest, i: Number) -> None:
+    """Start to load what the next descent of tree i reads first: its root, its last position."""
+    cells = i * f.sizes[0] + np.int64(f.states[i]["root"])
+    for cell in range(4):
+        prefetch(f.nodes, cells + cell)
+    prefetch(f.nodes, i * f.sizes[0] + (np.int64(f.nodes[cells]["slots"]) >> 2))
+    prefetch(f.root_scores, i * MAX_MOVES)
+    prefetch(f.line, i * f.sizes[2] + np.int64(f.path_infos[i]["root_at"]))
+
+
+@borrowing
 def gather(
     t: Tables,
     e: InputTables,
@@ -299,6 +311,8 @@ def gather(
         tree = f.trees[i]
         if tree["state"] != SEARCHING:
             continue
+        if i + 1 < last:
+            prefetch_tree(f, np.int64(i + 1))
         g = tree_at(f, np.int64(i))
         w = descent_at(f, np.int64(i))
         info = w.path_info[0]
@@ -356,6 +370,10 @@ def answer(
     """Expand the leaves of the batch and back them up. Returns the rows done: `rows`, unless an
     evaluation is not a number. Arrays as in `leaf_batch.complete`."""
     for row in range(rows):
+        if row + 1 < rows:
+            leaf = owners[row + 1] * f.sizes[0] + np.int64(b.leaves[row + 1])
+            for cell in range(3):
+                prefetch(f.nodes, leaf + cell)
         done = complete(
             t,
             a,
