@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         "    --random-share 0.2 -o g.store",
         "# a net with root noise and sampled moves; train on the visits of its searches",
         "variant-ai generate -V NAME --nodes 400 -o g.store --engine \\",
-        "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature=0.8'",
+        "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature_moves=15'",
         "variant-ai train -V NAME --data g.store --labels visits --from runs/mine",
     ),
 )
