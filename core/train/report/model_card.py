@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metric_tables import result_rows
-from variant_ai.core.train.run.training_settings import TrainConfig
+from variant_ai.core.train.run.training_settings import DataChoice, Recipe, TrainConfig
+
+DESCRIBED = frozenset(
+    {"optimiser", "momentum", "weight_decay", "value_weight", "seed", "final_limit"}
+    | {"split", "mirror", "labels"}
+)
+"""Settings that the card describes in words; the others are listed if they were changed."""
 
 
 def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
@@ -40,6 +48,7 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         ),
         f"- validation: {data.validation_games:,} games, {data.validation_positions:,} positions",
         f"- split: {data.split}, seed {data.seed}",
+        *_others(data, DataChoice),
         f"- content hashes of the stores: {', '.join(data.hashes)}",
         "",
         "## Training",
@@ -47,6 +56,7 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         f"- {results['steps']:,} of {config.steps:,} steps of {config.batch} positions: "
         f"{find_optimiser(config.optimiser).describe(config)}, weight decay {config.weight_decay:g}, value weight "
         f"{config.value_weight:g}, seed {config.seed}",
+        *_others(config, Recipe),
         f"- {results['seconds'] / 60:.1f} minutes on {config.device} in {config.precision}",
         "",
         "## Metrics",
@@ -68,3 +78,13 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _others(settings: BaseModel, model: type[BaseModel]) -> list[str]:
+    """The line of the settings of `model` that differ from their defaults; empty if none does."""
+    texts = [
+        f"{name} {getattr(settings, name)}"
+        for name, field in model.model_fields.items()
+        if name not in DESCRIBED and getattr(settings, name) != field.default
+    ]
+    return [f"- other settings: {'; '.join(texts)}"] if texts else []
