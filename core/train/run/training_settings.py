@@ -183,14 +183,6 @@ class Recipe(_Settings):
     final_limit: int | None = Field(default=None, ge=1)
     """Positions of the last validation; None: all."""
 
-    def changed(self) -> dict[str, Any]:
-        """Settings that differ from their defaults, by their name."""
-        return {
-            name: getattr(self, name)
-            for name, field in Recipe.model_fields.items()
-            if getattr(self, name) != field.default
-        }
-
 
 class TrainRequest(Recipe, DataChoice):
     """Wishes of a user. What is not given is chosen: by the spec, the machine or the budget."""
