@@ -40,7 +40,7 @@ from variant_ai.core.train.run.run_folder import read_object
 
 
 class RunState(BaseModel):
-    """What a run has done so far."""
+    """Counts of a run so far."""
 
     model_config = ConfigDict(extra="forbid")
 

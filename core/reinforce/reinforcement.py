@@ -59,7 +59,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Watcher:
-    """Functions that are told how a run goes on."""
+    """Functions that are called as a run goes on."""
 
     generation: Callable[[Row], None] = lambda row: None
     """Called when a generation is complete."""
