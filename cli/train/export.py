@@ -20,6 +20,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import named_net, spec_of_model
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ BATCH = 64
 )
 @variant_option(required=False, help="Reject a checkpoint of another variant or spec.")
 @seed_option()
+@replace_option
 @json_option
 def command(
     model: Path,
@@ -93,6 +95,7 @@ def command(
     spare: int | None,
     variant: str | None,
     seed: int,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Write a net as an ONNX file, from a run directory (its newest checkpoint) or a checkpoint.
@@ -105,6 +108,7 @@ def command(
     """
     from variant_ai.core.engine.packaged_nets import PACKAGED
 
+    require_new(output, replace)
     let_threads_sleep()
     given = load_variant(variant) if variant is not None else None
     facts: dict[str, Any] = {}

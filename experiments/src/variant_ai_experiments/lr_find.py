@@ -23,7 +23,6 @@ import click
 from variant_ai.cli.common.console import (
     FiniteRange,
     examples,
-    fail,
     json_option,
     note,
     print_facts,
@@ -31,6 +30,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.training_options import make_request, note_sample, recipe_options
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.text_tables import counted
@@ -86,9 +86,10 @@ WARM = 20
     show_default=True,
     help="Picture to write.",
 )
+@replace_option
 @json_option
 def command(
-    low: float, high: float, steps: int, output: Path, as_json: bool, **options: Any
+    low: float, high: float, steps: int, output: Path, replace: bool, as_json: bool, **options: Any
 ) -> None:
     """Find the largest useful learning rate by a short training at increasing rates.
 
@@ -96,7 +97,7 @@ def command(
     same net, data and batch. Nothing else is kept.
     """
     let_threads_sleep()
-    from dataclasses import replace
+    import dataclasses
 
     from variant_ai.core.train.loop.trainer import Trainer
     from variant_ai.core.train.run.plan import prepare
@@ -104,11 +105,10 @@ def command(
 
     if low >= high:
         raise click.UsageError(f"--lr-from {low:g} is not below --lr-to {high:g}")
-    if not output.parent.is_dir():
-        fail(f"{output.parent} is not a folder; {output.name} cannot be written there")
+    require_new(output, replace)
     request, rules = make_request(options)
     builders = registry().builders()
-    prepared = prepare(replace(request, steps=steps), rules=rules, builders=builders)
+    prepared = prepare(dataclasses.replace(request, steps=steps), rules=rules, builders=builders)
     config = prepared.config
     note_sample(options, config.variant)
     trainer = Trainer(config, prepared.train, None, Path(), builders=builders, tensorboard=False)
