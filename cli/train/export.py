@@ -22,6 +22,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import named_net, spec_of_model
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
@@ -66,7 +67,7 @@ BATCH = 64
     type=click.IntRange(min=1),
     default=2000,
     show_default=True,
-    help="Number of positions for measuring the loss of accuracy.",
+    help="Number of positions for measuring the loss of accuracy; more than there are repeat some.",
 )
 @click.option(
     "--calibrate",
@@ -234,6 +235,11 @@ def _positions(
     sampler = Sampler(
         [Store(path, spec) for path in stores], encoder, batch=BATCH, seed=seed, rules=rules
     )
+    if sampler.positions < calibrate + positions:
+        note(
+            f"There are only {counted(sampler.positions, 'position')}: some are used more than once "
+            f"among the {calibrate:,} for calibration and the {positions:,} that are measured."
+        )
     calibration = take_samples(sampler, encoder, rules, calibrate)
     return calibration, take_samples(sampler, encoder, rules, positions, first=len(calibration))
 
