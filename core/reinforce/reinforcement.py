@@ -23,6 +23,7 @@ from typing import Any
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.inference.interface import Evaluator
@@ -100,6 +101,7 @@ class Reinforcement:
         self.training = WindowTraining(
             settings, spec, net, folder, start=start, rules=self.rules, builders=builders
         )
+        self._codec = RulesCodec(spec, self.rules)
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
         self._make_supply = supply or self._local_games
@@ -252,7 +254,9 @@ class Reinforcement:
                     return False
             games = sorted(journal.games, key=lambda record: record.number)
         target = self.folder.store(generation)
-        with StoreWriter(target, self.spec, mode="replace", sources=["self-play"]) as writer:
+        with StoreWriter(
+            target, self.spec, mode="replace", sources=["self-play"], codec=self._codec
+        ) as writer:
             for record in games:
                 writer.add(record)
         path.unlink()
@@ -329,7 +333,7 @@ class Reinforcement:
         path = self.folder.store(generation)
         if not path.is_file():
             raise DataError(f"{path} is missing; the run cannot go on without it")
-        return Store(path, self.spec)
+        return Store(path, self.spec, codec=self._codec)
 
     def _save_clock(self) -> None:
         if self._players is not None:
