@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,14 +119,11 @@ class Reinforcement:
         """
         folder = self.folder
         with folder.locked():
-            if not folder.exists():
-                folder.create(self.settings)
-            else:
-                folder.write_settings(self.settings)
             self.state = folder.state()
-            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
             self._require_nets()
+            folder.write(self.settings)
+            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             if not folder.net(0).is_file():
                 self.training.export_start(folder.net(0))
             if not folder.newest_net.is_file():
@@ -136,12 +133,16 @@ class Reinforcement:
                     stop.stops.append(self.ladder.stop)
                     while not self.finished:
                         if stop() or not self._generation(stop):
-                            return False
+                            break
+            except BaseException:
+                with suppress(OSError):  # on a full disk the first error is the one to report
+                    self._save_clock()
+                raise
             finally:
-                self._save_clock()
                 if self._players is not None:
                     self._players.close()
-        return True
+            self._save_clock()
+        return self.finished
 
     def _require_nets(self) -> None:
         """Raise DataError for a net of another variant or encoding in the folder."""
