@@ -30,7 +30,6 @@ import numpy as np
 
 from variant_ai.cli.common.console import run_script
 from variant_ai.core.jit import Number, njit
-from variant_ai.core.jit.cache import FOLDER_VARIABLE
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.make_move import play_into, replay_into
@@ -39,6 +38,7 @@ from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
 PERFT_DEPTH = {"crazyhouse": 5, "xiangqi": 4}
 MIDDLE_GAMES = {

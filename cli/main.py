@@ -80,6 +80,9 @@ GROUPS = {
     },
     "Training": {
         "train": _own("train.train", "Train a network on the games of a store."),
+        "reinforce": _own(
+            "train.reinforce", "Train a network from nothing, by games against itself."
+        ),
         "evaluate": _own("train.evaluate", "Measure networks on the games of a store."),
         "report": _own("train.report", "Draw a run's pictures and write its report."),
         "export": _own("train.export", "Write a network as an ONNX file."),

@@ -53,8 +53,9 @@ _MOVED = (
     (
         "core.inference",
         "core.inference",
-        "folders=cache_folders known_answers=int8_check saturation=int8_check",
+        "known_answers=int8_check saturation=int8_check",
     ),
+    ("core.inference", "core.system", "folders=cache_folders"),
     (
         "core.inference",
         "core.inference.backends",
@@ -68,7 +69,7 @@ _MOVED = (
     (
         "core.search",
         "core.search",
-        "params=settings many=many_searches trees=tree_factory answer=pipeline",
+        "params=settings trees=tree_factory answer=pipeline",
     ),
     (
         "core.search",

@@ -13,6 +13,7 @@ SHIPPED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "chess": ("chess", "chess", _UCI),
     "crazyhouse": ("crazyhouse", "crazyhouse", _UCI),
     "dobutsu": ("dobutsu", "dobutsu", _UCI),
+    "dobutsu-royal": ("dobutsu-royal", "", _UCI),
     "grand": ("grand", "grand", _UCI),
     "horde": ("horde", "horde", _UCI),
     "kingofthehill": ("kingofthehill", "kingofthehill", _UCI),

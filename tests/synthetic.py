@@ -28,6 +28,12 @@ class SyntheticBatch:
     choices: NDArray[np.int64]
     shares: NDArray[np.float32]
 
+    @property
+    def policy_weight(self) -> NDArray[np.float32]:
+        return np.ones(len(self.action), np.float32)
+
+    value_weight = policy_weight
+
 
 class SyntheticSource:
     """Batch k is a function of seed and k. `poisoned` batches contain a NaN. `soft`: shares of the

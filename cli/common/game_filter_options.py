@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _number(flag: str, help: str) -> Callable[[F], F]:
-    return click.option(flag, type=int, metavar="N", help=help)
+    return click.option(flag, type=click.IntRange(min=0), metavar="N", help=help)
 
 
 def _repeated(flag: str, name: str, metavar: str, help: str) -> Callable[[F], F]:

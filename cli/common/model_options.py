@@ -100,12 +100,15 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     field = model.model_fields[name]
     flag, _, metavar = text.partition(" ")
     meaning = field.description or name
-    about = f"{meaning[0].upper()}{meaning[1:]}."
+    about = f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
     usual = _extra(field).get("usual", field.default)
     if usual not in (None, "", ()) and not isinstance(usual, bool):
         shown = " ".join(map(str, usual)) if isinstance(usual, tuple) else usual
         about += f"  [default: {shown}]"
     many, kind = _kind(field.annotation, field.metadata)
+    synonyms: dict[str, str] = _extra(field).get("synonyms", {})
+    if synonyms:
+        kind = click.Choice([*kind.choices, *synonyms])
     is_flag = kind is bool
     option = click.Option(
         [flag],
@@ -116,13 +119,16 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
         default=None,
         metavar=metavar or None,
         help=about,
+        callback=lambda _context, _option, given: (
+            synonyms.get(given, given) if isinstance(given, str) else given
+        ),
     )
     option.name = path
     return option
 
 
 def _kind(kind: Any, rules: Iterable[Any]) -> tuple[bool, Any]:
-    """True if an option of this type may be given several times; and its type for click."""
+    """Return True if an option of this type may be given several times, and its type for click."""
     if NoneType in get_args(kind):
         kind = next(part for part in get_args(kind) if part is not NoneType)
     parts = get_args(kind)
@@ -142,6 +148,8 @@ def _kind(kind: Any, rules: Iterable[Any]) -> tuple[bool, Any]:
         for word in ("ge", "gt", "le", "lt")
         if (value := getattr(rule, word, None)) is not None
     }
+    if kind is int and not bounds:
+        return False, int
     if kind in (int, float):
         return False, (click.IntRange if kind is int else FiniteRange)(
             min=bounds.get("gt", bounds.get("ge")),

@@ -1,4 +1,4 @@
-"""The option `--notation`, and notations, readers and resolvers from the registry."""
+"""The options `--notation` and `--fen`, and notations, readers and resolvers from the registry."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ def notation_option(default: str = "uci") -> Callable[[F], F]:
         show_default=True,
         help="Notation of moves: uci, san, iccs, or one of the variant's plugin.",
     )
+
+
+def fen_option(help: str = "Position to start from.") -> Callable[[F], F]:
+    """Add `--fen FEN`, passed to the command as `fen: str | None`; None is the start position, which
+    may also be given as `startpos`."""
+    return click.option(
+        "--fen",
+        metavar="FEN",
+        callback=_fen_or_start,
+        help=f"{help} FEN, or startpos.  [default: the variant's start position]",
+    )
+
+
+def _fen_or_start(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
+    from variant_ai.core.rules.text.fen import fen_or_start
+
+    return None if given is None else fen_or_start(given)
 
 
 def notations(spec: VariantSpec) -> dict[str, Notation]:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.match.match_settings import OpeningSettings
     from variant_ai.core.arena.players.player import Player
     from variant_ai.core.arena.players.player_spec import PlayerSpec
+    from variant_ai.core.inference.interface import Evaluator
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.search.interface import BaseSearch
+    from variant_ai.core.search.settings import SearchParams
 
 
 NO_NET = "-"
@@ -75,18 +77,29 @@ def net_digest(path: Path) -> str:
 def make_search(spec: PlayerSpec, rules: Rules) -> BaseSearch:
     """Make a search with the player's network and settings."""
     from variant_ai.core.search.interface import make_search as search_of
+
+    params = search_params(spec, rules)
+    return search_of(rules.spec, load_net(spec, rules, params.batch_size), params, rules=rules)
+
+
+def search_params(spec: PlayerSpec, rules: Rules) -> SearchParams:
+    """Return the search settings of a net. Raises UnknownNameError for an unknown set of them."""
     from variant_ai.core.search.settings import SearchParams
+
+    return SearchParams.of(rules.spec, spec.settings, **spec.search)
+
+
+def load_net(spec: PlayerSpec, rules: Rules, batch: int) -> Evaluator:
+    """Load the network of a player for batches of this size. Raises DataError."""
     from variant_ai.plugins import registry
 
-    params = SearchParams.of(rules.spec, spec.settings, **spec.search)
-    evaluator = registry().evaluator(
+    return registry().evaluator(
         rules.spec,
         None if spec.net == NO_NET else Path(spec.net),
         evaluator=spec.evaluator,
-        batch=params.batch_size,
+        batch=batch,
         threads=spec.threads,
     )
-    return search_of(rules.spec, evaluator, params, rules=rules)
 
 
 def load_openings(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import fail, load_variant, note, progress, variant_option
+from variant_ai.cli.common.output_files import require_new
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.filters import GameFilter
@@ -34,7 +36,6 @@ stores_argument = click.argument(
 output_option = click.option(
     "-o", "--output", type=StorePath(), required=True, metavar="STORE", help="Store to write."
 )
-replace_option = click.option("--replace", is_flag=True, help="Overwrite an existing file.")
 duplicates_option = click.option(
     "--drop-duplicates",
     is_flag=True,
@@ -43,12 +44,6 @@ duplicates_option = click.option(
 any_variant_option = variant_option(
     required=False, help="Variant that the store must have; by default that of the store."
 )
-
-
-def require_new(output: Path, replace: bool) -> None:
-    """Fail if a file to be written exists, unless `replace` is set."""
-    if output.exists() and not replace:
-        fail(f"{output} already exists; use --replace to overwrite it")
 
 
 def new_writer(
@@ -107,13 +102,16 @@ def rules_and_notation(store: Store, name: str) -> tuple[Rules, Notation]:
 
 
 def parse_span(text: str, count: int) -> range:
-    """Parse a range of `count` games: `17`, `0-19`, `1000-`, `-20` (the first 21)."""
+    """Parse a range of `count` games, numbered from 1: `17`, `1-20`, `1000-`, `-20` (the first 20).
+
+    Returns their indices, from 0.
+    """
     first, dash, last = text.strip().partition("-")
     try:
-        begin = int(first) if first else 0
-        end = begin if not dash else int(last) if last else count - 1
+        begin = int(first) if first else 1
+        end = begin if not dash else int(last) if last else count
     except ValueError:
-        fail(f"{text!r} is not a range of games; accepted: 17, 0-19, 1000-")
-    if begin >= count or end < begin:
-        fail(f"there are no games {text} in a store of {count} games, which are numbered from 0")
-    return range(begin, min(end, count - 1) + 1)
+        fail(f"{text!r} is not a range of games; accepted: 17, 1-20, 1000-, -20")
+    if not 1 <= begin <= count or end < begin:
+        fail(f"there are no games {text} in a store of {counted(count, 'game')}, numbered from 1")
+    return range(begin - 1, min(end, count))

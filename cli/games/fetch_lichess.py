@@ -30,6 +30,7 @@ from variant_ai.cli.games.import_games import (
     import_workers,
     left_out_facts,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.fetch.lichess import MonthlyFile
@@ -154,7 +155,7 @@ def lichess(
                 conditions=conditions,
                 workers=import_workers(workers),
                 on_skip=unread.append,
-                on_progress=lambda report: bar.update(task, note=f"{report.games:,} games"),
+                on_progress=lambda report: bar.update(task, note=counted(report.games, "game")),
             )
 
         fetcher = Fetcher(
@@ -173,9 +174,11 @@ def lichess(
         )
         left = fetcher.missing(files)
         if len(left) < len(files):
-            note(f"{output} already has {len(files) - len(left)} of the {len(files)} months.")
+            note(
+                f"{output} already has {len(files) - len(left)} of the {counted(len(files), 'month')}."
+            )
         if left:
-            months_left = f"{len(left)} months" if len(left) > 1 else "one month"
+            months_left = counted(len(left), "month")
             note(f"{months_left}, {left[0].month} to {left[-1].month}, into {output}")
         try:
             with closing(fetcher.run(left)) as months:
@@ -201,7 +204,7 @@ def _remote(url: str, **hooks: Any) -> Any:
 def _line(report: MonthReport) -> str:
     got = report.imported
     line = (
-        f"{report.file.month}: {got.games:,} of {got.read:,} games, {report.bytes / 1e6:,.1f} MB "
+        f"{report.file.month}: {got.games:,} of {counted(got.read, 'game')}, {report.bytes / 1e6:,.1f} MB "
         f"in {got.seconds:.0f} s"
     )
     if skipped := got.skipped.total():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.generated_games import GeneratedGames, GenerationReport
     from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
+    from variant_ai.core.arena.games.openings import Opening
     from variant_ai.core.arena.players.player import Player
     from variant_ai.core.data.store.store_writer import Mode
     from variant_ai.core.rules.interface import Rules
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
         "    --random-share 0.2 -o g.store",
         "# a net with root noise and sampled moves; train on the visits of its searches",
         "variant-ai generate -V NAME --nodes 400 -o g.store --engine \\",
-        "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature=0.8'",
+        "    'net:model.onnx;search.noise_epsilon=0.25;search.temperature_moves=15'",
         "variant-ai train -V NAME --data g.store --labels visits --from runs/mine",
     ),
 )
@@ -130,7 +131,7 @@ def command(
         journal_path,
         require_own_store,
     )
-    from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
+    from variant_ai.core.arena.games.generation import GenerationSettings
     from variant_ai.core.arena.games.openings import Opening
     from variant_ai.core.arena.players.player_spec import checked
     from variant_ai.core.data.store.game_store import Store
@@ -146,16 +147,19 @@ def command(
     starts: tuple[Opening, ...] = (Opening(),)
     if openings is not None:
         starts = file_openings(openings, settings.opening_plies, rules, seed=settings.seed)
-    make_player, player = _player(settings, rules)
-    generator = GameGenerator(settings, rules, make_player, starts)
+    generator, player = _generator(settings, rules, starts)
     name = generator.check_player()
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
-        raise DataError(f"{output} already exists; use --append or --replace")
+        raise DataError(
+            f"{output} already exists; use --replace to overwrite it, or --append to add games"
+        )
     if mode == "append" and output.exists():
         Store(output, spec)  # raises before the first game if it is of another variant
     output.parent.mkdir(parents=True, exist_ok=True)
-    sources = [f"self-play of {name}, {settings.nodes} nodes a move, seed {settings.seed}"]
+    sources = [
+        f"self-play of {name}, {counted(settings.nodes, 'node')} a move, seed {settings.seed}"
+    ]
     if mode == "new":
         require_own_store(output, spec, sources)
     decisive = settings.decisive(name, player, starts)
@@ -173,7 +177,7 @@ def command(
             journal.remove()
     _print(report, output, as_json)
     if report.interrupted:
-        note(f"{report.games} of {settings.games} games; the same command continues")
+        note(f"{report.games} of {counted(settings.games, 'game')}; the same command continues")
         raise KeyboardInterrupt
     if report.failure:
         fail(report.failure)
@@ -195,33 +199,60 @@ KEPT_VISITS = 32
 NET = "net:"
 
 
-def _player(
-    settings: GenerationSettings, rules: Rules
-) -> tuple[Callable[[], Player], dict[str, Any]]:
-    """Maker of players, and those of their settings that decide the games."""
-    from variant_ai.cli.common.player_options import NO_NET, make_player, net_digest
-    from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
+def _generator(
+    settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
+) -> tuple[GameGenerator, dict[str, Any]]:
+    """Generator of the games, and the settings of its player that decide them."""
+    if settings.engine.startswith(NET):
+        return _net_generator(settings, rules, starts)
+    return _program_generator(settings, rules, starts)
+
+
+def _program_generator(
+    settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
+) -> tuple[GameGenerator, dict[str, Any]]:
+    from variant_ai.cli.common.player_options import make_player
+    from variant_ai.core.arena.games.player_games import PlayerGames
+    from variant_ai.core.arena.players.player_spec import PlayerSpec
     from variant_ai.core.arena.programs.engine_process import engine_command
     from variant_ai.core.arena.programs.program_player import UciPlayer
+
+    if settings.kept_visits is not None:
+        raise click.BadParameter(
+            "only a net (--engine net:FILE) reports visits, UCI does not", param_hint="--visits"
+        )
+    options, memory = settings.options, settings.hash_mb or 16
+    program = PlayerSpec(command=settings.engine, options=dict(options))
+    soft = {"Threads": "1", "Hash": str(memory)}
+
+    def make_program() -> Player:
+        player = make_player(program, rules, soft_options=soft)
+        assert isinstance(player, UciPlayer)
+        player.resets_threads = True
+        return player
+
+    decisive = {"command": engine_command(settings.engine), "options": options, "hash": memory}
+    return PlayerGames(settings, rules, make_program, starts), decisive
+
+
+def _net_generator(
+    settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
+) -> tuple[GameGenerator, dict[str, Any]]:
+    """Games at once with shared batches; one for each worker, with the ordinary search, if only that
+    can play them."""
+    from variant_ai.cli.common.player_options import (
+        NO_NET,
+        load_net,
+        make_player,
+        net_digest,
+        search_params,
+    )
+    from variant_ai.core.arena.games.net_games import NetGames
+    from variant_ai.core.arena.games.player_games import PlayerGames
+    from variant_ai.core.arena.players.player_spec import parse_player
+    from variant_ai.core.rules.kernel.kernel_rules import is_compiled
     from variant_ai.plugins import registry
 
-    if not settings.engine.startswith(NET):
-        if settings.kept_visits is not None:
-            raise click.BadParameter(
-                "only a net (--engine net:FILE) reports visits, UCI does not", param_hint="--visits"
-            )
-        options, memory = settings.options, settings.hash_mb or 16
-        program = PlayerSpec(command=settings.engine, options=dict(options))
-        soft = {"Threads": "1", "Hash": str(memory)}
-
-        def make_program() -> Player:
-            player = make_player(program, rules, soft_options=soft)
-            assert isinstance(player, UciPlayer)
-            player.resets_threads = True
-            return player
-
-        command = engine_command(settings.engine)
-        return make_program, {"command": command, "options": options, "hash": memory}
     if settings.options or settings.hash_mb is not None:
         raise click.UsageError(
             "--option and --hash are for programs; settings of a net are part of --engine: "
@@ -233,15 +264,19 @@ def _player(
     file = registry().net(rules.spec, Path(spec.net))
     if str(file) != NO_NET and not file.is_file():
         raise click.BadParameter(f"there is no net {file}", param_hint="--engine")
+    kept = KEPT_VISITS if settings.kept_visits is None else settings.kept_visits
+    decisive = {"command": [settings.engine], "net": net_digest(file), "visits": kept}
     # By default the search is deterministic, so that one seed gives one set of games.
     search = {"deterministic": True, **spec.search}
     net = spec.model_copy(update={"net": str(file), "search": search})
-    kept = KEPT_VISITS if settings.kept_visits is None else settings.kept_visits
-    return functools.partial(make_player, net, rules, kept_visits=kept), {
-        "command": [settings.engine],
-        "net": net_digest(file),
-        "visits": kept,
-    }
+    params = search_params(net, rules)
+    plain = params.algorithm == "graph" and not params.use_raw_network
+    if plain and is_compiled(rules) and not search.get("reuse_tree", False):
+        load = functools.partial(load_net, net, rules)
+        games = NetGames(settings, rules, load, params, net.label, starts, kept_visits=kept)
+        return games, decisive
+    make = functools.partial(make_player, net, rules, kept_visits=kept)
+    return PlayerGames(settings, rules, make, starts), decisive
 
 
 def _play(

@@ -159,7 +159,7 @@ def command(
         )
         skips = SkipList(listing, skipped is None, append)
         if writer.resumed is not None:
-            note(f"resuming after {writer.resumed['games']:,} games of {output}")
+            note(f"resuming after {counted(writer.resumed['games'], 'game')} of {output}")
             skips.resume(writer.resumed["listed"])
         with writer, skips, progress(quiet=as_json) as bar:
             task = bar.add_task("reading KiB", total=None if total is None else total / 1024)

@@ -24,6 +24,7 @@ from variant_ai.cli.common.store_options import (
     rules_and_notation,
     store_argument,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.statistics import Count, Numbers, Statistics
@@ -143,6 +144,14 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
         ("copies of an earlier game", f"{found.copies:,}"),
         ("from another start position", f"{found.other_starts:,}"),
     ]
+    searches = found.searches
+    if searches.visits or searches.root_values:
+        facts += [
+            ("positions with visits", f"{searches.visits:,}"),
+            ("with root values", f"{searches.root_values:,}"),
+            ("that teach a policy", f"{searches.policies:,}"),
+            ("that teach a result", f"{searches.results:,}"),
+        ]
     print_facts(facts, title=title)
     _table("plies", ["least", "mean", "median", "most", "deviation"], [_numbers(found.plies)])
     _ratings(found)
@@ -151,7 +160,7 @@ def _print(found: Statistics, title: str, left_out: int, conditions: str) -> Non
     _bars("time controls", [_named(count) for count in found.time_controls[:12]])
     if found.years:
         first, last = found.years[0].name, found.years[-1].name
-        undated = f" ({found.undated:,} games have no date)" if found.undated else ""
+        undated = f" ({counted(found.undated, 'game')} without a date)" if found.undated else ""
         _bars(f"years {first} to {last}{undated}", _decades(found.years))
     elif found.games:
         click.echo("\nNo game has a date.")
@@ -198,7 +207,7 @@ def _players(found: Statistics) -> None:
         f"the most active fifth ({found.top_fifth_players:,}) in {_percent(found.top_fifth_share)}"
     )
     if found.nameless:
-        title += f"; {found.nameless:,} games without names are not counted"
+        title += f"; {counted(found.nameless, 'game')} without names are not counted"
     _bars(title, found.top_players)
 
 

@@ -28,12 +28,15 @@ from variant_ai.cli.common.store_options import (
 from variant_ai.cli.games.store_make import filter_, merge, split
 from variant_ai.cli.games.store_text import export, verify
 from variant_ai.cli.train.mate_options import mates
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.data.store.game_store import Run, Store
 
 LISTED_SOURCES = 10
+_UNLEARNT = {0: "teaches nothing", 1: "no result", 2: "no policy", 3: ""}
+"""By `GameRecord.trains`."""
 
 
 @click.group(
@@ -51,15 +54,20 @@ def command() -> None:
     epilog=examples(
         "variant-ai store show games.store",
         "# games 0 to 19 as a list, and one game with its moves",
-        "variant-ai store show games.store --games 0-19",
+        "variant-ai store show games.store --games 1-20",
         "variant-ai store show games.store --game 17 --notation san",
     )
 )
 @store_argument
 @click.option(
-    "--games", "span", metavar="RANGE", help="List games: 17, 0-19, 1000-; numbered from 0."
+    "--games", "span", metavar="RANGE", help="List games: 17, 1-20, 1000-; numbered from 1."
 )
-@click.option("--game", type=int, metavar="N", help="Show one game with its moves; -1 is the last.")
+@click.option(
+    "--game",
+    type=int,
+    metavar="N",
+    help="Show one game with its moves, numbered from 1; -1 is the last.",
+)
 @notation_option()
 @any_variant_option
 @json_option
@@ -102,6 +110,7 @@ def _show_store(store: Store, as_json: bool) -> None:
         "content_hash": store.content_hash,
         "games_with_visits": info.games_with_visits,
         "plies_with_visits": info.plies_with_visits,
+        "plies_with_root_values": _valued(store),
         "closed": not info.unfinished,
         "runs": [asdict(run) for run in info.runs],
     }
@@ -117,10 +126,16 @@ def _show_store(store: Store, as_json: bool) -> None:
         ("bytes", f"{info.bytes:,}{per_ply}"),
         ("shards", f"{info.shards:,}"),
         *(
-            [("visits", f"of {info.plies_with_visits:,} plies of {info.games_with_visits:,} games")]
+            [
+                (
+                    "visits",
+                    f"of {counted(info.plies_with_visits, 'ply')} of {counted(info.games_with_visits, 'game')}",
+                )
+            ]
             if info.games_with_visits
             else []
         ),
+        *([("root values", f"of {counted(valued, 'ply')}")] if (valued := _valued(store)) else []),
         ("format", info.format),
         ("rules hash", info.rules_hash),
         ("spec hash", info.spec_hash),
@@ -136,11 +151,18 @@ def _show_store(store: Store, as_json: bool) -> None:
     print_facts(facts)
 
 
+def _valued(store: Store) -> int:
+    """Number of plies with a root value."""
+    import numpy as np
+
+    return 0 if store.root_values is None else int((~np.isnan(store.root_values)).sum())
+
+
 def _conditions(run: Run) -> list[tuple[str, object]]:
     """Conditions of the games of a run, and of the stores that they were copied from."""
     facts: list[tuple[str, object]] = []
     for parent in run.parents:
-        facts.append(("  from store", f"{parent.content_hash}, {parent.games:,} games"))
+        facts.append(("  from store", f"{parent.content_hash}, {counted(parent.games, 'game')}"))
         for earlier in parent.runs:
             facts += [(f"  {name}", value) for name, value in _conditions(earlier)]
     if run.conditions:
@@ -162,7 +184,7 @@ def _text(conditions: dict[str, Any]) -> str:
 def _list_games(store: Store, games: Indices, as_json: bool) -> None:
     listed = set(games)
     rows = [
-        (i, game, int(plies))
+        (i + 1, game, int(plies))
         for i, (game, plies) in enumerate(zip(store.facts(), store.lengths.tolist(), strict=True))
         if i in listed
     ]
@@ -200,29 +222,33 @@ def _values(game: GameRecord) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, "", {}, [])}
 
 
-def _show_game(store: Store, index: int, notation: str, as_json: bool) -> None:
+def _show_game(store: Store, number: int, notation: str, as_json: bool) -> None:
     from variant_ai.core.data.write.text_output import move_texts, visit_texts
 
-    if not -len(store) <= index < len(store):
-        fail(f"{store.path} has no game {index}; it has {len(store)} games, numbered from 0")
+    if not 1 <= abs(number) <= len(store):
+        fail(
+            f"{store.path} has no game {number}; it has {counted(len(store), 'game')}, numbered from 1"
+        )
+    index = number - 1 if number > 0 else len(store) + number
     rules, chosen = rules_and_notation(store, notation)
     game = store.game(index)
     texts = move_texts(rules, chosen, game)
     if as_json:
-        values = {"game": index % len(store), "plies": game.plies, **_values(game)}
+        values = {"game": index + 1, "plies": game.plies, **_values(game)}
         values |= {"notation": chosen.name, "moves": texts}
         if game.visits is not None:
             values["visits"] = visit_texts(rules, chosen, game)
         print_json(values)
         return
-    facts = [(name.replace("_", " "), value) for name, value in _values(game).items()]
-    hidden = ("variant", "scores", "clocks", "comments", "tags")
-    print_facts([(name, value) for name, value in facts if name not in hidden])
+    facts = list(_values(game).items())
+    hidden = ("variant", "scores", "clocks", "root_values", "trains", "comments", "tags")
+    print_facts([(name.replace("_", " "), value) for name, value in facts if name not in hidden])
     print_facts(game.tags.items())
     click.echo()
     first = int(rules.position(game.start_fen)[0]["ply"])
     last = game.plies - 1
-    if game.scores is None and game.clocks is None and game.comments.keys() <= {last}:
+    columns = (game.scores, game.clocks, game.root_values, game.trains)
+    if all(column is None for column in columns) and game.comments.keys() <= {last}:
         lines = _in_pairs(texts, first)
         end = game.comments.get(last, "")
     else:
@@ -250,18 +276,24 @@ def _score_text(score: int) -> str:
 
 
 def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
-    """Yield lines with a move, its score (of the mover), clock and comment."""
+    """Yield lines with a move, its score and root value (of the mover), clock, what of the position
+    must not be learnt, and comment."""
     if -1 in game.comments:
         yield game.comments[-1]
     scores, clocks = (values or [None] * game.plies for values in (game.scores, game.clocks))
+    roots = game.root_values or [None] * game.plies
+    unlearnt = [_UNLEARNT[bits] for bits in game.trains] if game.trains else [""] * game.plies
     for ply, text in enumerate(texts):
         number, side = divmod(first + ply, 2)
         count = f"{number + 1}." if side == 0 else f"{number + 1}..." if ply == 0 else ""
         score, clock = scores[ply], clocks[ply]
         value = "" if score is None else _score_text(score)
         left = "" if clock is None else f"{clock / 1000:.1f} s"
-        comment = game.comments.get(ply, "")
-        yield f"{count:>6} {text:<8} {value:>7} {left:>9}  {comment}".rstrip()
+        root, comment = roots[ply], game.comments.get(ply, "")
+        if game.root_values is not None:
+            value = f"{value:>7} {'' if root is None else f'{root:+.4f}':>7}"
+        rest = "  ".join(filter(None, (unlearnt[ply], comment)))
+        yield f"{count:>6} {text:<8} {value:>7} {left:>9}  {rest}".rstrip()
 
 
 for _subcommand in (filter_, merge, split, export, verify, mates):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    FiniteRange,
     examples,
     fail,
     json_option,
@@ -16,6 +17,7 @@ from variant_ai.cli.common.console import (
     seed_option,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.output_files import replace_option
 from variant_ai.cli.common.store_options import (
     Indices,
     copy_games,
@@ -23,7 +25,6 @@ from variant_ai.cli.common.store_options import (
     new_writer,
     open_store,
     output_option,
-    replace_option,
     store_argument,
     stores_argument,
 )
@@ -133,12 +134,18 @@ def merge(
 )
 @click.option(
     "--validation",
-    type=float,
+    type=FiniteRange(0, 1),
     default=0.05,
     show_default=True,
     help="Share of games for validation.",
 )
-@click.option("--test", type=float, default=0.0, show_default=True, help="Share of games for test.")
+@click.option(
+    "--test",
+    type=FiniteRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of games for test.",
+)
 @click.option(
     "--validation-on",
     multiple=True,

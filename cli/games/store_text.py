@@ -17,18 +17,18 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,
     StorePath,
     any_variant_option,
     open_store,
     parse_span,
-    replace_option,
-    require_new,
     rules_and_notation,
     store_argument,
     stores_argument,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.game_record import GameRecord
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         "variant-ai store export games.store --notation uci --since 2008 -o games.pgn.gz",
         "# JSON objects or lists of moves, one a line, to standard output",
         "variant-ai store export games.store --format jsonl",
-        "variant-ai store export games.store --format moves --games 0-9",
+        "variant-ai store export games.store --format moves --games 1-10",
     )
 )
 @store_argument
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     "[default: san in PGN, else uci]",
 )
 @click.option(
-    "--games", "span", metavar="RANGE", help="Only games 17, 0-19, 1000-; numbered from 0."
+    "--games", "span", metavar="RANGE", help="Only games 17, 1-20, 1000-; numbered from 1."
 )
 @any_variant_option
 @replace_option
@@ -103,7 +103,7 @@ def export(
             file.write(write(rules, chosen, record))
             bar.advance(task)
     if output is not None:
-        note(f"{len(games):,} games to {output}")
+        note(f"{counted(len(games), 'game')} to {output}")
 
 
 FORMATS = {".pgn": "pgn", ".jsonl": "jsonl", ".ndjson": "jsonl", ".uci": "moves", ".txt": "moves"}
@@ -159,7 +159,7 @@ def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: b
         for report in reports:
             if not report["problem"]:
                 click.echo(
-                    f"{report['path']}: no errors, {report['games']:,} games, {report['plies']:,} plies"
+                    f"{report['path']}: no errors, {counted(report['games'], 'game')}, {counted(report['plies'], 'ply')}"
                 )
     if problems:
         for problem in problems[:-1]:
@@ -193,15 +193,15 @@ def _check_moves(store: Store, count: Callable[[], None]) -> None:
     from variant_ai.core.errors import DataError
 
     rules, notation = rules_and_notation(store, "uci")
-    for index, record in enumerate(store.games()):
+    for number, record in enumerate(store.games(), 1):
         position = rules.position(record.start_fen)
-        for ply, move in enumerate(record.moves):
+        for ply, move in enumerate(record.moves, 1):
             legal = rules.legal_moves(position).tolist()
-            visited = record.visits[ply] if record.visits else ()
+            visited = record.visits[ply - 1] if record.visits else ()
             for other in (move, *(searched for searched, _ in visited)):
                 if other not in legal:
                     raise DataError(
-                        f"{store.path}: game {index}, ply {ply}: "
+                        f"{store.path}: game {number}, ply {ply}: "
                         f"{notation.write(rules, position, other)} is not legal in "
                         f"{rules.fen(position)}"
                     )

@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
+from variant_ai.cli.common.notation_options import fen_option
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 )
 @variant_option()
 @net_options
-@click.option("--fen", metavar="FEN", help="Position.  [default: the start position]")
+@fen_option("Position to search.")
 @click.option(
     "-n",
     "--nodes",

@@ -23,6 +23,7 @@ from variant_ai.cli.common.console import (
     note,
     print_json,
 )
+from variant_ai.core.system.text_tables import counted
 
 DISTRIBUTION = "variant-ai"
 MIN_FREE = 500 * 2**20
@@ -79,7 +80,7 @@ def command(seconds: float, as_json: bool) -> None:
     if as_json:
         print_json({"ok": problems == 0, "checks": [asdict(check) for check in checks]})
     elif problems:
-        note(f"{problems} problem{'s' if problems > 1 else ''}")
+        note(counted(problems, "problem"))
     if problems:
         sys.exit(EXIT_ERROR)
 
@@ -170,7 +171,7 @@ def _check_imports(broken: set[str]) -> Iterator[Check]:
 def _check_devices(broken: set[str]) -> Iterator[Check]:
     from variant_ai.core.system.processors import processors
 
-    usable = f"{processors()} cores usable"
+    usable = f"{counted(processors(), 'core')} usable"
     yield Check("cpu", "ok", f"{platform.processor() or platform.machine()}, {usable}")
     gpu_here = shutil.which("nvidia-smi") is not None
     if "torch" not in broken:
@@ -250,18 +251,19 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
     if broken & {"numpy", "numba"}:
         return
     from variant_ai.core.jit import cache
+    from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
-    folder = cache.cache_folder(Path(cache.__file__)).parent
+    folder = cache.code_folder(Path(cache.__file__)).parent
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 2**20
     free = shutil.disk_usage(folder).free
-    found = f"{folder}, {len(files)} files, {size:.0f} MiB"
+    found = f"{folder}, {counted(len(files), 'file')}, {size:.0f} MiB"
     if free < MIN_FREE:
         yield Check(
             "cache",
             "problem",
             f"{found}; {free / 2**20:.0f} MiB free on its disk",
-            f"free some space there, or name another folder in {cache.FOLDER_VARIABLE}",
+            f"free some space there, or name another folder in {FOLDER_VARIABLE}",
         )
     elif not files:
         yield Check("cache", "note", f"{found}: empty", "the first use compiles for a minute, once")
@@ -361,6 +363,6 @@ def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
             yield Check(
                 name,
                 "ok",
-                f"{done.positions} plies through rules, encoder, net and search in {done.seconds:.1f} s, "
+                f"{counted(done.positions, 'ply')} through rules, encoder, net and search in {done.seconds:.1f} s, "
                 f"{sample} sample games",
             )

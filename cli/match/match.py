@@ -20,6 +20,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.match.match_record import GameEntry
@@ -171,7 +172,9 @@ def command(
     if state.warning:
         note(state.warning)
     if state.stopped:
-        note(f"{len(state.entries)} of {state.scheduled} games; the same command resumes the match")
+        note(
+            f"{len(state.entries)} of {counted(state.scheduled, 'game')}; the same command resumes the match"
+        )
         raise KeyboardInterrupt
 
 
@@ -279,7 +282,7 @@ def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:
 
 def _print_game(state: MatchState, entry: GameEntry) -> None:
     game = f"game {len(state.entries)}/{state.scheduled}: {entry.first} - {entry.second}"
-    note(f"{game} {entry.result} {entry.reason}, {len(entry.moves)} plies")
+    note(f"{game} {entry.result} {entry.reason}, {counted(len(entry.moves), 'ply')}")
 
 
 def _print_json(state: MatchState, settings: MatchSettings) -> None:

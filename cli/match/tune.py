@@ -21,6 +21,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.search_options import parse_settings
 from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening
@@ -219,7 +220,9 @@ def command(
         timer.cancel()
     _show(plan, outcome, output, as_json)
     if maker.stopped:
-        note(f"{len(outcome.trials)} of {plan.trials} trials; the same command resumes the tuning")
+        note(
+            f"{len(outcome.trials)} of {counted(plan.trials, 'trial')}; the same command resumes the tuning"
+        )
     return EXIT_INTERRUPTED if interrupt() else 0
 
 
@@ -389,12 +392,12 @@ def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
     import time
 
     limit = plan.description.get("nodes")
-    each = f"{limit} nodes per move" if limit else f"clock {plan.description['clock']}"
+    each = f"{counted(limit, 'node')} per move" if limit else f"clock {plan.description['clock']}"
     digest = plan.description.get("net_digest", "")
     return (
         f"# variant-ai tune, {time.strftime('%Y-%m-%d')}: {plan.variant}, net "
         f"{plan.description['net']} ({digest}), {each},\n"
-        f"# {len(outcome.trials)} trials of {plan.games} games, finals of {plan.final_games}, on "
+        f"# {counted(len(outcome.trials), 'trial')} of {counted(plan.games, 'game')}, finals of {plan.final_games}, on "
         f"{', '.join(one.text for one in plan.ranges)}\n"
         f"# test against the present settings: {test}\n"
     )

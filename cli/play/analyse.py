@@ -19,10 +19,10 @@ from variant_ai.cli.common.console import (
     print_json,
     print_table,
     progress,
-    require_folder,
     variant_option,
 )
 from variant_ai.cli.common.notation_options import load_notation, notation_option
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,
@@ -32,9 +32,9 @@ from variant_ai.cli.common.search_options import (
     net_options,
     search_params,
 )
-from variant_ai.cli.common.store_options import require_new
 from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -92,7 +92,7 @@ PV_PLIES = 8
     metavar="FILE",
     help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
 )
-@click.option("--replace", is_flag=True, help="Overwrite a file that exists.")
+@replace_option
 @json_option
 def command(
     what: tuple[str, ...],
@@ -130,7 +130,7 @@ def command(
     chosen = load_notation(spec, notation)
     params = search_params(spec, net)
     from_file = len(what) == 1 and is_file(what[0])
-    _check_usage(what, from_file, moves, svg or png, number, output, replace)
+    _check_usage(what, from_file, moves, [p for p in (svg, png) if p], number, output, replace)
     rules = registry().rules(spec)
     game = None
     if not from_file:
@@ -163,21 +163,27 @@ def _check_usage(
     what: tuple[str, ...],
     from_file: bool,
     moves: str,
-    picture: Path | None,
+    pictures: list[Path],
     number: int | None,
     output: Path | None,
     replace: bool,
 ) -> None:
-    if from_file and (moves or picture):
+    if from_file and (moves or pictures):
         raise click.UsageError("--moves, --svg and --png need a position, not a file")
     if not from_file and (number or output):
         _require_no_file_name(" ".join(what))
         raise click.UsageError("--game and --output need a file of games, not a FEN")
-    if picture is not None:
-        require_folder(picture)
-    if output is not None and output.exists():
+    for picture in pictures:
+        require_new(picture, replace)
+    if output is not None:
         require_new(output, replace)
-        if what and is_file(what[0]) and what[0] != "-" and output.samefile(what[0]):
+        if (
+            output.exists()
+            and what
+            and is_file(what[0])
+            and what[0] != "-"
+            and output.samefile(what[0])
+        ):
             fail(f"{output} is also the input; give --output another name")
 
 
@@ -192,9 +198,10 @@ def _require_no_file_name(fen: str) -> None:
 def _game(rules: Rules, fen: str, moves: str) -> Game:
     """The game to analyse. Fails if it is over."""
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.text.fen import fen_or_start
 
     _require_no_file_name(fen)
-    game = Game.from_uci(rules, None if fen == "startpos" else fen, moves.split())
+    game = Game.from_uci(rules, fen_or_start(fen), moves.split())
     fail_if_over(game)
     return game
 
@@ -236,7 +243,10 @@ def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) ->
             ("fen", game.fen()),
             ("simulations", f"{report.visits:,} in {report.seconds:.1f} s, {report.nps:,}/s"),
             ("evaluations", f"{report.evaluations:,}"),
-            ("tree", f"{report.tree_nodes:,} nodes, depth {report.depth}/{report.seldepth}"),
+            (
+                "tree",
+                f"{counted(report.tree_nodes, 'node')}, depth {report.depth}/{report.seldepth}",
+            ),
             ("ended by", report.stopped_by),
             ("scores", f"for {_side_to_move(spec, game)}, to move"),
         ]

@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -65,11 +66,16 @@ class GamesAnalysis:
         self.task: TaskID | None = None
 
     def _add_all(self, store: Store) -> int:
-        """Analyse the games of a store; return the number of skipped games, 0."""
+        """Analyse the games of a store; return the number of skipped games, 0.
+
+        A game has its number in the store here, not that in the file it came from.
+        """
+        from dataclasses import replace
+
         for index in range(len(store)):
             if self.interrupt() or self._has_all():
                 break
-            self.add(store.game(index))
+            self.add(replace(store.game(index), number=index + 1))
         return 0
 
     def run(self, spec: VariantSpec, path: str, output: Path | None, as_json: bool) -> int:
@@ -102,7 +108,7 @@ class GamesAnalysis:
                     raise click.exceptions.Exit(EXIT_INTERRUPTED)
                 which = f"game {self.number} is not among those read"
                 which = which if self.number and self.seen else "no game was read"
-                fail(f"{path}: {which} ({self.seen} games, {skipped} skipped)")
+                fail(f"{path}: {which} ({counted(self.seen, 'game')}, {skipped} skipped)")
         if output is not None and written is not None and written != output:
             if self.interrupt():
                 note(f"{output} is unchanged")
@@ -116,7 +122,7 @@ class GamesAnalysis:
                 self._print(analysis, moves=output is None)
         if output is not None:
             first = spec.players[0]
-            note(f"{len(self.done):,} games to {output}; [%eval] is for {first}")
+            note(f"{counted(len(self.done), 'game')} to {output}; [%eval] is for {first}")
         return EXIT_INTERRUPTED if self.interrupt() else 0
 
     def add(self, record: GameRecord) -> None:
@@ -169,7 +175,9 @@ class GamesAnalysis:
                 marks = ", ".join(f"{n} {sign}" for sign, n in analysis.marks(side).items())
                 click.echo(f"{player.lower()}: accuracy {accuracy:.1f} %, {marks}")
         if not analysis.is_whole:
-            click.echo(f"interrupted after {len(analysis.moves)} of {record.plies} moves")
+            click.echo(
+                f"interrupted after {len(analysis.moves)} of {counted(record.plies, 'move')}"
+            )
 
     def _rows(self, analysis: GameAnalysis) -> list[list[object]]:
         from variant_ai.core.search.report import score_text

@@ -16,10 +16,15 @@ from variant_ai.cli.common.console import (
     examples,
     load_variant,
     note,
-    require_folder,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import load_notation, notation_option, notations
+from variant_ai.cli.common.notation_options import (
+    fen_option,
+    load_notation,
+    notation_option,
+    notations,
+)
+from variant_ai.cli.common.output_files import require_folder
 from variant_ai.cli.common.search_options import (
     NetChoice,
     limits_option,
@@ -72,7 +77,7 @@ HELP = """\
 @click.option(
     "--elo", type=click.IntRange(800, 2600), help="Limit the engine to about this strength."
 )
-@click.option("--fen", help="Start position.")
+@fen_option()
 @notation_option("san")
 @click.option("--signs", is_flag=True, help="Draw the variant's piece signs instead of letters.")
 @click.option(

@@ -23,6 +23,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import named_net
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
     from variant_ai.core.train.measure.metrics import Metrics
     from variant_ai.core.train.measure.prediction import Model
     from variant_ai.core.train.run.training_settings import TrainConfig
+
+
+def policy_labels(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
+    """Callback of `--labels`: a store keeps policy targets as visits, so both are one label."""
+    return "visits" if word == "targets" else word
 
 
 @click.command(
@@ -88,7 +94,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--labels",
-    type=click.Choice(["move", "visits"]),
+    type=click.Choice(["move", "visits", "targets"]),
+    callback=policy_labels,
     help="Measure against the moves played, or against the visits of a search if there are any; by "
     "default a run on its own positions by the labels it was trained with, otherwise against the moves.",
 )
@@ -283,8 +290,9 @@ def _source(
     games = getattr(sides, side)
     if not len(games):
         fail(f"the split {request.split} of {request.store} has no games on the side {side}")
-    seen = None if side == "train" else seen_positions(store, sides.train, games)
-    return Sampler(store, encoder, games=games, **options), seen, [store], [games]
+    source = Sampler(store, encoder, games=games, **options)
+    seen = None if side == "train" else seen_positions(store, sides.train, source)
+    return source, seen, [store], [games]
 
 
 def _value_weight(models: list[Model], spec: VariantSpec) -> float:
@@ -315,7 +323,7 @@ def _print_trained(
         config = _training_of(model)
         count = 0 if config is None else count_trained(config.data, stores, games)
         if count:
-            note(f"{model.path} was trained on {count:,} of these {total:,} games.")
+            note(f"{model.path} was trained on {count:,} of these {counted(total, 'game')}.")
 
 
 def _counts(
@@ -383,8 +391,8 @@ def _print(models: list[Model], found: Evaluation) -> None:
     )
 
     nets = [found.nets[str(model.path)] for model in models]
-    games = "" if found.games is None else f" of {found.games:,} games"
-    click.echo(f"{found.positions:,} positions{games}")
+    games = "" if found.games is None else f" of {counted(found.games, 'game')}"
+    click.echo(f"{counted(found.positions, 'position')}{games}")
     for model in models:
         click.echo(f"{model.path}: {model.title}")
     click.echo()

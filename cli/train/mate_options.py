@@ -19,13 +19,13 @@ from variant_ai.cli.common.console import (
     progress,
     seed_option,
 )
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     any_variant_option,
     open_store,
-    replace_option,
-    require_new,
     store_argument,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.sample.mixture import MixedSampler
@@ -64,7 +64,7 @@ def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler 
         )  # fmt: skip
     if len(found) < count:
         note(
-            f"Only {len(found):,} of {found.scanned:,} positions have a mate in one, instead of "
+            f"Only {len(found):,} of {counted(found.scanned, 'position')} have a mate in one, instead of "
             f"{count:,}."
         )
     return found

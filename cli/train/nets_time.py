@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import note, print_json, print_table, progress
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
@@ -100,7 +101,7 @@ def time_nets(
             )
             for row in rows
         ],
-        title=f"{measurements} evaluations of {batch} positions after {warm_up} to warm up",
+        title=f"{counted(measurements, 'evaluation')} of {counted(batch, 'position')} after {warm_up} to warm up",
         right=columns[3:],
     )
     by = "CPU time" if device == "cpu" else "the median"

@@ -16,6 +16,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Page to write; report.html in the run directory by default.",
+    help="Page to write; by default report.html in the run directory, which is replaced.",
 )
 @click.option(
     "--measure",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     help="Maximum number of validation positions to measure.",
 )
 @mates_option
+@replace_option
 @json_option
 def command(
     run: Path,
@@ -71,6 +73,7 @@ def command(
     measure: bool,
     limit: int,
     mates: str | None,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Draw a run's pictures and write its report, a file that opens without a network.
@@ -78,6 +81,8 @@ def command(
     The run may still be training, or be stopped. If its stores are missing, the parts that need
     them are left out. The pictures are also written to `pictures/` in the run directory.
     """
+    if output is not None:
+        require_new(output, replace)
     let_threads_sleep()
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.report.run_report import write_report

@@ -198,6 +198,8 @@ def _default_folder(config: TrainConfig) -> Path:
 
 
 def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
+    from variant_ai.core.data.sample.value_labels import ValueLabels
+
     config = prepared.config
     data = config.data
     epochs = config.steps * config.batch / prepared.train.samples_per_epoch
@@ -207,10 +209,15 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
         else "none held back"
     )
     note(
-        f"{config.variant}: {counted(data.train_games, 'game')}, {data.train_positions:,} positions; {held}"
+        f"{config.variant}: {counted(data.train_games, 'game')}, {counted(data.train_positions, 'position')}; {held}"
     )
     if data.labels == "visits":
         note(f"Labels: visits of a search in {data.searched_positions:,} of the positions")
+    if data.value_labels != "result":
+        note(
+            f"Value labels: {ValueLabels.parse(data.value_labels).description}, known in "
+            f"{data.valued_positions:,} of the positions"
+        )
     rate = f" ({config.planned_rate:,.0f} positions/s measured)" if config.planned_rate else ""
     note(
         f"{config.net.title}: {counted(config.steps, 'step')} of {config.batch} on {config.device} in "
@@ -218,11 +225,12 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     )
     if workers.world > 1 or config.micro_batches > 1:
         note(
-            f"Each step in {config.micro_batches} parts of {config.batch // config.micro_batches} "
-            f"positions, by {workers.world} process{'es' if workers.world > 1 else ''}"
+            f"Each step in {config.micro_batches} parts of "
+            f"{counted(config.batch // config.micro_batches, 'position')}, by "
+            f"{counted(workers.world, 'process')}"
         )
     if config.start_from:
-        frozen = f", its first {config.freeze} layers frozen" if config.freeze else ""
+        frozen = f", its first {counted(config.freeze, 'layer')} frozen" if config.freeze else ""
         note(f"Starting from {config.start_from}{frozen}")
     note(f"Run directory: {folder}")
 

@@ -17,6 +17,7 @@ from variant_ai.cli.common.console import (
     print_table,
     variant_option,
 )
+from variant_ai.cli.common.notation_options import fen_option
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
@@ -40,7 +41,7 @@ class _Count:
     )
 )
 @variant_option()
-@click.option("--fen", help="Position to start from.  [default: the variant's start position]")
+@fen_option()
 @click.option(
     "--depth",
     type=click.IntRange(0, 20),

@@ -19,6 +19,8 @@ from variant_ai.cli.common.console import (
     print_table,
     seed_option,
 )
+from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
@@ -148,7 +150,10 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
             ("file", shown["file"]),
             ("reference", f"Fairy-Stockfish's {spec.fairy}" if spec.fairy else "none"),
             ("rules engine", spec.rules.engine),
-            ("board", f"{board.files} files, {board.ranks} ranks, sides: {board.sides}"),
+            (
+                "board",
+                f"{counted(board.files, 'file')}, {counted(board.ranks, 'rank')}, sides: {board.sides}",
+            ),
             (
                 "zones",
                 ", ".join(f"{n}: {zone_in_words(z)}" for n, z in board.zones.items()) or "none",
@@ -354,7 +359,8 @@ def diff(one: str, other: str, as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write instead of stdout.",
 )
-def schema(output: Path | None) -> None:
+@replace_option
+def schema(output: Path | None, replace: bool) -> None:
     """Print the JSON schema of specs.
 
     Editors use it to complete and check specs.
@@ -364,5 +370,6 @@ def schema(output: Path | None) -> None:
     if output is None:
         click.echo(schema_text(), nl=False)
         return
+    require_new(output, replace)
     output.write_text(schema_text(), encoding="utf-8")
     note(f"wrote {output}")

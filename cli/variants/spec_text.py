@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from variant_ai.core.system.text_tables import counted
+
 if TYPE_CHECKING:
     from variant_ai.core.spec.betza import Movement
     from variant_ai.core.spec.schema import Piece, Promotes, VariantSpec, Win, Zone
@@ -61,7 +63,7 @@ def _group(key: tuple[Any, ...], moves: list[Movement]) -> str:
     if reach == 1:
         words = [_LEAPS.get(shape, f"a leap of {shape[0]} and {shape[1]}")]
     else:
-        far = "any number of steps" if reach == 0 else f"up to {reach} steps"
+        far = "any number of steps" if reach == 0 else f"up to {counted(reach, 'step')}"
         words = [f"{far} {_RIDES.get(shape, f'by leaps of {shape[0]} and {shape[1]}')}"]
     directions = {(m.dx, m.dy) for m in moves}
     if len(directions) < (8 if shape[0] not in (0, shape[1]) else 4):
@@ -150,7 +152,8 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
         )
         resets = ", ".join(f"moves of {e}" if e in spec.pieces else e for e in count.reset)
         lines.append(
-            f"{count.plies} plies without progress are a draw (progress: {resets}{checks})."
+            f"The game is drawn after {counted(count.plies, 'ply')} without progress "
+            f"(progress: {resets}{checks})."
         )
     lines += [f"A side wins by {_win(win)}." for win in rules.wins]
     if rules.captures == "must":

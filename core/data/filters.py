@@ -16,6 +16,7 @@ from typing import Any
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.errors import DataError, UnknownNameError
+from variant_ai.core.system.text_tables import counted
 
 ENDINGS = (
     "checkmate",
@@ -181,9 +182,9 @@ class GameFilter:
 
     def _length_reason(self, plies: int) -> str | None:
         if self.min_plies is not None and plies < self.min_plies:
-            return f"under {self.min_plies} plies"
+            return f"under {counted(self.min_plies, 'ply')}"
         if self.max_plies is not None and plies > self.max_plies:
-            return f"over {self.max_plies} plies"
+            return f"over {counted(self.max_plies, 'ply')}"
         return None
 
     def _date_reason(self, game: GameRecord) -> str | None:

@@ -25,6 +25,9 @@ MAX_VISITS = (1 << 32) - 1
 FULL_WEIGHT = 65_535
 """Sum of the weights of a policy target."""
 TRAINS_POLICY, TRAINS_VALUE = 1, 2
+"""A position whose policy may be learnt; one whose value may be learnt from the result of its game."""
+TRAINS_ALL = TRAINS_POLICY | TRAINS_VALUE
+MAX_GENERATION = (1 << 31) - 1
 PlyVisits = tuple[tuple[int, int], ...]
 """Visits of a search at a ply: (move integer, visits from 1) of every move kept, in any order (usually
 the most visited first); empty without a search."""
@@ -76,7 +79,8 @@ class GameRecord:
     root_values: list[float | None] | None = None
     """Per ply, mean value of the search for the player to move, in [-1, 1]; None if unknown."""
     trains: list[int] | None = None
-    """Per ply, which heads may learn from the position: TRAINS_POLICY + TRAINS_VALUE; None: all."""
+    """Per ply, what may be learnt from the position: TRAINS_POLICY + TRAINS_VALUE. 0: nothing; without
+    TRAINS_VALUE the root value may still be learnt, but not the result. None: TRAINS_ALL."""
     generation: int | None = None
     """Number of the net that played the game in a run of self-play; None for other games."""
     comments: dict[int, str] = field(default_factory=dict)

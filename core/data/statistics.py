@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.filters import ending
+from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
 from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.data.store.store_format import UNKNOWN
 
@@ -85,6 +86,20 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True)
+class Searches:
+    """Positions, of those after the openings, with what self-play records; numbers of plies."""
+
+    visits: int
+    """With visits of a search, or a policy target."""
+    root_values: int
+    scores: int
+    policies: int
+    """Whose policy may be learnt (`GameRecord.trains`)."""
+    results: int
+    """Whose value may be learnt from the result of the game, if it is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Statistics of a set of games."""
 
@@ -127,6 +142,7 @@ class Statistics:
     """Games without the name of a player."""
     first_moves: tuple[FirstMove, ...]
     """Most common first."""
+    searches: Searches
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -188,6 +204,32 @@ def statistics(
         top_fifth_share=fifth_share,
         nameless=n - named,
         first_moves=_first_moves(store, chosen, moves, write_move or uci_writer(store)),
+        searches=_searches(store, selected),
+    )
+
+
+def _searches(store: Store, selected: NDArray[np.bool_]) -> Searches:
+    """Count the positions of the selected games, bool [G]."""
+    lengths = store.lengths
+    ply = np.arange(store.plies) - np.repeat(store.offsets[:-1], lengths)
+    here = np.repeat(selected, lengths) & (ply >= np.repeat(store.opening_plies, lengths))
+    trains, counts = store.trains, np.zeros(store.plies, np.bool_)
+    visits = store.visits
+    if visits is not None:
+        counts[np.repeat(visits.first >= 0, lengths)] = np.diff(visits.ends) > 0
+
+    def known(values: NDArray[np.float32] | None) -> int:
+        return 0 if values is None else int((~np.isnan(values) & here).sum())
+
+    def learnt(bit: int) -> int:
+        return int(here.sum() if trains is None else ((trains & bit > 0) & here).sum())
+
+    return Searches(
+        int((counts & here).sum()),
+        known(store.root_values),
+        known(store.scores),
+        learnt(TRAINS_POLICY),
+        learnt(TRAINS_VALUE),
     )
 
 

@@ -91,7 +91,7 @@ class MoveCodec:
             try:
                 codes[ply] = self.encode(position, moves[ply])
             except MoveError as error:
-                raise MoveError(f"ply {ply}: {error}") from None
+                raise MoveError(f"ply {ply + 1}: {error}") from None
             position = rules.play(position, moves[ply])
         return codes
 
@@ -106,7 +106,7 @@ class MoveCodec:
             try:
                 moves[ply] = self.decode(position, int(codes[ply]))
             except MoveError as error:
-                raise MoveError(f"ply {ply}: {error}") from None
+                raise MoveError(f"ply {ply + 1}: {error}") from None
             position = rules.play(position, int(moves[ply]))
         listed: list[int] = moves.tolist()
         return listed

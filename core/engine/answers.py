@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.protocols.uci import Info
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
@@ -101,6 +102,6 @@ def debug_line(report: Report, at: float) -> str:
     """Return a summary of a search that was requested at `at` (perf_counter), for `debug on`."""
     return (
         f"stopped by {report.stopped_by or 'stop'} after {time.perf_counter() - at:.3f} s: "
-        f"{report.visits} visits, {report.evaluations} evaluations, {report.terminals} terminals, "
-        f"{report.collisions} collisions, {report.merges} merges, {report.tree_nodes} nodes"
+        f"{report.visits} visits, {counted(report.evaluations, 'evaluation')}, {report.terminals} terminals, "
+        f"{counted(report.collisions, 'collision')}, {counted(report.merges, 'merge')}, {counted(report.tree_nodes, 'node')}"
     )

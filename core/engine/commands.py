@@ -65,6 +65,15 @@ class Go(NamedTuple):
     problems: tuple[str, ...] = ()
     """Messages about words that were not understood; the rest still counts."""
 
+    def with_limit(self, nodes: int) -> Go:
+        """Return a search of so many nodes if words were not understood and no limit is left: the
+        client expects an answer, and without a limit there would be none before `stop`."""
+        given = (self.depth, self.nodes, self.movetime, self.mate, self.perft)
+        if not self.problems or self.waits or self.has_clock or given != (None,) * len(given):
+            return self
+        problem = f"go: no limit is left, so {nodes} nodes are searched"
+        return self._replace(nodes=nodes, problems=(*self.problems, problem))
+
     @property
     def has_clock(self) -> bool:
         return any(time is not None for time in self.times)

@@ -193,13 +193,14 @@ class JsonService:
 
     def _analyse(self, query: Query) -> None:
         from variant_ai.core.rules.game import Game
+        from variant_ai.core.rules.text.fen import fen_or_start
         from variant_ai.core.rules.text.notation import UciNotation
         from variant_ai.core.search.move.limits import Limits
 
         words = query.words
         engine = self._engine(words.get("variant"))
         rules, search = engine.rules, engine.search
-        game = Game.from_uci(rules, words.get("fen"), words.get("moves", ()))
+        game = Game.from_uci(rules, fen_or_start(words.get("fen")), words.get("moves", ()))
         notation = UciNotation()
         moves = [notation.read(rules, game.position, m) for m in words.get("search_moves", ())]
         numbers: dict[str, Any] = {

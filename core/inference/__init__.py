@@ -4,7 +4,6 @@ In reading order:
 
     interface.py               Evaluator, Evaluation, ModelInfo
     model_file.py              metadata of ONNX files; which file belongs to a precision
-    cache_folders.py           folders for compiled nets and measured choices
     int8_check.py              known answers that expose processors with wrong int8 results
     backends/                  padding; uniform and random; onnx, openvino and torch; composites
     choosing/                  evaluator_factory (`make_evaluator`), evaluator_timing,

@@ -176,7 +176,7 @@ def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluatio
         bad = ~(np.isfinite(value) & np.isfinite(policy).all(1))
         raise DataError(
             f"{source}: the net returned NaN or infinity for {int(bad.sum())} of "
-            f"{len(value)} positions; its weights are damaged or its training diverged"
+            f"{counted(len(value), 'position')}; its weights are damaged or its training diverged"
         )
     wdl, plies = outputs.get("wdl"), outputs.get("plies_left")
     return Evaluation(

@@ -17,6 +17,7 @@ from pathlib import Path
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.nets.checksums import CHECKSUM, METADATA_PREFIX, digest_without
+from variant_ai.core.system.text_tables import counted
 
 ONNX_SUFFIX = ".onnx"
 RUN_MODEL = "model.onnx"
@@ -61,7 +62,9 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     if not path.is_file():
         raise DataError(f"{path}: no such model file")
     size = path.stat().st_size
-    cut_off = DataError(f"{path}: is not a usable ONNX model: it is cut off after {size:,} bytes")
+    cut_off = DataError(
+        f"{path}: is not a usable ONNX model: it is cut off after {counted(size, 'byte')}"
+    )
     if size == 0:
         raise cut_off
     metadata: dict[str, str] = {}
@@ -97,7 +100,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
             )
     if not has_graph:
         raise DataError(
-            f"{path}: is not a usable ONNX model: it holds no graph (cut off after {size:,} bytes?)"
+            f"{path}: is not a usable ONNX model: it holds no graph (cut off after {counted(size, 'byte')}?)"
         )
     return ModelFile(path, metadata)
 

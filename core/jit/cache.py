@@ -5,9 +5,8 @@ another file, it would silently use old machine code. Here the name of a module'
 hash of all files it imports from the core, directly or indirectly, of numba's version and of the
 processor type. Bounds checking, which numba's key ignores too, has separate folders.
 
-The folders are in the user's cache folder, or in a private temporary folder if that cannot be
-written, because the installation may be read-only. `VARIANT_AI_CACHE_DIR` sets another folder. A file
-that cannot be read is deleted and compiled again. If a file cannot be written (full disk), the
+The folders are among the other caches (`core/system/cache_folders.py`), or in a private temporary
+folder if those cannot be written. A file that cannot be read is deleted and compiled again. If a file cannot be written (full disk), the
 function is compiled again next time.
 """
 
@@ -28,7 +27,8 @@ import llvmlite
 import llvmlite.binding
 import numba
 
-FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
+from variant_ai.core.system.cache_folders import base_folders
+
 KEPT_FOLDERS = 6
 """Number of a module's folders that are kept when a new one is created."""
 
@@ -50,7 +50,7 @@ def folder_for_numba(folder: Path) -> Iterator[None]:
 
 
 @functools.cache
-def cache_folder(module: Path) -> Path:
+def code_folder(module: Path) -> Path:
     """Return the folder for the compiled code of a module with its present sources; created if
     needed."""
     name = f"{module.stem}-{sources_hash(module)}" + ("-bounds" if _settings.BOUNDSCHECK else "")
@@ -100,15 +100,9 @@ def _imports(path: Path) -> tuple[Path, ...]:
 
 
 def _candidates() -> Iterator[Path]:
-    """Base folders in order of preference."""
-    if chosen := os.environ.get(FOLDER_VARIABLE):
-        yield Path(chosen)
-    if os.name == "nt" and (local := os.environ.get("LOCALAPPDATA")):
-        yield Path(local) / "variant-ai" / "kernels"
-    elif xdg := os.environ.get("XDG_CACHE_HOME"):
-        yield Path(xdg) / "variant-ai" / "kernels"
-    with contextlib.suppress(RuntimeError):  # no home folder
-        yield Path.home() / ".cache" / "variant-ai" / "kernels"
+    """Folders for the code of all modules, in order of preference."""
+    for base in base_folders():
+        yield base / "kernels"
     user = os.getuid() if hasattr(os, "getuid") else "user"
     yield Path(tempfile.gettempdir()) / f"variant-ai-kernels-{user}"
 

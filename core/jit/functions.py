@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from variant_ai.core.jit.cache import cache_folder, folder_for_numba
+from variant_ai.core.jit.cache import code_folder, folder_for_numba
 from variant_ai.core.jit.machine_code import MachineCode
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,7 +43,7 @@ def borrowing(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    with _lock, folder_for_numba(cache_folder(Path(function.__code__.co_filename))):
+    with _lock, folder_for_numba(code_folder(Path(function.__code__.co_filename))):
         # these functions are never called from C, so they need no wrapper for it
         options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
         dispatcher: Any = _njit(**options)(function)

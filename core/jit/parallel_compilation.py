@@ -28,7 +28,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from variant_ai.core.jit import functions
-from variant_ai.core.jit.cache import cache_folder
+from variant_ai.core.jit.cache import code_folder
 from variant_ai.core.jit.signatures import called_by, signature_of, size_of
 from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.core.system.child_processes import (
@@ -278,7 +278,7 @@ def progress() -> tuple[int, int]:
     version = f".py{sys.version_info.major}{sys.version_info.minor}."
     done = 0
     for path, count in _sources().items():
-        files = cache_folder(path).rglob(f"*{version}*.nbc")
+        files = code_folder(path).rglob(f"*{version}*.nbc")
         done += min(count, len(list(files)))
     return done, sum(_sources().values())
 
@@ -294,7 +294,7 @@ def is_under_way() -> bool:
 
 def _slots() -> Iterator[FileLock]:
     """Locks of the workers that may run on this machine's cache, in order."""
-    base = cache_folder(Path(functions.__file__)).parent
+    base = code_folder(Path(functions.__file__)).parent
     for number in range(MOST_WORKERS):
         yield FileLock(base / f"compiling-{number}.lock")
 

@@ -25,6 +25,7 @@ from variant_ai.core.nets.checksums import METADATA_PREFIX
 from variant_ai.core.nets.description import run_watched
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.nets.onnx_export import difference_from, sample_planes
+from variant_ai.core.system.text_tables import counted
 
 TOLERANCE = 1e-3
 """Largest allowed difference of any output between the file and the restored net."""
@@ -63,7 +64,7 @@ def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) ->
     layers, stored = _layers(net, config), _stored(model)
     if len(layers) != len(stored):
         raise DataError(
-            f"{path}: has {len(stored)} layers with weights, but the net it names has {len(layers)}; "
+            f"{path}: has {counted(len(stored), 'layer')} with weights, but the net it names has {len(layers)}; "
             "start from its run directory instead"
         )
     with torch.no_grad():

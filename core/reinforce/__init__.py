@@ -1,4 +1,14 @@
 """Self-play: a net learns a variant from its own games. In reading order:
 
-settings    the settings of a run, read from YAML
+reinforce_settings  the settings of a run
+settings_file       the same as YAML
+reinforcement       the loop: games, training, matches, and again
+reinforce_folder    the files of a run
+games/              who plays the games, and how they are kept
+learn/              the replay window, and training on it
+ladder/             matches that measure the nets
+report/             one page with curves and games
+cluster/            players on other machines, by Ray
+generation_summary  numbers of a generation
+cpu_clock           CPU time of a run
 """

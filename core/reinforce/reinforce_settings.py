@@ -6,21 +6,36 @@ resolved, to `settings.yaml` of the run folder. Every word is a field of one of 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+START_RANDOM = "random"
+"""Start from random weights."""
+CHANGEABLE = (
+    "minutes",
+    "generations",
+    "threads",
+    "evaluator",
+    "precision",
+    "device",
+    "ladder",
+    "cluster",
+)
+"""Words that may change when a run goes on."""
 
 
 class Section(BaseModel):
     """Base of all sections: frozen, and an unknown word is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class SearchChoice(Section):
     """The search that chooses the moves of a game."""
 
     kind: Literal["gumbel", "puct"] = "gumbel"
+    """Search that chooses the moves: `gumbel` (at up to about 200 nodes) or `puct`."""
     nodes: int = Field(default=16, ge=1, le=4096)
     """Visits of a search."""
     considered: int = Field(default=16, ge=1, le=512)
@@ -81,41 +96,58 @@ class Window(Section):
     size: int = Field(default=50_000, ge=1)
     """c, in positions."""
     alpha: float = Field(default=0.75, gt=0, le=1)
+    """Exponent of the growth."""
     beta: float = Field(default=0.4, ge=0)
+    """Growth of the window at size c."""
 
 
 class Learning(Section):
     """The learner."""
 
-    net: str = "alphazero-3x32"
+    net: str = "alphazero-8v-map"
     """Network by name, as `variant-ai train --net` takes it."""
-    blocks: int | None = Field(default=None, ge=1)
-    channels: int | None = Field(default=None, ge=1)
-    value_channels: int = Field(default=4, ge=1)
-    value_units: int = Field(default=64, ge=1)
+    size: dict[str, int | bool] = Field(
+        default_factory=lambda: {
+            "blocks": 3,
+            "channels": 32,
+            "value_channels": 4,
+            "value_hidden": 64,
+        }
+    )
+    """Options of the network; those of `net` that are missing have their defaults."""
     optimiser: str = "adamw"
+    """Optimiser by name, as `variant-ai train --optimiser` takes it."""
     lr: float = Field(default=2e-3, gt=0)
-    lr_end: float | None = Field(default=None, gt=0)
-    """Rate at the last generation, reached exponentially; None: constant."""
+    """Learning rate at the start of the run."""
+    lr_end: float | None = Field(default=2e-4, gt=0)
+    """Rate at the end of the run, reached exponentially; None: constant."""
     weight_decay: float = Field(default=1e-4, ge=0)
-    batch: int = Field(default=256, ge=1)
+    """Weight decay of the optimiser."""
+    batch: int = Field(default=256, ge=2)
+    """Samples of a step."""
     samples_per_position: float = Field(default=4.0, gt=0)
     """Samples drawn for each new position."""
     ema_steps: int = Field(default=500, ge=0)
     """Span of the moving average of the weights, in steps; it is what plays. 0: none."""
     value_weight: float = Field(default=1.0, ge=0)
+    """Weight of the value in the loss."""
     root_value_share: float = Field(default=0.25, ge=0, le=1)
     """lambda: value target = (1 - lambda) * result + lambda * root value."""
     root_value_share_end: float | None = Field(default=None, ge=0, le=1)
-    """lambda at the last generation; None: constant."""
-    checkpoint_minutes: float = Field(default=3.0, gt=0)
-    precision: Literal["fp32", "bf16"] = "fp32"
+    """lambda at the end of the run, reached linearly; None: constant."""
+    mirror: bool = True
+    """Also learn from left-right images, if the variant is symmetric."""
+    checkpoint_every: int = Field(default=500, ge=1)
+    """Steps from one checkpoint to the next; a kill loses no more than these."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Precision of training."""
 
 
 class Mixture(Section):
     """A store of other games that the learner also samples from."""
 
     store: str
+    """Path of the store."""
     weight: float = Field(gt=0)
     """Share of the samples; the window has the rest."""
 
@@ -125,41 +157,67 @@ class Ladder(Section):
 
     games: int = Field(default=40, ge=0)
     """Games of each pairing, each opening with both colours."""
-    nodes: int = Field(default=64, ge=0)
+    nodes: int = Field(default=64, ge=0, le=4096)
     """Nodes a move; 0: the raw policy, one evaluation and no search."""
-    opponents: tuple[int, ...] = (1, 4, 16)
+    opponents: tuple[Annotated[int, Field(ge=1)], ...] = (1, 4, 16)
     """Generations back that the newest net plays."""
     every: int = Field(default=1, ge=1)
     """Generations from one measurement to the next."""
     opening_plies: int = Field(default=4, ge=0)
     engines: tuple[str, ...] = ()
-    """Outside players, as `variant-ai match` takes them."""
+    """Outside players with their limits, as `variant-ai match` takes them: `fairy-stockfish;nodes=10`,
+    `random`."""
     cpu_share: float = Field(default=0.1, ge=0, le=1)
     """Greatest share of the run's CPU time; matches that would exceed it are left out."""
     gate: bool = False
     """A new net generates games only if it scores at least half against the one that does."""
 
 
+class Cluster(Section):
+    """Players on a Ray cluster (`--ray`)."""
+
+    players: int | None = Field(default=None, ge=1)
+    """Number of players; None: as many as there are processors for, and more when machines join."""
+    player_cpus: float = Field(default=1.0, gt=0)
+    """Processors of a player."""
+    player_gpus: float = Field(default=0.0, ge=0)
+    """GPUs of a player, a share of one or several."""
+    learner_cpus: float = Field(default=1.0, ge=0)
+    """Processors that are left to learner and matches."""
+    seconds: float = Field(default=10.0, gt=0)
+    """Time after which a player returns its games and gets the newest net."""
+
+
 class ReinforceSettings(Section):
     """All settings of a run."""
 
     variant: str
+    """Name or file of the spec."""
     seed: int = 0
+    """Seed of weights, games and samples."""
     generations: int | None = Field(default=None, ge=1)
+    """Generations of the whole run."""
     minutes: float | None = Field(default=None, gt=0)
-    """CPU minutes of all processes together over all resumes."""
-    start: str = "random"
-    """`random`, `packaged`, a run folder or a net."""
+    """Budget in minutes of CPU time, of all threads together, over all resumes."""
+    start: str = START_RANDOM
+    """Net to start from: random weights, the one that comes with the variant, a run or a net."""
     games_at_once: int = Field(default=64, ge=1, le=4096)
+    """Games that are played at once, in shared batches."""
     positions: int = Field(default=8_000, ge=1)
     """Recorded positions of a generation."""
     evaluator: str = "auto"
-    """Evaluator of self-play, as `--evaluator` takes it."""
+    """Evaluator of self-play, as `--evaluator` takes it; `auto` is OpenVINO on a CPU, onnxruntime
+    otherwise, without a measurement."""
     precision: str = "auto"
-    threads: int = Field(default=1, ge=0)
+    """Precision of self-play, as `--precision` takes it."""
+    device: str = "cpu"
+    """Device of self-play and learner: cpu, cuda or cuda:N."""
+    threads: int = Field(default=0, ge=0)
+    """Threads on the CPU; 0: one for each processor."""
     search: SearchChoice = SearchChoice()
     variety: Variety = Variety()
     window: Window = Window()
     learning: Learning = Learning()
     mixture: tuple[Mixture, ...] = ()
     ladder: Ladder = Ladder()
+    cluster: Cluster = Cluster()

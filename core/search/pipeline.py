@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.inference.backends.composite_backends import ParallelEvaluator
 from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.system.text_tables import counted
 
 
 @dataclass
@@ -175,6 +176,6 @@ def check_evaluation(answer: Evaluation, rows: int, actions: int) -> None:
     """Raise DataError if the output for `rows` positions has wrong shapes."""
     if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
         raise DataError(
-            f"the evaluator's output for {rows} positions has values {answer.value.shape} and "
+            f"the evaluator's output for {counted(rows, 'position')} has values {answer.value.shape} and "
             f"policy {answer.policy.shape}; expected ({rows},) and ({rows}, {actions})"
         )

@@ -31,6 +31,7 @@ from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, str
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
+from variant_ai.core.search.tree.edges import moves_to_search
 from variant_ai.core.search.tree.leaf_batch import ENOUGH, Batch, new_batch
 from variant_ai.core.search.tree.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.tree_factory import (
@@ -236,7 +237,7 @@ class Search(BaseSearch):
 
     def _allowed_moves(self, moves: Sequence[int] | None) -> list[int] | None:
         if moves is None:
-            return self.tree.moves_to_search()
+            return moves_to_search(self.game)
         legal = self.game.legal_moves()
         allowed = [int(move) for move in legal if move in set(moves)]
         if not allowed:

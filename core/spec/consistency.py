@@ -22,6 +22,7 @@ from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_c
 from variant_ai.core.spec.schema import MAX_PIECE_TYPES, Hands, Piece, VariantSpec
 from variant_ai.core.spec.start_position import check_home, start_array
 from variant_ai.core.spec.zones import reads_as_zone, zone_squares
+from variant_ai.core.system.text_tables import counted
 from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
@@ -302,7 +303,9 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
         return
     rows = fields[0].split("[")[0].split("/")
     if len(rows) != spec.board.ranks:
-        yield Issue(path, f"{len(rows)} ranks in the FEN, {spec.board.ranks} on the board")
+        yield Issue(
+            path, f"{counted(len(rows), 'rank')} in the FEN, {spec.board.ranks} on the board"
+        )
         return
     letters = set(spec.pieces) | {p.also for p in spec.pieces.values() if p.also}
     for number, row in enumerate(rows):

@@ -1,6 +1,7 @@
 """Operating system services. Nothing here imports other rooms. In reading order:
 
 files                   writing whole files, errors that name the file, short file names
+cache_folders           folders for machine code, compiled nets and measurements
 processors              number of usable processors
 text_tables             table columns that fit the width of a terminal
 interrupts              Ctrl-C, SIGTERM and SIGHUP

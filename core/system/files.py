@@ -8,29 +8,43 @@ from pathlib import Path
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Add this path to every OSError raised within that names no file, such as for a full disk."""
+def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Name this path in OSErrors raised within that name no file (such as for a full disk) or
+    `temporary`, the name under which the file is written, or a file in a folder of that name."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None or error.errno is None:
+        own = error.filename is None or (
+            temporary is not None and Path(error.filename).is_relative_to(temporary)
+        )
+        if not own or error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file under another name and rename it. Text is written as UTF-8 and ends with a
-    newline."""
-    if isinstance(content, str):
-        content = (content if content.endswith("\n") else content + "\n").encode()
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write to, renamed to `path` at the end; deleted after an error.
+
+    Raises OSError that names `path`, never the temporary file.
+    """
     part = path.with_name(path.name + ".part")
     try:
-        with naming(path):
-            part.write_bytes(content)
+        with naming(path, part):
+            yield part
             part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file under another name and rename it. Text is written as UTF-8 and ends with a
+    newline. Raises OSError that names `path`."""
+    if isinstance(content, str):
+        content = (content if content.endswith("\n") else content + "\n").encode()
+    with whole(path) as part:
+        part.write_bytes(content)
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:

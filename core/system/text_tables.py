@@ -12,8 +12,17 @@ Group = list[tuple[int, int]]
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun in singular or plural: `1 game`, `2,000 games`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    """Return a number with its noun in singular or plural: `1 game`, `2,000 games`, `3 plies`.
+
+    noun: singular; plurals in -s, -es and -ies are known.
+    """
+    return f"{n:,} {noun if n == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("ch", "sh", "s", "x")) else "s")
 
 
 def fitted(

@@ -32,6 +32,7 @@ from variant_ai.core.rules.position import Position, same_position
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.testing.random_games import Report, random_move, uci_text
 
 MAX_PLIES = 200
@@ -228,7 +229,7 @@ class _Comparison:
             if image not in legal:
                 self._differ(name, position, move, f"{self._text(image)} is illegal in the image")
         if len(legal) != len(moves):
-            message = f"{len(moves)} moves, {len(legal)} in the image"
+            message = f"{counted(len(moves), 'move')}, {len(legal)} in the image"
             self._differ(name, position, None, message)
         if not self.report.agrees:
             return

@@ -22,6 +22,7 @@ from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.loader import parse_spec
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.testing.random_games import Report, moves_only, random_move, uci_text
 
 PROBES = 3
@@ -172,7 +173,9 @@ class _ComparedGame:
         theirs = set(self.plain.legal_moves(start, moves))
         self.report.moves += len(legal)
         if len(ours) != len(legal):
-            self.differ(f"{len(legal)} moves are listed, only {len(ours)} of them differ")
+            self.differ(
+                f"{counted(len(legal), 'move')} are listed, only {len(ours)} of them differ"
+            )
             return legal
         if ours != theirs:
             self.differ(moves_only(ours, theirs, "pyffish"))

@@ -25,6 +25,7 @@ from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis
 from variant_ai.core.errors import FenError, MoveError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
+from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import home_path
 from variant_ai.core.spec.schema import VariantSpec
@@ -73,9 +74,8 @@ class Position:
         self.spec = load_variant(variant)
         if fen is not None and not isinstance(fen, str):
             raise FenError(f"a FEN is text, not {fen!r} ({type(fen).__name__})")
-        start = None if fen == "startpos" else fen
         listed = moves.split() if isinstance(moves, str) else list(moves)
-        self.game = Game.from_uci(_rules_of(self.spec), start, map(_move_text, listed))
+        self.game = Game.from_uci(_rules_of(self.spec), fen_or_start(fen), map(_move_text, listed))
 
     @property
     def fen(self) -> str:
@@ -318,7 +318,7 @@ class Engine:
         nodes: for each of them, 800 if neither is given; movetime: seconds for all together. The
         engine's own tree is unchanged.
         """
-        from variant_ai.core.search.many_searches import analyse_many
+        from variant_ai.core.search.forest.position_analysis import analyse_many
 
         positions = _listed(positions)
         if not positions:
@@ -327,7 +327,13 @@ class Engine:
         limits = _limits(nodes, movetime, None, None)
         self.search.settle()
         reports = analyse_many(
-            self.spec, self.evaluator, games, limits, self.params, rules=self.rules
+            self.spec,
+            self.evaluator,
+            games,
+            self.params,
+            nodes=limits.nodes,
+            movetime=limits.movetime,
+            rules=self.rules,
         )
         return [analysis_of(game, report) for game, report in zip(games, reports, strict=True)]
 

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 from toy_engine import SHORT, ToyEngine, changed, played, toy_player
 
+from variant_ai.core.arena.games.blunders import SHORTEST_CUT, BlunderRule, filtered, last_blunder
 from variant_ai.core.arena.games.generated_games import Dropped, Ended
-from variant_ai.core.arena.games.generation import (
-    SHORTEST_CUT,
-    BlunderRule,
-    GameGenerator,
-    filtered,
-    last_blunder,
-)
+from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.match.referee import MOVE_LIMIT
 from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.rules.game import Game
@@ -39,7 +34,7 @@ def scripted(
     rules: Rules, scores: Mapping[int, int], **said: Any
 ) -> tuple[list[GameRecord], list[Dropped]]:
     settings = changed(SHORT, games=1, random_plies=(2, 2), max_plies=30, **said)
-    return played(GameGenerator(settings, rules, lambda: toy_player(Scripted(rules, scores))))
+    return played(PlayerGames(settings, rules, lambda: toy_player(Scripted(rules, scores))))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +74,7 @@ def test_the_last_blunder_is_found() -> None:
 
 
 def test_games_with_blunders_are_dropped(one_rules: Rules) -> None:
-    made = GameGenerator(
+    made = PlayerGames(
         changed(SHORT, drop_blunders=400),
         one_rules,
         lambda: toy_player(Scripted(one_rules, {10: 500})),

@@ -19,12 +19,8 @@ from variant_ai.core.arena.games.generated_games import (
     game_number,
     journal_path,
 )
-from variant_ai.core.arena.games.generation import (
-    MAX_FAILURES,
-    MAX_UNWANTED,
-    GameGenerator,
-    GenerationSettings,
-)
+from variant_ai.core.arena.games.generation import MAX_FAILURES, MAX_UNWANTED, GenerationSettings
+from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.players.player import Player
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import GAMES_FOLDERS
@@ -193,7 +189,7 @@ def test_nodes_vary_as_asked(one_rules: Rules) -> None:
             nodes.append(limits["nodes"])
 
     settings = changed(SHORT, nodes=1000, node_jitter=0.1, games=6)
-    made = GameGenerator(settings, one_rules, lambda: toy_player(Counting(one_rules)))
+    made = PlayerGames(settings, one_rules, lambda: toy_player(Counting(one_rules)))
     played(made)
     assert all(900 <= n <= 1100 for n in nodes)
     assert min(nodes) < 930 and max(nodes) > 1070
@@ -232,7 +228,7 @@ def test_games_are_told_when_they_end_whoever_is_slow(one_rules: Rules) -> None:
                 assert third.wait(30)
 
     settings = changed(SHORT, games=3, workers=2)
-    made = GameGenerator(settings, one_rules, lambda: toy_player(Slow(one_rules)))
+    made = PlayerGames(settings, one_rules, lambda: toy_player(Slow(one_rules)))
     told: list[int] = []
 
     def tell(game: Ended) -> None:
@@ -299,7 +295,7 @@ def peer(rules: Rules) -> Player:
 @pytest.mark.peer
 @pytest.mark.skipif(not HAVE_PEER, reason="fairy-stockfish is not installed")
 def test_a_real_engine(rules: Rules) -> None:
-    made = GameGenerator(GenerationSettings(games=2, nodes=60), rules, lambda: peer(rules))
+    made = PlayerGames(GenerationSettings(games=2, nodes=60), rules, lambda: peer(rules))
     games, dropped = played(made)
     assert dropped == []
     assert all(g.white.startswith("Fairy-Stockfish") for g in games)
@@ -317,7 +313,7 @@ def test_a_real_engine_begins_every_game_anew(rules: Rules) -> None:
 
     def games(workers: int, done: Mapping[int, Ended] | None = None) -> list[GameRecord]:
         settings = GenerationSettings(games=6, nodes=400, max_plies=60, workers=workers)
-        made = GameGenerator(settings, rules, lambda: peer(rules))
+        made = PlayerGames(settings, rules, lambda: peer(rules))
         return [game for game in made.games(done) if isinstance(game, GameRecord)]
 
     alone = games(1)

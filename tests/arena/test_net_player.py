@@ -143,3 +143,12 @@ def goes_on(game: Game, move: int) -> bool:
     over = game.outcome() is not None
     game.pop()
     return not over
+
+
+def test_a_net_may_have_a_number_of_evaluations(one_rules: Rules) -> None:
+    search = ToySearch()
+    player = NetPlayer(lambda: search, "net", evaluations=20)
+    clocks = (PlayerClock(Allowance(nodes=100)), PlayerClock(Allowance(nodes=100)))
+    player.new_game(Game(one_rules))
+    player.play(Game(one_rules), Turn(clocks, 0, wait=60, grace=1))
+    assert search.limits == [Limits(simulations=100, evaluations=20)]

@@ -116,6 +116,32 @@ def test_options_that_only_some_engines_have() -> None:
         assert engine.running
 
 
+OWN_VARIANTS = """
+import sys
+variants = "var chess"
+for line in sys.stdin:
+    if line == "uci\\n":
+        print("option name VariantPath type string default")
+        print("option name UCI_Variant type combo default chess", variants, flush=True)
+        print("uciok", flush=True)
+    elif "VariantPath" in line:
+        variants += " var mine"
+    elif line == "isready\\n":
+        print("readyok", flush=True)
+    elif line == "quit\\n":
+        break
+"""
+
+
+def test_variants_of_a_file_can_be_chosen() -> None:
+    """As with Fairy-Stockfish, which names them in the answer to a second `uci`."""
+    command = [sys.executable, "-c", OWN_VARIANTS]
+    with UciClient(command, options={"variantpath": "variants.ini"}) as engine:
+        engine.set_variant("mine")
+    with UciClient(command) as engine, pytest.raises(EngineError, match="'mine'"):
+        engine.set_variant("mine")
+
+
 def test_unknown_options_and_values_say_what_there_is() -> None:
     with fake("good") as engine:
         with pytest.raises(EngineError, match="did you mean 'Hash'"):

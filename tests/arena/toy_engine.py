@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from variant_ai.core.arena.games.generated_games import Dropped
-from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
+from variant_ai.core.arena.games.generation import GenerationSettings
 from variant_ai.core.arena.games.openings import Opening
+from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.players.player import Player
 from variant_ai.core.arena.programs.engine_process import Answer, EngineDiedError
 from variant_ai.core.arena.programs.program_player import Coordinates, UciPlayer
@@ -95,7 +96,7 @@ def toy_player(client: ToyEngine) -> Player:
     return UciPlayer(client, Coordinates(client.rules), fairy)
 
 
-def clients(made: GameGenerator) -> list[ToyEngine]:
+def clients(made: PlayerGames) -> list[ToyEngine]:
     """Engines of a generator's players."""
     found = [player.player.client for player in made._pool.alive]  # type: ignore[attr-defined]
     assert all(isinstance(client, ToyEngine) for client in found)
@@ -108,11 +109,11 @@ def generator(
     wrong: str = "",
     at: tuple[int, ...] = (),
     openings: tuple[Opening, ...] = (Opening(),),
-) -> GameGenerator:
-    return GameGenerator(settings, rules, lambda: toy_player(ToyEngine(rules, wrong, at)), openings)
+) -> PlayerGames:
+    return PlayerGames(settings, rules, lambda: toy_player(ToyEngine(rules, wrong, at)), openings)
 
 
-def played(made: GameGenerator) -> tuple[list[GameRecord], list[Dropped]]:
+def played(made: PlayerGames) -> tuple[list[GameRecord], list[Dropped]]:
     games: list[GameRecord] = []
     dropped: list[Dropped] = []
     for item in made.games():

@@ -144,6 +144,9 @@ def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
         (["-V", VARIANT[:-1]], 1, f"did you mean '{VARIANT}'"),
         (["--engine", "no-such-engine-at-all"], 1, "is not a program"),
         (["--engine", engine("dead")], 1, "died"),
+        (["--engine", "net:no-such-file"], 2, "there is no net no-such-file"),
+        (["--engine", "net:-;nodes=8"], 2, "give the nodes of a net with --nodes"),
+        (["--engine", "net:-;evaluator=uniform;settings=papr"], 1, "settings of xiangqi"),
         (["--openings", "no-such-file"], 2, "does not exist"),
         (["--openings", str(FAKE)], 1, "fake_engine.py: there is no opening in it"),
     ],
@@ -338,6 +341,37 @@ def test_without_an_engine_the_packaged_net_plays(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     record = Store(store).game(0)
     assert record.plies == 12 and record.white == "xiangqi"
+
+
+def test_games_of_a_net_go_on_after_a_kill(tmp_path: Path) -> None:
+    """SIGKILL while the last games are played."""
+    store, whole = tmp_path / "games.store", tmp_path / "whole.store"
+    journal = tmp_path / "games.store.journal"
+    words = ["generate", "-V", "dobutsu", "--engine", "net:-;evaluator=uniform", "--nodes", "40"]
+    words += ["--games", "12", "--workers", "4", "--max-plies", "60", "--json", "-o"]
+    line = [*words, str(store)]
+    code = f"import sys; from variant_ai.cli.main import main\nsys.argv[1:] = {line!r}\nmain()\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None:
+        if journal.exists() and journal.read_bytes().count(b"\n") >= 3:
+            process.kill()
+    assert process.returncode != 0, "it ended before the kill"
+    again = CliRunner().invoke(cli, line)
+    assert "continuing after" in again.stderr
+    assert told(again)["games"] == 12 and not journal.exists()
+    assert told(CliRunner().invoke(cli, [*words, str(whole)]))["games"] == 12
+    one, two = Store(whole), Store(store)
+    assert [one.game(i) for i in range(12)] == [two.game(i) for i in range(12)]
+
+
+@pytest.mark.parametrize("setting", ["reuse_tree", "use_raw_network"])
+def test_a_net_that_only_the_ordinary_search_can_play(setting: str, tmp_path: Path) -> None:
+    player = f"net:-;evaluator=uniform;search.{setting}=true"
+    words = ["-V", "dobutsu", "--nodes", "9", "--games", "2", "--max-plies", "20", "--json"]
+    report = told(generate(tmp_path / "g.store", *words, command=player))
+    assert report["games"] == 2
 
 
 def test_a_share_above_one_is_out_of_range(tmp_path: Path) -> None:

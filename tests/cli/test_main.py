@@ -127,6 +127,47 @@ def test_every_option_is_explained() -> None:
                 assert parameter.help, f"{words} {parameter.opts[0]} is not explained"
 
 
+def test_every_number_has_a_range() -> None:
+    found = {
+        f"{words} {parameter.opts[0]}"
+        for words, command in every_command()
+        for parameter in command.params
+        for kind in getattr(parameter.type, "types", [parameter.type])
+        if isinstance(kind, type(click.INT) | type(click.FLOAT))
+        and not isinstance(kind, click.IntRange | common.FiniteRange)
+    }
+    # a game is counted from either end of its store, and a difference in Elo has both signs
+    assert found == {"store show --game", "match --sprt"}
+
+
+def test_every_command_that_writes_a_file_has_replace() -> None:
+    """A file is overwritten with --replace only; -o FOLDER is created or continued."""
+    missing = {
+        words
+        for words, command in every_command()
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        and {"--output", "--svg", "--png"} & {*parameter.opts}
+        if not (isinstance(parameter.type, click.Path) and not parameter.type.file_okay)
+        if not any("--replace" in other.opts for other in command.params)
+    }
+    assert missing == {"data fetch lichess"}  # it adds the missing months to its store
+
+
+def test_every_fen_may_be_startpos() -> None:
+    options = {
+        words: parameter
+        for words, command in every_command()
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and "--fen" in parameter.opts
+    }
+    assert {"play", "perft", "bench"} <= options.keys()
+    for words, option in options.items():
+        assert option.callback is not None, f"{words} --fen is not made by fen_option"
+        assert option.callback(None, option, "startpos") is None
+        assert option.callback(None, option, "4k3/8 w") == "4k3/8 w"
+
+
 def test_summaries_match_the_commands() -> None:
     for name, lazy in COMMANDS.items():
         said = lazy.load().help or ""

@@ -25,6 +25,13 @@ def test_the_count_is_printed_with_its_speed() -> None:
     assert "kernel" in result.output
 
 
+def test_the_start_position_may_be_named() -> None:
+    words = ("-V", "crazyhouse", "--depth", "2", "--json")
+    named, left_out = (json.loads(run(*words, *fen).output) for fen in (("--fen", "startpos"), ()))
+    assert named["nodes"] == left_out["nodes"] == 400
+    assert named["fen"] == left_out["fen"]
+
+
 def test_json_has_nodes_seconds_and_divide() -> None:
     result = run("-V", "crazyhouse", "--fen", POCKETS, "--depth", "2", "--divide", "--json")
     assert result.exit_code == 0
@@ -83,7 +90,7 @@ def test_depth_zero_is_one_sequence() -> None:
     ("arguments", "expected"),
     [
         (("--variant", "xianqi", "--depth", "1"), "did you mean 'xiangqi'"),
-        (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks are given"),
+        (("--variant", "xiangqi", "--depth", "1", "--fen", "9/9"), "2 ranks given"),
         (("--variant", "xiangqi", "--depth", "-1"), "-1"),
         (
             ("--variant", "xiangqi", "--depth", "1", "--engine", "kernal"),

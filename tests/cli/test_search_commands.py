@@ -65,6 +65,8 @@ def test_a_position_as_table_and_picture(tmp_path: Path) -> None:
     picture = tmp_path / "board.svg"
     moves = "f2f3 e7e5 g2g4"
     result = analyse("startpos", "--moves", moves, "-n", "400", "--svg", str(picture))
+    again = analyse("startpos", "-n", "4", "--svg", str(picture), ok=False)
+    assert "board.svg already exists; use --replace" in again.output
     assert "Qh4#" in result.stdout
     assert "#1" in result.stdout
     assert "solved" in result.stdout
@@ -261,6 +263,17 @@ def test_the_games_of_a_store_are_analysed() -> None:
     words = (str(sample), "--game", "3", "--nodes", "2", "--evaluator", "uniform", "--json")
     (analysis,) = json.loads(run("analyse", "-V", "xiangqi", *words).stdout)
     assert analysis["number"] == 3 and len(analysis["moves"]) > 10
+
+
+def test_a_game_of_a_store_has_its_number_in_that_store(tmp_path: Path) -> None:
+    sample = registry().variants["xiangqi"].sample
+    part = tmp_path / "part.store"
+    run("store", "filter", str(sample), "--min-plies", "100", "-o", str(part))
+    words = ("-V", "xiangqi", "--game", "1", "--nodes", "2", "--evaluator", "uniform", "--json")
+    (analysis,) = json.loads(run("analyse", str(part), *words).stdout)
+    shown = json.loads(run("store", "show", str(part), "--game", "1", "--json").stdout)
+    assert (analysis["number"], shown["game"], shown["number"]) == (1, 1, 2)
+    assert analysis["moves"][0]["move"] == shown["moves"][0]
 
 
 def test_nodes_and_simulations_are_one_limit() -> None:

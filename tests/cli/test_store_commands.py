@@ -99,22 +99,22 @@ def test_show_describes_a_store(run: Run, store: Path) -> None:
 
 
 def test_show_lists_games(run: Run, store: Path) -> None:
-    text = run("store", "show", store, "--games", "3-4").stdout
+    text = run("store", "show", store, "--games", "4-5").stdout
     assert "p0 (2003)" in text and "p1 (2004)" in text and "p2" not in text and "Cup 杯" in text
-    shown = json.loads(run("store", "show", store, "--games", "10-", "--json").stdout)
+    shown = json.loads(run("store", "show", store, "--games", "11-", "--json").stdout)
     assert [(row["game"], row["white"], row["plies"]) for row in shown] == [
-        (10, "p1", 16),
-        (11, "copy", 6),
+        (11, "p1", 16),
+        (12, "copy", 6),
     ]
 
 
 def test_show_writes_a_game_in_a_notation(run: Run, store: Path, rules: Rules) -> None:
-    text = run("store", "show", store, "--game", 0, "--notation", "uci").stdout
-    shown = json.loads(run("store", "show", store, "--game", 0, "--json").stdout)
+    text = run("store", "show", store, "--game", 1, "--notation", "uci").stdout
+    shown = json.loads(run("store", "show", store, "--game", 1, "--json").stdout)
     assert len(shown["moves"]) == 6 and shown["notation"] == "uci"
     assert f"   1. {shown['moves'][0]}  {shown['moves'][1]}" in text
     assert text.rstrip().endswith("1-0")
-    san = json.loads(run("store", "show", store, "--game", 0, "--notation", "san", "--json").stdout)
+    san = json.loads(run("store", "show", store, "--game", 1, "--notation", "san", "--json").stdout)
     assert san["moves"] != shown["moves"]
 
 
@@ -132,18 +132,22 @@ def test_show_prints_scores_and_comments(
                 comments={-1: "before", 1: "why?"},
             )
         )
-    lines = run("store", "show", "a.store", "--game", 0).stdout.splitlines()
+    lines = run("store", "show", "a.store", "--game", 1).stdout.splitlines()
     assert "before" in lines and any(line.endswith("why?") for line in lines)
     assert any("+15" in line and "60.0 s" in line for line in lines)
 
 
 def test_questions_a_store_cannot_answer(run: Run, store: Path) -> None:
     assert fails(run, "store", "show", "no.store") == "there is no game store no.store"
-    assert "it has 12 games, numbered from 0" in fails(run, "store", "show", store, "--game", 12)
-    assert "which are numbered from 0" in fails(run, "store", "show", store, "--games", "12-")
+    for number in (13, 0, -13):
+        words = fails(run, "store", "show", store, "--game", number)
+        assert f"has no game {number}; it has 12 games, numbered from 1" in words
+    for span in ("13-", "0-3", "5-4"):
+        words = fails(run, "store", "show", store, "--games", span)
+        assert f"no games {span} in a store of 12 games, numbered from 1" in words
     assert "is not a range of games" in fails(run, "store", "show", store, "--games", "a-b")
     assert "not of xiangqi" in fails(run, "store", "show", store, "-V", "xiangqi")
-    words = fails(run, "store", "show", store, "--game", 0, "--notation", "sna")
+    words = fails(run, "store", "show", store, "--game", 1, "--notation", "sna")
     assert "'sna'" in words and "did you mean 'san'" in words
 
 
@@ -344,7 +348,7 @@ def test_exports_in_other_notations_are_imported_again(
 
 
 def test_exports_to_standard_output(run: Run, store: Path) -> None:
-    lines = run("store", "export", store, "--format", "moves", "--games", "0-1").stdout.splitlines()
+    lines = run("store", "export", store, "--format", "moves", "--games", "1-2").stdout.splitlines()
     assert len(lines) == 2 and lines[0].startswith("startpos moves ") and lines[0].endswith(" 1-0")
     shown = json.loads(
         run(
@@ -429,7 +433,7 @@ def test_verify_finds_illegal_moves(run: Run, tmp_path: Path, records: list[Game
         e2e5 = 36 | 12 << 7
         writer.add(GameRecord(SPEC.variant, [e2e5]))
     words = fails(run, "store", "verify", "--moves", path)
-    assert "game 1, ply 0: e2e5 is not legal in rnbqkbnr/pppppppp" in words
+    assert "game 2, ply 1: e2e5 is not legal in rnbqkbnr/pppppppp" in words
     assert "no errors" in run("store", "verify", path).stdout
 
 

@@ -11,7 +11,7 @@ from variant_ai.cli.common.console import print_table
 from variant_ai.cli.main import cli
 from variant_ai.core.arena.tables.crosstable import standings, text
 from variant_ai.core.arena.tables.elo import Tally
-from variant_ai.core.system.text_tables import WIDTH, fitted
+from variant_ai.core.system.text_tables import WIDTH, counted, fitted
 
 WORDS = st.text("abcdefgh /-", min_size=1, max_size=150)
 NUMBERS = st.integers(0, 10**20).map(str)
@@ -79,3 +79,20 @@ def test_commands_fit(words: tuple[str, ...]) -> None:
     assert tables
     for line in "\n".join(tables).splitlines():
         assert len(line) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (0, "game", "0 games"),
+        (1, "game", "1 game"),
+        (1, "ply", "1 ply"),
+        (2, "ply", "2 plies"),
+        (3, "process", "3 processes"),
+        (2, "match", "2 matches"),
+        (2, "day", "2 days"),
+        (2500, "finished shard", "2,500 finished shards"),
+    ],
+)
+def test_a_number_agrees_with_its_noun(number: int, noun: str, text: str) -> None:
+    assert counted(number, noun) == text

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 
 VARIANT = "xiangqi"
 PLAYER = "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25"
@@ -67,10 +67,10 @@ def test_self_play_keeps_visits(store: Path) -> None:
     assert shown["games_with_visits"] == 6
     assert shown["plies_with_visits"] == searched_plies(store) > 0
     assert "visits        of" in succeed("store", "show", store).stdout
-    shown = json.loads(succeed("store", "show", store, "--game", "0", "--json").stdout)
+    shown = json.loads(succeed("store", "show", store, "--game", "1", "--json").stdout)
     assert len(shown["visits"]) == shown["plies"]
     assert set(shown["visits"][-1].values()) and all(len(m) >= 4 for m in shown["visits"][-1])
-    assert "visits" not in succeed("store", "show", store, "--game", "0").stdout
+    assert "visits" not in succeed("store", "show", store, "--game", "1").stdout
 
 
 def test_every_command_carries_visits(store: Path, folder: Path) -> None:
@@ -145,3 +145,64 @@ def test_labels_visits_for_games_without_visits(store: Path, folder: Path) -> No
     assert "none of these positions has visits" in complaint(
         "evaluate", folder / "run", bare, "--labels", "visits"
     )
+
+
+# --- value labels --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def taught(store: Path, folder: Path) -> Path:
+    """The same games with root values, of which the first position of each teaches no policy."""
+    path, spec = folder / "taught.store", Store(store).spec
+    with StoreWriter(path, spec) as writer:
+        for number, record in enumerate(Store(store).games()):
+            opening = record.opening_plies
+            record.root_values = [None] * opening + [0.25] * (record.plies - opening)
+            record.trains = [3] * opening + [2] + [3] * (record.plies - opening - 1)
+            record.generation, record.result = 4, "1-0" if number % 2 else "0-1"
+            record.scores = [30 * (-1) ** (ply + number + 1) for ply in range(record.plies)]
+            writer.add(record)
+    return path
+
+
+def test_what_self_play_records_is_shown(taught: Path) -> None:
+    opened = Store(taught)
+    record = opened.game(0)
+    positions = sum(record.plies - record.opening_plies for record in opened.games())
+    counted = json.loads(succeed("stats", taught, "--json").output)["searches"]
+    assert counted["root_values"] == counted["results"] == positions
+    assert counted["policies"] == positions - len(opened)
+    assert "that teach a policy" in succeed("stats", taught).output
+    assert f"of {positions:,} plies" in succeed("store", "show", taught).output
+    shown = succeed("store", "show", taught, "--game", "0").output
+    assert shown.count("+0.2500") == record.plies - record.opening_plies
+    assert shown.count("no policy") == 1 and "generation" in shown
+    told = json.loads(succeed("store", "show", taught, "--game", "0", "--json").output)
+    assert told["root_values"] == record.root_values and told["trains"] == record.trains
+
+
+def test_stores_are_merged_with_what_they_teach(taught: Path, store: Path, tmp_path: Path) -> None:
+    succeed("store", "merge", taught, store, "-o", tmp_path / "both.store")
+    assert list(Store(tmp_path / "both.store").games()) == [
+        *Store(taught).games(),
+        *Store(store).games(),
+    ]
+
+
+def test_a_net_learns_targets_and_scores(taught: Path, tmp_path: Path) -> None:
+    result = succeed(
+        "train", "-V", VARIANT, "--data", taught, "--split", "none", "--steps", "2",
+        "--labels", "targets", "--value-labels", "score", *TINY, "--run", tmp_path / "run",
+    )  # fmt: skip
+    config = json.loads((tmp_path / "run" / "config.json").read_text())["data"]
+    assert config["labels"] == "visits" and config["value_labels"].startswith("score:")
+    scale = config["value_labels"].partition(":")[2]
+    assert f"score / {scale} centipawns" in result.stderr
+    assert f"score / {scale} centipawns" in (tmp_path / "run" / "README.md").read_text()
+
+
+def test_wrong_value_labels_are_an_error(taught: Path) -> None:
+    said = complaint(
+        "train", "-V", VARIANT, "--data", taught, "--steps", "2", "--value-labels", "mixed:2"
+    )
+    assert "accepted are result, root, score" in said

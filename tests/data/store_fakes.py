@@ -68,6 +68,7 @@ def game(number: int = 0, plies: int = 5, **facts: object) -> GameRecord:
 texts = st.text(max_size=12)
 visited = st.tuples(st.integers(0, 65535), st.integers(1, 1000) | st.integers(1, (1 << 32) - 1))
 scores = st.none() | st.integers(-32000, 32000)
+root_value = st.none() | st.integers(-10_000, 10_000).map(lambda steps: steps / 10_000)
 
 
 @st.composite
@@ -78,6 +79,8 @@ def records(draw: st.DrawFn) -> GameRecord:
     lists = st.none() | st.lists(scores, min_size=plies, max_size=plies)
     at_a_ply = st.lists(visited, max_size=4).map(tuple)
     visits = st.none() | st.lists(at_a_ply, min_size=plies, max_size=plies)
+    root_values = st.none() | st.lists(root_value, min_size=plies, max_size=plies)
+    trains = st.none() | st.lists(st.integers(0, 3), min_size=plies, max_size=plies)
     return GameRecord(
         variant=SPEC.variant,
         moves=moves,
@@ -100,6 +103,9 @@ def records(draw: st.DrawFn) -> GameRecord:
         scores=draw(lists),
         clocks=draw(lists),
         visits=draw(visits),
+        root_values=draw(root_values),
+        trains=draw(trains),
+        generation=draw(st.none() | st.integers(0, (1 << 31) - 1)),
         comments=draw(st.dictionaries(st.integers(-1, plies), texts, max_size=3)),
         tags=draw(st.dictionaries(texts, texts, max_size=3)),
     )

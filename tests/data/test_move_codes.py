@@ -63,14 +63,14 @@ def test_games_from_another_position_come_back(codec: RulesCodec) -> None:
 def test_the_error_of_a_bad_code_names_its_ply(codec: RulesCodec) -> None:
     codes = codec.encode(None, random_game(codec, 3, 6))
     codes[4] = 65535
-    with pytest.raises(MoveError, match="ply 4: code 65535 is not a move"):
+    with pytest.raises(MoveError, match="ply 5: code 65535 is not a move"):
         codec.decode(None, codes)
 
 
 def test_a_move_of_no_piece_names_its_ply(codec: RulesCodec) -> None:
     moves = random_game(codec, 3, 6)
     moves[2] = make_move(0, codec.spec.board.files * codec.spec.board.ranks - 2)
-    with pytest.raises(MoveError, match=r"ply 2: .*displacement that no piece"):
+    with pytest.raises(MoveError, match=r"ply 3: .*displacement that no piece"):
         codec.encode(None, moves)
 
 
@@ -101,6 +101,7 @@ CODES = {
     "chess": "0df019c01d49b563",
     "crazyhouse": "9f157436b423b93f",
     "dobutsu": "041b7b044ed14972",
+    "dobutsu-royal": "041b7b044ed14972",
     "grand": "49a7342b89c99f1e",
     "horde": "0df019c01d49b563",
     "kingofthehill": "0df019c01d49b563",

@@ -180,7 +180,7 @@ def test_empty_and_overlapping_sets_are_reported(tmp_path: Path) -> None:
         split_games(store, SplitPlan("year", validation_keys=("2001",)))
     with pytest.raises(DataError, match="none for train"):
         split_games(store, SplitPlan("year", validation_keys=("2008-2009",)))
-    with pytest.raises(DataError, match="game 0 and 0 others are in both"):
+    with pytest.raises(DataError, match="game 1 and 0 others are in both"):
         split_games(store, SplitPlan("year", validation_keys=("2008",), test_keys=("-2008",)))
 
 

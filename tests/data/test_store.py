@@ -289,7 +289,7 @@ def test_codes_of_no_move_name_the_game(tmp_path: Path) -> None:
 
     path = write(tmp_path / "a.store", [game(), game(1)])
     store = Store(path, SPEC, codec=Refusing())  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="game 1: ply 3: code 7"):
+    with pytest.raises(DataError, match="game 2: ply 3: code 7"):
         store.game(1)
 
 

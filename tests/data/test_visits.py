@@ -21,14 +21,14 @@ from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Batch, Sampler
 from variant_ai.core.data.store import store_format
 from variant_ai.core.data.store.blocks import scan
-from variant_ai.core.data.store.columns import ColumnError, Columns
+from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.data.store.visits import (
     GameVisits,
     VisitBlock,
     Visits,
+    add_visits,
     join_visits,
-    pack_visits,
 )
 from variant_ai.core.encoding import Encoder, Head
 from variant_ai.core.errors import DataError, MoveError
@@ -140,8 +140,8 @@ def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
     ("visits", "message"),
     [
         ([()] * 4, "visits of 4 plies for a game of 5 plies"),
-        ([((1, 0),), *[()] * 4], "ply 0: 0 visits of a move; accepted: 1 to 4294967295"),
-        ([*[()] * 4, ((1, 1 << 32),)], "ply 4: 4294967296 visits"),
+        ([((1, 0),), *[()] * 4], "ply 1: 0 visits of a move; accepted: 1 to 4294967295"),
+        ([*[()] * 4, ((1, 1 << 32),)], "ply 5: 4294967296 visits"),
     ],
 )
 def test_invalid_visits_are_rejected(tmp_path: Path, visits: list[PlyVisits], message: str) -> None:
@@ -208,15 +208,15 @@ def test_columns_that_do_not_fit_are_no_visits(
         none.astype(np.uint16), np.array([3, 2]), none.astype(np.int8), none.astype(np.int16),
         [], none.astype(np.int32), none.astype(np.int64),
     )  # fmt: skip
-    assert VisitBlock(columns_of(**whole), 90, moves).of(0) is None
+    assert VisitBlock(ColumnReader(columns_of(**whole)), 90, moves).of(0) is None
     with pytest.raises(ColumnError, match=message):
-        VisitBlock(columns_of(**{**whole, **changed}), 90, moves)
+        VisitBlock(ColumnReader(columns_of(**{**whole, **changed})), 90, moves)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.lists(st.none() | st.lists(st.lists(visited, max_size=3), max_size=4), max_size=5))
 def test_joining_is_packing_at_once(games: list[list[list[tuple[int, int]]] | None]) -> None:
-    def packed(some: list[list[list[tuple[int, int]]] | None]) -> Visits:
+    def packed(some: list[list[list[tuple[int, int]]] | None]) -> Visits | None:
         made = [
             None
             if plies is None
@@ -232,13 +232,15 @@ def test_joining_is_packing_at_once(games: list[list[list[tuple[int, int]]] | No
             np.zeros(0, np.uint16), lengths, np.zeros(0, np.int8), np.zeros(0, np.int16), [],
             np.zeros(0, np.int32), np.zeros(0, np.int64),
         )  # fmt: skip
-        return VisitBlock(pack_visits(made, 90), 90, moves).arrays()
+        columns = Columns()
+        add_visits(columns, made, 90)
+        return VisitBlock(ColumnReader(columns.to_bytes()), 90, moves).arrays()
 
     whole = packed(games)
     parts = [(1, None if plies is None else packed([plies])) for plies in games]
     joined = join_visits(parts)
     if joined is None:
-        assert all(plies is None for plies in games)
+        assert whole is None and all(plies is None for plies in games)
         return
     for name in ("first", "ends", "codes", "weights"):
         assert getattr(joined, name).tolist() == getattr(whole, name).tolist()
@@ -302,7 +304,7 @@ def test_a_visited_move_without_a_code_is_rejected(tmp_path: Path) -> None:
     visits: list[PlyVisits] = [(), (), (), ((far, 1),), *[()] * (record.plies - 4)]
     with (
         StoreWriter(tmp_path / "a.store", spec_of("xiangqi")) as writer,
-        pytest.raises(MoveError, match="ply 3: visited move"),
+        pytest.raises(MoveError, match="ply 4: visited move"),
     ):
         writer.add(replace(record, visits=visits))
 

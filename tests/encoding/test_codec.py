@@ -54,7 +54,7 @@ def test_a_code_of_another_game_is_rejected_with_its_ply(name: str) -> None:
     twice = np.concatenate([codes, codes])  # the second player sees the same code from its side
     assert len(codec.decode_game(rules, start, twice)) == 2
     thrice = np.concatenate([twice, np.array([65535], np.uint16)])
-    with pytest.raises(MoveError, match=r"ply 2: code 65535 is not a move"):
+    with pytest.raises(MoveError, match=r"ply 3: code 65535 is not a move"):
         codec.decode_game(rules, start, thrice)
 
 
@@ -64,5 +64,5 @@ def test_a_move_that_no_piece_makes_is_rejected_with_its_ply(name: str) -> None:
     start = rules.position()
     move = rules.legal_moves(start).tolist()[0]
     knights_dream = 60 | 1 << 7
-    with pytest.raises(MoveError, match=r"ply 1: move \d+ \(normal b1"):
+    with pytest.raises(MoveError, match=r"ply 2: move \d+ \(normal b1"):
         codec.encode_game(rules, start, [move, knights_dream])

@@ -77,12 +77,14 @@ def test_variants_and_limits_of_each_query() -> None:
         {"id": 2, "movetime": 0.01},
         {"id": 3, "nodes": 4, "search_moves": ["b1c3"]},
         {"id": 4},
+        {"id": 5, "fen": "startpos", "moves": ["e2e4"], "nodes": 2},
         engines=engines,
     )
-    assert [one["id"] for one in found] == [1, 2, 3, 4]
+    assert [one["id"] for one in found] == [1, 2, 3, 4, 5]
+    assert found[4]["best"] == "a7a5"
     assert found[1]["stopped_by"] == "movetime"
     assert found[2]["best"] == "b1c3"
-    assert engines.made["crazyhouse"].limits[-1].nodes == 800
+    assert engines.made["crazyhouse"].limits[-2].nodes == 800
 
 
 def test_greater_priorities_first_then_the_order_in_which_they_came() -> None:

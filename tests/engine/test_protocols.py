@@ -16,7 +16,14 @@ from variant_ai.core.engine.commands import (
 )
 from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, Option
 from variant_ai.core.engine.protocols.ucci import Ucci
-from variant_ai.core.engine.protocols.uci import Cyclone, Dialect, Identity, Info, Uci
+from variant_ai.core.engine.protocols.uci import (
+    UNREADABLE_NODES,
+    Cyclone,
+    Dialect,
+    Identity,
+    Info,
+    Uci,
+)
 
 WHO = Identity("Engine 1", "Somebody")
 INFO = Info(7, 9, 1, 34, None, (500, 400, 100), 1234, 5000, 12, 247, ("h3e3", "h10g8"))
@@ -75,6 +82,32 @@ def test_unknown_words_of_go_are_reported(text: str, problem: str) -> None:
     parsed = parse(text)
     assert isinstance(parsed, Go)
     assert any(problem in found for found in parsed.problems)
+
+
+@pytest.mark.parametrize(
+    "text", ["go depth x", "go nodes", "go fast", "go searchmoves a2a3 mate ?"]
+)
+@pytest.mark.parametrize("dialect", [Dialect, Ucci])
+def test_a_go_whose_limits_cannot_be_read_is_limited(text: str, dialect: type[Dialect]) -> None:
+    parsed = dialect().parse(text)
+    assert isinstance(parsed, Go) and parsed.nodes == UNREADABLE_NODES
+    assert parsed.problems[-1] == "go: no limit is left, so 800 nodes are searched"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "go",
+        "go infinite x",
+        "go ponder x",
+        "go depth 3 x",
+        "go wtime 9 depth x",
+        "go movetime -5 x",
+    ],
+)
+def test_a_go_with_another_limit_keeps_it(text: str) -> None:
+    parsed = Dialect().parse(text)
+    assert isinstance(parsed, Go) and parsed.nodes is None
 
 
 @pytest.mark.parametrize(

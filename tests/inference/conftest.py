@@ -83,7 +83,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallNet:
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices and compiled nets of the tests stay out of the user's cache folder."""
-    from variant_ai.core.inference import cache_folders as folders
     from variant_ai.core.inference.backends import onnx_backend as onnx
     from variant_ai.core.inference.backends import openvino_backend as openvino
     from variant_ai.core.inference.choosing import saved_choices as kept
@@ -94,5 +93,5 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         (folder / name).mkdir(exist_ok=True)
         return folder / name
 
-    for module in (folders, kept, onnx, openvino):
+    for module in (kept, onnx, openvino):
         monkeypatch.setattr(module, "cache_folder", own)

@@ -20,6 +20,7 @@ from variant_ai.core.rules.kernel import make_move, movegen
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
 KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
@@ -71,21 +72,21 @@ def module(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def forgotten_folders() -> Iterator[None]:
     """Clear the cached folder names of this process before and after."""
-    cache.cache_folder.cache_clear()
+    cache.code_folder.cache_clear()
     yield
-    cache.cache_folder.cache_clear()
+    cache.code_folder.cache_clear()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Base folder of the caches of this test."""
-    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def run(module: Path) -> tuple[int, int]:
     """Result of add(1) of the reloaded module, and the number of loads from the cache."""
-    cache.cache_folder.cache_clear()
+    cache.code_folder.cache_clear()
     spec = importlib.util.spec_from_file_location("small", module)
     assert spec is not None
     assert spec.loader is not None
@@ -110,7 +111,7 @@ def test_nothing_is_compiled_twice_from_an_empty_cache(tmp_path: Path) -> None:
     command = COUNT_SIGNATURES.format(folder=str(Path(__file__).parent))
     done = subprocess.run(
         [sys.executable, "-c", command],
-        env={**os.environ, cache.FOLDER_VARIABLE: str(tmp_path)},
+        env={**os.environ, FOLDER_VARIABLE: str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
@@ -158,7 +159,7 @@ def test_the_global_cache_folder_is_left_alone() -> None:
     assert "variant-ai" not in str(numba.config.CACHE_DIR)
     if not numba.config.DISABLE_JIT:
         folder = make_move.play_into.stats.cache_path  # type: ignore[attr-defined]
-        assert str(cache.cache_folder(Path(make_move.__file__))) in folder
+        assert str(cache.code_folder(Path(make_move.__file__))) in folder
 
 
 def test_the_hash_covers_what_a_module_imports() -> None:
@@ -199,7 +200,7 @@ def test_bounds_checking_has_separate_folders(
     monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1 - bool(numba.config.BOUNDSCHECK))
     assert run(module) == (129, 0)
     monkeypatch.undo()
-    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
     assert run(module) == (129, 1)
 
 
@@ -235,13 +236,13 @@ def test_a_disk_that_is_full_costs_nothing_but_time(
     monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._save_data", full)
     assert run(module) == (129, 0)
     monkeypatch.undo()
-    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
     assert run(module) == (129, 0)
     assert run(module) == (129, 1)
 
 
 def test_two_processes_may_start_on_an_empty_cache(module: Path, tmp_path: Path) -> None:
-    environ = {**os.environ, cache.FOLDER_VARIABLE: str(tmp_path / "cache")}
+    environ = {**os.environ, FOLDER_VARIABLE: str(tmp_path / "cache")}
     command = [sys.executable, str(module)]
     both = [
         subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(2)
@@ -256,10 +257,10 @@ def test_a_folder_that_cannot_be_written_is_skipped(
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(blocked))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(blocked))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    folder = cache.cache_folder(KERNEL)
+    folder = cache.code_folder(KERNEL)
     assert folder.is_dir()
     assert folder.is_relative_to(tmp_path / "home")
 

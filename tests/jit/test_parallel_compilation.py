@@ -14,8 +14,9 @@ from pathlib import Path
 import numba
 import pytest
 
-from variant_ai.core.jit import cache, functions, parallel_compilation
+from variant_ai.core.jit import functions, parallel_compilation
 from variant_ai.core.jit.signatures import called_by, signature_of
+from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
@@ -79,7 +80,7 @@ def test_callees_come_before_their_callers(kernels: list[parallel_compilation.Ta
 @jitted
 @pytest.mark.slow
 def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
-    environ = {**os.environ, cache.FOLDER_VARIABLE: str(tmp_path)}
+    environ = {**os.environ, FOLDER_VARIABLE: str(tmp_path)}
     subprocess.run([sys.executable, "-c", COMPILE_ALL], env=environ, check=True)
     done = subprocess.run(
         [sys.executable, "-c", COUNT], env=environ, check=True, capture_output=True, text=True
@@ -92,7 +93,7 @@ def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
 @jitted
 @pytest.mark.slow
 def test_a_compilation_that_is_killed_leaves_no_lock_and_no_worker(tmp_path: Path) -> None:
-    environ = {**os.environ, cache.FOLDER_VARIABLE: str(tmp_path)}
+    environ = {**os.environ, FOLDER_VARIABLE: str(tmp_path)}
     first = subprocess.Popen([sys.executable, "-c", COMPILE_ALL], env=environ)
     while not list(tmp_path.rglob("*.nbc")):
         assert first.poll() is None
@@ -144,7 +145,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
     )
     done = subprocess.run(
         [sys.executable, str(source)],
-        env={**os.environ, cache.FOLDER_VARIABLE: str(tmp_path / "cache")},
+        env={**os.environ, FOLDER_VARIABLE: str(tmp_path / "cache")},
         capture_output=True,
         text=True,
         check=True,

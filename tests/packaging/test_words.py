@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -146,10 +147,41 @@ def test_docstrings_open_with_a_verb_or_a_noun(room: str) -> None:
     assert found == []
 
 
+COUNTED_NOUNS = re.compile(
+    r" (games|plies|moves|positions|nodes|files|stores|nets|steps|trials|months|lines|bytes|parameters)\b"
+)
+
+
+def numbers_before_plurals(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield numbers of f-strings, `{n:,}` or `{len(...)}`, with the plural that follows."""
+    for text in (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)):
+        for field, after in pairwise(text.values):
+            match field, after:
+                case ast.FormattedValue(value, format_spec=spec), ast.Constant(str(words)):
+                    number = ast.unparse(value)
+                    is_count = spec is not None and ast.unparse(spec) == "f','"
+                    is_count |= spec is None and number.startswith("len(")
+                    noun = COUNTED_NOUNS.match(words)
+                    if is_count and noun and not number.isupper():
+                        yield field.lineno, f"{{{number}}}{noun[0]}"
+
+
+@pytest.mark.parametrize("room", ("core", "cli", "plugins", "variants", "experiments/src"))
+def test_one_thing_is_not_written_in_the_plural(room: str) -> None:
+    found = [
+        at(path, line, f"{text}: use counted() of core/system/text_tables.py")
+        for path in files(room, ".py")
+        for line, text in numbers_before_plurals(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+
+
 def test_the_search_works(tmp_path: Path) -> None:
     page = ROOT / "docs" / "search.md"
     assert retired(page, {r"\bmean\b": "average"})
     assert not retired(page, {r"\bnot a word of that page\b": ""})
     assert OPENINGS.match("Whether it moves.") and not OPENINGS.match("Return it.")
     assert parts_of("_told_once") & RETIRED_NAMES and parts_of("TreeTrail") & RETIRED_NAMES
+    two = ast.parse("f'{n:,} games', f'{len(n)} nets', f'{n} games', f'{MOST:,} games'")
+    assert [text for _, text in numbers_before_plurals(two)] == ["{n} games", "{len(n)} nets"]
     assert not parts_of("retell") & RETIRED_NAMES

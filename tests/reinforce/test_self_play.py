@@ -17,8 +17,7 @@ from variant_ai.core.data.game_record import (
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference import RandomEvaluator
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.self_play import (
+from variant_ai.core.reinforce.games.self_play import (
     CAPPED,
     RESIGNATION,
     BaseSelfPlay,
@@ -26,6 +25,7 @@ from variant_ai.core.reinforce.self_play import (
     SlowSelfPlay,
     make_self_play,
 )
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry

@@ -114,7 +114,7 @@ START = CRAZY.spec.rules.start
     [
         ("", "empty"),
         ("   ", "empty"),
-        ("garbage", "1 ranks are given, the board has 8"),
+        ("garbage", "1 rank given, the board has 8"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "0 royal 'K', needs 1"),
         (START.replace("K", "Q", 1), "0 royal 'K', needs 1"),
         (START.replace("Q", "K", 1), "2 royal 'K', needs 1"),
@@ -160,7 +160,7 @@ def test_invalid_crazyhouse_positions_have_a_message(text: str, expected: str) -
         ("xiangqi", "4k4/9/9/9/9/9/9/9/9/4K4 w - - 0 1", "the kings face each other"),
         ("xiangqi", "4k4/9/9/9/9/9/9/9/4R4/3K5 w - - 0 1", "not to move is in check"),
         ("xiangqi", "3k5/9/9/9/9/9/9/9/9/4K4[P] w - - 0 1", "no hands"),
-        ("xiangqi", START, "8 ranks are given"),
+        ("xiangqi", START, "8 ranks given"),
         ("shogi", "P3k4/9/9/9/9/9/9/9/4K4[-] w 0 1", "'P' cannot stand on a9"),
         ("shogi", "4k4/N8/9/9/9/9/9/9/4K4[-] w 0 1", "'N' cannot stand on a8"),
         ("three-check", "4k3/8/8/8/8/8/8/4K3 w - - 0 1", "checks left is missing, such as '3+3'"),

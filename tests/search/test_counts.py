@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 from graph_walk import reachable
 
-from variant_ai.core.encoding import Encoder
-from variant_ai.core.inference import Evaluator, UniformEvaluator
-from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.many_searches import TreeBatch
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.backup import back_up
 from variant_ai.core.search.tree.descent import visit_cycle
 from variant_ai.core.search.tree.game_tree import FULL_COUNT, Tree
@@ -106,20 +100,6 @@ def test_full_counts_wait_for_stop(make_search: MakeSearch) -> None:
     )
     assert (ended, report.stopped_by) == (["counts"], "stop")
     assert report.best in search.game.legal_moves()
-
-
-def test_full_counts_end_one_tree_of_several(rules_of: Callable[[str], Rules]) -> None:
-    rules = rules_of("crazyhouse")
-    encoder = Encoder(rules.spec)
-    evaluator: Evaluator = UniformEvaluator(encoder.shape, encoder.actions)
-    games = [Game(rules), Game.from_uci(rules, None, ["e2e4"])]
-    params = SearchParams.of(rules.spec, memory_mb=8)
-    with TreeBatch(rules.spec, evaluator, games, params, rules=rules) as batch:
-        batch.run(Limits(simulations=200))
-        tree = batch._trees[0].tree
-        visit(tree, tree.root, FULL_COUNT)
-        reports = batch.run(Limits(simulations=200))
-    assert [report.stopped_by for report in reports] == ["counts", "simulations"]
 
 
 def test_slots_have_a_number_however_much_memory_there_is() -> None:

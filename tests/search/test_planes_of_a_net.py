@@ -20,7 +20,7 @@ from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import last_move
-from variant_ai.core.search.many_searches import analyse_many
+from variant_ai.core.search.forest.position_analysis import analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
@@ -112,12 +112,12 @@ def test_a_search_uses_the_planes_of_the_net(net: Net, evaluator: str) -> None:
     assert found[0] == found[1]
 
 
-def test_many_searches_use_the_spec_of_the_net(net: Net) -> None:
+def test_searches_of_many_positions_use_the_spec_of_the_net(net: Net) -> None:
     lines, words = [], []
     for spec in (PLAIN, OWN):
         made, game = make_evaluator(spec, net.onnx, evaluator="onnx", threads=1), played(spec)
         params = SearchParams.of(spec, **SETTINGS)
-        (report,) = analyse_many(spec, made, [game], Limits(nodes=30), params, rules=game.rules)
+        (report,) = analyse_many(spec, made, [game], params, nodes=30, rules=game.rules)
         lines.append([(line.move, line.visits) for line in report.lines])
         words.append(made.evaluate(Encoder(OWN).planes(played(OWN).position)).value[0])
     assert lines[0] == lines[1]

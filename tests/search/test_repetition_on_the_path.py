@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.search.many_searches import analyse_many
+from variant_ai.core.search.forest.position_analysis import analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.repetition import past_of, times_before
@@ -140,7 +140,5 @@ def test_a_move_lost_by_repetition_is_not_played(
     explicit = other.run(Limits(simulations=60), moves=[losing])
     assert explicit.best == losing
     for visits in (1, 60):
-        (report,) = analyse_many(
-            game.rules.spec, stubborn, [game], Limits(simulations=visits), rules=game.rules
-        )
+        (report,) = analyse_many(game.rules.spec, stubborn, [game], nodes=visits, rules=game.rules)
         assert report.best != losing

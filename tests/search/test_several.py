@@ -1,13 +1,11 @@
-"""Several evaluators on one tree, and several trees on one evaluator."""
+"""Several evaluators on one tree."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 from graph_walk import signature
 from numpy.typing import NDArray
 
@@ -17,19 +15,13 @@ from variant_ai.core.inference import (
     Evaluator,
     ParallelEvaluator,
     RandomEvaluator,
-    UniformEvaluator,
 )
-from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.many_searches import TreeBatch, analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
 
 MakeSearch = Callable[..., Search]
-TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
-
-# --- several evaluators ---------------------------------------------------------------------------
 
 
 def test_several_evaluators_share_a_tree(rules_of: Callable[[str], Rules]) -> None:
@@ -105,49 +97,3 @@ def test_how_an_evaluator_works_does_not_change_a_deterministic_tree(
         search.run(Limits(simulations=500))
         trees.append(signature(search))
     assert trees[0] == trees[1] == trees[2]
-
-
-# --- several trees --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("net", [UniformEvaluator, RandomEvaluator])
-def test_many_positions_with_shared_batches(
-    rules_of: Callable[[str], Rules], net: type[UniformEvaluator]
-) -> None:
-    rules = rules_of("crazyhouse")
-    encoder = Encoder(rules.spec)
-    params = SearchParams.of(rules.spec, memory_mb=64)
-    over = Game(rules, "7k/6Q1/6K1/8/8/8/8/8[] b - - 0 1")
-    games = [Game(rules), Game(rules, TACTICAL), over]
-    evaluator = net(encoder.shape, encoder.actions)
-    reports = analyse_many(
-        rules.spec, evaluator, games, Limits(simulations=200), params, rules=rules
-    )
-    assert [report.visits for report in reports] == [200, 200, 0]
-    assert [report.stopped_by for report in reports] == ["simulations", "simulations", "game over"]
-    for game, report in zip(games[:2], reports, strict=False):
-        assert report.best in game.legal_moves()
-
-
-class Slow(RandomEvaluator):
-    """Takes so long for a batch that the time runs out with batches pending."""
-
-    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        time.sleep(0.02)
-        return super().evaluate(planes)
-
-
-def test_many_positions_go_on_after_their_time_ran_out(rules_of: Callable[[str], Rules]) -> None:
-    rules = rules_of("crazyhouse")
-    encoder = Encoder(rules.spec)
-    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=4)
-    games = [Game(rules), Game(rules, TACTICAL)]
-    evaluator = Slow(encoder.shape, encoder.actions)
-    with TreeBatch(rules.spec, evaluator, games, params, rules=rules) as batch:
-        for _ in range(4):  # more often than there are batches
-            reports = batch.run(Limits(movetime=0.05))
-            assert [report.stopped_by for report in reports] == ["movetime"] * 2
-        reports = batch.run(Limits(simulations=60))
-        assert [report.stopped_by for report in reports] == ["simulations"] * 2
-        for searched in batch._trees:
-            assert searched.tree.arrays.nodes[searched.tree.root]["pending"] == 0

@@ -25,7 +25,7 @@ def test_the_table_of_shipped_names_agrees_with_the_specs() -> None:
     found = {}
     for name, path in builtin_specs().items():
         spec = parse_spec(path.read_text(encoding="utf-8"))
-        found[name] = (spec.variant, spec.fairy, spec.protocols)
+        found[name] = (spec.variant, spec.fairy or "", spec.protocols)
         assert spec_names(path) == found[name]
     assert found == SHIPPED
 

@@ -22,6 +22,8 @@ def scores(rank, value, outcome, log_probability=None) -> Scores:
         np.asarray(rank, np.int64),
         np.asarray(value, np.float32),
         np.asarray(outcome, np.float32),
+        np.ones(n, np.float32),
+        np.ones(n, np.float32),
     )
 
 
@@ -117,7 +119,7 @@ def test_a_net_that_says_no_numbers_is_told_as_json(said: float) -> None:
     result = np.tile([1, 0, -1], n // 3)
     made = Scores(
         np.full(n, -np.inf, "f4"), np.full(n, 9), np.full(n, said, "f4"), result.astype("f4"),
-        np.full((n, 3), np.nan, "f4"),
+        np.ones(n, "f4"), np.ones(n, "f4"), np.full((n, 3), np.nan, "f4"),
     )  # fmt: skip
     with np.errstate(invalid="ignore"):
         found = summarise(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
@@ -128,7 +130,7 @@ def test_a_net_that_says_no_numbers_is_told_as_json(said: float) -> None:
 
 def test_scores_carry_win_draw_loss() -> None:
     room = Scores.empty(4, wdl=True)
-    part = Scores(*(np.ones(2, np.float32) for _ in range(4)), np.full((2, 3), 0.25, "f4"))
+    part = Scores(*(np.ones(2, np.float32) for _ in range(6)), np.full((2, 3), 0.25, "f4"))
     assert room.put(1, part) == 3
     assert room.wdl is not None and room.wdl[:, 0].tolist() == [0, 0.25, 0.25, 0]
     assert room.part(1, 3).wdl.shape == (2, 3)

@@ -90,8 +90,7 @@ def test_ply_classes() -> None:
 def test_games_that_begin_behind_an_opening_have_a_curve_too() -> None:
     ply = np.arange(1000, dtype=np.int32) % 40 + 20
     ply[0] = 3  # one game from a position
-    none = np.zeros(1000, np.float32)
-    points = over_plies(Scores(none, none.astype(np.int64), none, none), ply, 0.01)
+    points = over_plies(Scores.empty(1000), ply, 0.01)
     assert [point["first"] for point in points] == [20, 30, 40, 50]
 
 
@@ -104,9 +103,9 @@ def test_seen_positions_leave_openings_out(
             writer.add(replace(record, tags={"OpeningPlies": str(opening)}))
     opened, games = Store(tmp_path / "opened.store", xiangqi), np.arange(4, 10)
     source = Sampler(opened, Encoder(xiangqi), batch=64, games=games)
-    seen = seen_positions(opened, games, games)
+    seen = seen_positions(opened, games, source)
     assert seen.all() and len(seen) == source.positions
-    part = seen_positions(opened, np.array([4, 11]), games)
+    part = seen_positions(opened, np.array([4, 11]), source)
     assert part[: opened.lengths[4] - 4].all() and len(part) == source.positions
 
 
@@ -115,12 +114,12 @@ def test_seen_positions_follow_the_sweep(store: Path, xiangqi: VariantSpec) -> N
     games = np.arange(4, 10)
     # A game is known to its last move where it was trained on, and at no move where not: random
     # games part at once, or soon.
-    everything = seen_positions(opened, games, games)
+    source = Sampler(opened, Encoder(xiangqi), batch=64, games=games)
+    everything = seen_positions(opened, games, source)
     assert everything.all()
-    apart = seen_positions(opened, np.arange(10, 24), games)
+    apart = seen_positions(opened, np.arange(10, 24), source)
     assert len(apart) == len(everything) == int(opened.lengths[games].sum())
     assert not apart.all()
-    source = Sampler(opened, Encoder(xiangqi), batch=64, games=games)
     plies = np.concatenate([b.positions["ply"].copy() for b in source.sweep()])
     starts = np.flatnonzero(plies == 0)
     # Within a game, seen positions come first.

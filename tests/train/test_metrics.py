@@ -54,7 +54,8 @@ def test_value_of_zero_is_no_sign() -> None:
 
 
 def test_combined_loss_adds_up_as_in_table_10() -> None:
-    sums = Sums(positions=10_000, policy_loss=12184.0, value_loss=7596.0)
+    n = 10_000
+    sums = Sums(positions=n, policies=n, values=n, policy_loss=12184.0, value_loss=7596.0)
     assert round(sums.mean(0.01).combined_loss, 4) == 1.2138
 
 

@@ -36,13 +36,8 @@ from variant_ai.core.train.pictures.training_curves import (
     last_steps,
     learning_curves,
 )
-from variant_ai.core.train.report.run_report import (
-    Chapter,
-    Table,
-    activation_pictures,
-    page,
-    policy_of,
-)
+from variant_ai.core.train.report.report_page import Chapter, Table, page
+from variant_ai.core.train.report.run_report import activation_pictures, policy_of
 
 OUTSIDE = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
 """References to other files, which a page must not have."""
@@ -214,7 +209,7 @@ def test_json_of_an_evaluation_is_json() -> None:
     n = 40
     made = Scores(
         np.full(n, -1, "f4"), np.arange(n) % 7, np.linspace(-1, 1, n, dtype="f4"),
-        np.zeros(n, "f4"),
+        np.zeros(n, "f4"), np.ones(n, "f4"), np.ones(n, "f4"),
     )  # fmt: skip
     found = summarise(made, np.arange(n, dtype=np.int32), 0.01).as_dict()
     said = json.loads(json.dumps(found, allow_nan=False))

@@ -3,6 +3,9 @@
 | module | content |
 | --- | --- |
 | `openings` | openings from files, stores, books and nets |
-| `generation` | games generated for training |
+| `generation` | games generated for training: settings, numbering, records |
+| `blunders` | games with blunders, dropped or cut |
+| `player_games` | games of a program, in threads |
+| `net_games` | games of a net, at once with shared batches |
 | `generated_games` | their journal, and the store in the end |
 """

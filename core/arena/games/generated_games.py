@@ -157,6 +157,8 @@ class GeneratedGames:
             line |= {"scores": game.scores, "tags": game.tags, "comments": game.comments}
             if game.visits is not None:
                 line["visits"] = game.visits
+            if game.root_values is not None:
+                line["root_values"] = game.root_values
             self.has_games = True
         self._journal.append(line)
         self.done.add(line["number"])
@@ -173,6 +175,7 @@ class GeneratedGames:
             record.scores, record.tags = line["scores"], line["tags"]
             if "visits" in line:
                 record.visits = [tuple((m, n) for m, n in pairs) for pairs in line["visits"]]
+            record.root_values = line.get("root_values")
             record.comments = {int(ply): text for ply, text in line["comments"].items()}
             yield record
 

@@ -2,53 +2,40 @@
 
 Game i depends only on the settings and i: its opening is sampled with the seed (seed, i), and the
 player begins it with empty memory and searches a fixed number of nodes. So the same command gives
-the same games with any number of workers, if the player itself is deterministic (one thread is). A
-game is played by the referee of matches, with one player on both sides.
+the same games with any number of them at once, if the player itself is deterministic (one thread
+is). Games are judged by the referee of matches. `player_games.py` and `net_games.py` play them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from variant_ai.core.arena.games.blunders import BLUNDER_BOUND, BlunderRule, filtered
 from variant_ai.core.arena.games.generated_games import (
     BLUNDER,
-    CUT_TAG,
     DUPLICATE,
-    STOPPED,
     Dropped,
     Ended,
     RepetitionFilter,
     game_number,
 )
-from variant_ai.core.arena.games.openings import (
-    Opening,
-    OpeningSampler,
-    openings_digest,
-    played_out,
-)
+from variant_ai.core.arena.games.openings import Opening, OpeningSampler, openings_digest
 from variant_ai.core.arena.match.match_settings import resign_rule
-from variant_ai.core.arena.match.player_pool import PlayerPool
-from variant_ai.core.arena.match.referee import Conduct, PlayedGame, Referee
-from variant_ai.core.arena.players.player import (
-    FAULTS,
-    Allowance,
-    Player,
-    PlayerClock,
-    Reply,
-    Turn,
-    random_move,
-)
+from variant_ai.core.arena.match.referee import Conduct, PlayedGame
+from variant_ai.core.arena.players.player import random_move
 from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.system.text_tables import counted
 
 MAX_FAILURES = 5
 """Games in a row that the player fails in, after which generation ends with an error."""
@@ -56,34 +43,7 @@ MAX_UNWANTED = 100
 """Games in a row that were dropped as blunders or duplicates, after which generation ends."""
 RANDOM_MOVE = "random"
 """Comment on a random move after the opening."""
-
-
-BLUNDER_BOUND = 1000
-"""Scores are limited to ± this many centipawns to find blunders."""
-SHORTEST_CUT = 10
-"""Minimum length in plies of a game of which the beginning was cut off."""
-
-
-@dataclass(frozen=True)
-class BlunderRule:
-    """Blunders, and the treatment of games that have one.
-
-    The score of a move and that of the reply are two evaluations of one position. If the second is
-    much worse for the player who made the move, the move was a blunder, and the result of the game
-    does not fit the positions before:
-
-        drop(p) = clip(score(p)) + clip(score(p + 1)),  each from the mover's view
-
-    Scores, mates included, are clipped to ±BLUNDER_BOUND, so that another way to win a won game is
-    no blunder. Random moves have no score and are no blunders.
-    """
-
-    drop: int
-    """A move that loses more centipawns is a blunder, 1 to 2 · BLUNDER_BOUND. It must be well above
-    the noise of the search, which is 100 to 200 at a few hundred nodes."""
-    action: Literal["drop", "cut"] = "drop"
-    """`drop`: drop the game. `cut`: keep it from the position after its last blunder on, if
-    SHORTEST_CUT plies are left and the rest ends like the whole game."""
+NextGame: TypeAlias = Callable[[], tuple[int, Game] | None]
 
 
 class GenerationSettings(BaseModel):
@@ -156,10 +116,11 @@ class GenerationSettings(BaseModel):
         default=None, ge=1, description="memory of each program; 16 by default"
     )
     options: dict[str, str] = Field(default_factory=dict, description="other options of a program")
-    workers: int = Field(
-        default=1,
+    workers: int | None = Field(
+        default=None,
         ge=1,
-        description="games at the same time; their number does not change the games",
+        description="games at the same time; their number does not change the games; 1 by default, 64 "
+        "of a net, which share its batches",
     )
     timeout: float = Field(
         default=30.0,
@@ -211,75 +172,59 @@ class GenerationSettings(BaseModel):
         return found
 
 
-class VariedPlayer(Player):
-    """Plays random moves now and then, else those of another player, whose nodes vary."""
+class Variety:
+    """Random moves and numbers of nodes of one game."""
 
-    def __init__(self, player: Player, settings: GenerationSettings) -> None:
-        self.player, self.settings = player, settings
-        self._chance = random.Random()
+    def __init__(self, settings: GenerationSettings, number: int) -> None:
+        self._settings = settings
+        self._chance = random.Random(f"game {settings.seed} {number}")
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.player.name
-
-    def start(self) -> None:
-        self.player.start()
-
-    def new_game(self, game: Game, number: int = 0) -> None:
-        self._chance = random.Random(f"game {self.settings.seed} {number}")
-        self.start()
-        self.player.new_game(game, game_seed(self.settings.seed, number))
-
-    def play(self, game: Game, turn: Turn) -> Reply:
-        share, jitter = self.settings.random_share, self.settings.node_jitter
+    def random_move(self, game: Game) -> int | None:
+        """Return a random move for `random_share` of the calls, otherwise None."""
+        share = self._settings.random_share
         if share and self._chance.random() < share:
-            return Reply(random_move(self._chance, game), comment=RANDOM_MOVE)
-        if jitter:
-            nodes = round(self.settings.nodes * self._chance.uniform(1 - jitter, 1 + jitter))
-            clock = PlayerClock(Allowance(nodes=max(1, nodes)))
-            turn = Turn((clock, clock), turn.side, turn.wait, turn.grace)
-        return self.player.play(game, turn)
+            return random_move(self._chance, game)
+        return None
 
-    def close(self) -> None:
-        self.player.close()
-
-    def kill(self) -> None:
-        self.player.kill()
+    def nodes(self) -> int:
+        """Return the nodes of the next search."""
+        nodes, jitter = self._settings.nodes, self._settings.node_jitter
+        if not jitter:
+            return nodes
+        return max(1, round(nodes * self._chance.uniform(1 - jitter, 1 + jitter)))
 
 
-class GameGenerator:
+class GameGenerator(ABC):
     """Plays the games: iterate over `games()`; call `stop` from any thread to end early."""
 
     def __init__(
         self,
         settings: GenerationSettings,
         rules: Rules,
-        make_player: Callable[[], Player],
-        openings: Sequence[Opening] = (Opening(),),
+        openings: Sequence[Opening],
+        *,
+        ahead: int,
     ) -> None:
-        """make_player: makes a player that is not started; each worker has its own."""
+        """ahead: games that are begun at most before the oldest one of them has ended."""
         self.settings = settings
         self.rules = rules
-        self._make_player = make_player
-        self._pool = PlayerPool(
-            settings.workers, lambda index: VariedPlayer(make_player(), settings)
-        )
-        self._referee = Referee(settings.conduct, self._pool.stopped)
+        self._ahead = ahead
         self._starts = OpeningSampler(rules, openings, settings.random_plies, settings.seed)
 
+    @abstractmethod
     def stop(self) -> None:
         """End soon: running games are dropped."""
-        self._pool.stop()
 
+    @abstractmethod
     def check_player(self) -> str:
         """Start a player once and return its name, so that a wrong command is reported before the
-        first game. Raises EngineError."""
-        player = self._make_player()
-        try:
-            player.start()
-            return player.name
-        finally:
-            player.close()
+        first game. Raises EngineError, DataError."""
+
+    @abstractmethod
+    def _played(self, next_game: NextGame, done: Mapping[int, Ended]) -> Iterator[Ended]:
+        """Play games, and yield them as they end, in any order, until `next_game` has no more and all
+        have ended, or until `stop`. next_game: returns the number of a game and its opening, None if
+        there is none at present. done: games to yield as they are."""
 
     def games(
         self,
@@ -298,18 +243,15 @@ class GameGenerator:
         ended: dict[int, Ended] = {}
         finished = number = next_number = failures = unwanted = 0
 
-        def next_job() -> tuple[int, Game] | None:
+        def next_game() -> tuple[int, Game] | None:
             nonlocal number
-            if number - next_number >= min(2 * settings.workers, settings.games - finished):
+            if number - next_number >= min(self._ahead, settings.games - finished):
                 return None
             number += 1
             # Openings of games that are done count as used, so that none is sampled twice.
             return number - 1, self._starts.game(number - 1)
 
-        def play(job: tuple[int, Game]) -> Ended:
-            return done.get(job[0]) or self._play(*job)
-
-        for game in self._pool.results(next_job, play, submitted=2 * settings.workers):
+        for game in self._played(next_game, done):
             ended[game_number(game)] = game
             if game_number(game) not in done:
                 on_end(game)
@@ -329,32 +271,17 @@ class GameGenerator:
                     failures += 1
                     if failures >= MAX_FAILURES:
                         raise EngineError(
-                            f"the engine failed in {failures} games in a row; the last time: "
+                            f"the engine failed in {counted(failures, 'game')} in a row; the last time: "
                             f"{result.reason}"
                         )
                 if unwanted >= MAX_UNWANTED:
                     raise EngineError(_nothing_new(result, unwanted))
 
-    def _play(self, number: int, game: Game) -> Ended:
-        """Play one game from the end of its opening."""
-        if self._pool.stopped():
-            return Dropped(number, STOPPED)
-        (player,) = self._pool.players((0,))
-        allowance = Allowance(nodes=self.settings.nodes)
-        try:
-            played = self._referee.play(game, (player, player), (allowance, allowance), number)
-        except EngineError as error:
-            return Dropped(number, str(error))
-        if self._pool.stopped():  # which may have cut a search short
-            return Dropped(number, STOPPED)
-        if played.reason in FAULTS:
-            player.kill()
-            return Dropped(number, played.detail)
-        record = self._record(number, played, player.name)
-        blunder = self.settings.blunder
-        return (filtered(self.rules, record, blunder) if blunder else record) or Dropped(
-            number, BLUNDER
-        )
+    def _kept(self, number: int, played: PlayedGame, name: str) -> Ended:
+        """Record of a finished game of the player `name`; dropped if it has a blunder."""
+        record, rule = self._record(number, played, name), self.settings.blunder
+        kept = filtered(self.rules, record, rule) if rule else record
+        return kept or Dropped(number, BLUNDER)
 
     def _record(self, number: int, played: PlayedGame, name: str) -> GameRecord:
         settings, opening = self.settings, self._starts.opening(number)
@@ -365,12 +292,13 @@ class GameGenerator:
             result=played.result,
             white=name,
             black=name,
-            event=f"self-play, {settings.nodes} nodes a move",
+            event=f"self-play, {counted(settings.nodes, 'node')} a move",
             termination=played.reason,
             source=f"generate --seed {settings.seed}",
             number=number + 1,
             scores=played.scores,
             visits=played.visits if any(played.visits) else None,
+            root_values=played.values if any(v is not None for v in played.values) else None,
             comments=played.comments,
             tags={
                 "RandomPlies": str(played.opening_plies - len(opening.moves)),
@@ -388,60 +316,10 @@ def game_seed(seed: int, number: int) -> int:
 def _nothing_new(last: Ended, count: int) -> str:
     if isinstance(last, Dropped) and last.reason == BLUNDER:
         return (
-            f"the last {count} games were all dropped as blunders: allow greater ones, or give more "
+            f"the last {counted(count, 'game')} were all dropped as blunders: allow greater ones, or give more "
             "nodes"
         )
     return (
-        f"the last {count} games repeat earlier ones: give more random plies, more openings or a node "
+        f"the last {counted(count, 'game')} repeat earlier ones: give more random plies, more openings or a node "
         "jitter"
     )
-
-
-def last_blunder(scores: Sequence[int | None], drop: int) -> int | None:
-    """Ply of the last move that lost more than `drop`; None if there is none. scores: per ply, in
-    centipawns of the mover, None if unknown. The last move has no reply to judge it by."""
-    for ply in range(len(scores) - 2, -1, -1):
-        own, reply = scores[ply], scores[ply + 1]
-        if own is not None and reply is not None and _clipped(own) + _clipped(reply) > drop:
-            return ply
-    return None
-
-
-def filtered(rules: Rules, record: GameRecord, rule: BlunderRule) -> GameRecord | None:
-    """Apply the rule to a game; None if it is dropped."""
-    ply = last_blunder(record.scores or (), rule.drop)
-    if ply is None:
-        return record
-    return None if rule.action == "drop" else _after(rules, record, ply + 1)
-
-
-def _after(rules: Rules, record: GameRecord, plies: int) -> GameRecord | None:
-    """The game without its first `plies`; None if the rest is too short, or if its end depends on
-    the plies before (a repetition)."""
-    if record.plies - plies < SHORTEST_CUT:
-        return None
-    whole = played_out(rules, Opening(record.start_fen, tuple(record.moves[:plies])))
-    rest = Game(rules, whole.fen())
-    for move in record.moves[plies:]:
-        whole.push(move)
-        rest.push(move)
-    if whole.outcome() != rest.outcome():
-        return None
-    return replace(
-        record,
-        start_fen=rules.fen(rest.positions[0]),
-        moves=record.moves[plies:],
-        scores=(record.scores or [])[plies:],
-        visits=None if record.visits is None else record.visits[plies:],
-        comments={ply - plies: text for ply, text in record.comments.items() if ply >= plies},
-        tags={
-            **record.tags,
-            "RandomPlies": "0",
-            OPENING_TAG: str(max(0, record.opening_plies - plies)),
-            CUT_TAG: str(plies),
-        },
-    )
-
-
-def _clipped(score: int) -> int:
-    return max(-BLUNDER_BOUND, min(BLUNDER_BOUND, score))

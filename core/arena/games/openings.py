@@ -29,6 +29,7 @@ from variant_ai.core.errors import DataError, FenError, MoveError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import UciNotation
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from chess.polyglot import MemoryMappedReader
@@ -192,31 +193,35 @@ def sampled_from_store(
         opening = Opening(record.start_fen, tuple(record.moves[: chance.randint(least, deepest)]))
         game = played_out(rules, opening)
         if game.outcome() is None:
-            key = " ".join(word for word in game.fen().split() if not word.isdigit())
-            found.setdefault(key, opening)
+            found.setdefault(_without_counters(game.fen()), opening)
         if len(found) == count:
             return tuple(found.values())
     raise DataError(
         f"{store.path}: only {len(found)} of {count} different positions were found after {least} to "
-        f"{most} plies; ask for fewer, or for other plies"
+        f"{counted(most, 'ply')}; ask for fewer, or for other plies"
     )
+
+
+def _without_counters(fen: str) -> str:
+    """FEN without its numbers: equal for positions that differ only in counters."""
+    return " ".join(word for word in fen.split() if not word.isdigit())
 
 
 def random_lines(
     rules: Rules, count: int, plies: tuple[int, int], seed: int
 ) -> tuple[Opening, ...]:
-    """Sample at most `count` different lines of random legal moves that do not end the game. plies:
-    minimum and maximum."""
+    """Sample at most `count` lines of random legal moves to different positions, none of which ends
+    the game. plies: minimum and maximum. Without such a line the start position is returned."""
     chance = random.Random(f"random lines {seed}")
-    found: dict[tuple[int, ...], Opening] = {}
+    found: dict[str, Opening] = {}
     for _ in range(STORE_TRIES * count):
         game = Game(rules)
         for _ in range(chance.randint(*plies)):
             if game.outcome() is not None:
                 break
-            game.push(int(chance.choice(game.legal_moves())))
+            game.push(random_move(chance, game))
         if game.outcome() is None:
-            found.setdefault(tuple(game.moves), Opening(None, tuple(game.moves)))
+            found.setdefault(_without_counters(game.fen()), Opening(None, tuple(game.moves)))
         if len(found) == count:
             break
     return tuple(found.values()) or (Opening(),)
@@ -349,7 +354,7 @@ def book_lines(
         raise DataError(f"{path}: the book has no move for the start of {rules.spec.variant}")
     if count is not None and len(found) < count:
         raise DataError(
-            f"{path}: only {len(found)} of {count} different lines of at most {plies} plies were found"
+            f"{path}: only {len(found)} of {count} different lines of at most {counted(plies, 'ply')} were found"
         )
     return tuple(Opening(None, line) for line in found)
 

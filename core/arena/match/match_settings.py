@@ -23,6 +23,7 @@ from variant_ai.core.arena.match.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.players.player_spec import Limits, PlayerSpec, checked, player_of
 from variant_ai.core.arena.tables.sprt import Sprt
 from variant_ai.core.errors import SettingError, unknown
+from variant_ai.core.system.text_tables import counted
 
 FREE = frozenset(
     {"games", "concurrency", "title", "notes", "sprt", "needs", "small", "stop_at_no_shows"}
@@ -261,7 +262,9 @@ def meetings(
     if players < 2:
         raise SettingError(f"a match needs two players, not {players}")
     if kind == "gauntlet" and not 0 < seeds < players:
-        raise SettingError(f"a gauntlet of {players} players has 1 to {players - 1} seeds")
+        raise SettingError(
+            f"a gauntlet of {counted(players, 'player')} has 1 to {counted(players - 1, 'seed')}"
+        )
     if kind == "pairs":
         if len({frozenset(pair) for pair in pairs}) < len(pairs):
             raise SettingError("pairs: two players meet once; give them more games")

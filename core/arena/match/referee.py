@@ -79,11 +79,13 @@ class PlayedGame:
     times: list[int | None] = field(default_factory=list)
     """Milliseconds of each move."""
     visits: list[PlyVisits] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+    """Mean values of the searches for the player to move, in [-1, 1]."""
     comments: dict[int, str] = field(default_factory=dict)
     """By ply."""
 
     def __post_init__(self) -> None:
-        for values in (self.scores, self.depths, self.nodes, self.times):
+        for values in (self.scores, self.depths, self.nodes, self.times, self.values):
             values.extend([None] * self.opening_plies)
         self.visits.extend([()] * self.opening_plies)
 
@@ -92,6 +94,7 @@ class PlayedGame:
         if reply.comment:
             self.comments[self.game.ply - 1] = reply.comment
         self.visits.append(reply.visits)
+        self.values.append(reply.value)
         self.scores.append(reply.score)
         self.depths.append(reply.depth)
         self.nodes.append(reply.nodes)
@@ -155,7 +158,7 @@ class Referee:
             except Fault as fault:
                 fault.side = side
                 raise
-        while not self._over(played):
+        while not self.is_over(played):
             if self._stopped():
                 played.reason = "stopped"
                 return
@@ -201,7 +204,7 @@ class Referee:
                 waits.append((allowance.movetime + self.conduct.margin) / 1000)
         return Turn(clocks, side, min(waits), self.conduct.grace)
 
-    def _over(self, played: PlayedGame) -> bool:
+    def is_over(self, played: PlayedGame) -> bool:
         """Return True if the game has ended, with its result filled in."""
         outcome = played.game.outcome()
         if outcome is not None:

@@ -46,7 +46,8 @@ from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import naming, write_whole
+from variant_ai.core.system.files import naming, whole, write_whole
+from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
 MOST_NO_SHOWS = 2
@@ -92,7 +93,7 @@ class MatchState:
         if not self.repeated:
             return ""
         return (
-            f"{self.repeated} of {len(self.entries)} games repeat another move for move, but the "
+            f"{self.repeated} of {counted(len(self.entries), 'game')} repeat another move for move, but the "
             "error margins count them as evidence. Give more openings (`--openings`), or let the "
             "players sample some moves at random (`search.temperature`)."
         )
@@ -275,12 +276,9 @@ class Tournament:
 
     def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
         """Write all games of the journal as PGN; a kill may have left the file incomplete."""
-        path = self.folder / PGN
-        partial = path.with_suffix(".partial")
-        with naming(path), partial.open("wb") as file:
+        with whole(self.folder / PGN) as part, part.open("wb") as file:
             for entry in entries:
                 file.write(self._pgn(entry).encode())
-        os.replace(partial, path)
 
     def _pgn(self, entry: GameEntry) -> str:
         return game_pgn(

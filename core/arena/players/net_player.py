@@ -31,12 +31,16 @@ class NetPlayer(Player):
         digest: str = "",
         *,
         kept_visits: int = 0,
+        evaluations: int | None = None,
     ) -> None:
         """make_search: loads the network and makes the search, when the player starts. digest: of
-        the network's file. kept_visits: moves of each search reported with their visits."""
+        the network's file. kept_visits: moves of each search reported with their visits.
+        evaluations: greatest number of positions that a search evaluates, beside the limits of the
+        match; None: any."""
         self.name = name
         self.digest = digest
         self.kept_visits = kept_visits
+        self.evaluations = evaluations
         self._make_search = make_search
         self._search: BaseSearch | None = None
         self._times = TimeManager()
@@ -61,6 +65,7 @@ class NetPlayer(Player):
         allowance = turn.allowance
         limits = Limits(
             simulations=allowance.nodes,
+            evaluations=self.evaluations,
             movetime=None if allowance.movetime is None else allowance.movetime / 1000,
             depth=allowance.depth,
         )

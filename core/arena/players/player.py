@@ -20,6 +20,7 @@ from typing import Literal, Self, get_args
 from variant_ai.core.data.game_record import PlyVisits
 from variant_ai.core.errors import EngineError, SettingError
 from variant_ai.core.rules.game import Game
+from variant_ai.core.system.text_tables import counted
 
 _CONTROL = re.compile(
     r"(?:(?P<moves>\d+)/)?(?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?)(?:\+(?P<increment>\d+(?:\.\d+)?))?"
@@ -86,7 +87,7 @@ class Allowance:
         if self.movetime is not None:
             parts.append(f"{self.movetime / 1000:g} s a move")
         if self.nodes is not None:
-            parts.append(f"{self.nodes} nodes")
+            parts.append(counted(self.nodes, "node"))
         if self.depth is not None:
             parts.append(f"depth {self.depth}")
         return ", ".join(parts)
@@ -194,6 +195,8 @@ class Reply:
     draw_offered: bool = False
     visits: PlyVisits = ()
     """Visits of the root's moves, most visited first; empty if not reported."""
+    value: float | None = None
+    """Mean value of the search for the player to move, in [-1, 1]; None: not reported."""
     comment: str = ""
     """Remark for the game record."""
 

@@ -27,6 +27,8 @@ class UciOption:
     """The `var` values of a combo."""
 
 
+_VARIANT_FILE = "variantpath"
+"""Option of Fairy-Stockfish: a file that defines variants."""
 UCCI_OPTION_KINDS = {"check", "spin", "combo", "button", "string", "label"}
 NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 """Texts that engines write instead of a move if they find none."""
@@ -57,6 +59,19 @@ class UciClient(EngineProcess):
 
     def start(self) -> None:
         self._launch()
+        self._handshake()
+        self.greeted()
+        for name, value in self.soft_options.items():
+            if name.lower() in self.options:
+                self.set_option(name, value)
+        for name, value in self.given_options.items():
+            self.set_option(name, value)
+        if _VARIANT_FILE in map(str.lower, self.given_options):
+            self._handshake()  # the variants of the file are among the options now
+        self.ready()
+
+    def _handshake(self) -> None:
+        """Do the handshake, and read name, author and options."""
         self.options = {}
         self.send(self.hello)
         deadline = time.monotonic() + self.timeout
@@ -69,13 +84,6 @@ class UciClient(EngineProcess):
                 option = self.read_option(line)
                 if option is not None:
                     self.options[option.name.lower()] = option
-        self.greeted()
-        for name, value in self.soft_options.items():
-            if name.lower() in self.options:
-                self.set_option(name, value)
-        for name, value in self.given_options.items():
-            self.set_option(name, value)
-        self.ready()
 
     def read_option(self, line: str) -> UciOption | None:
         """Parse the declaration of an option; None if the line is not one."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from variant_ai.core.arena.tables.elo import Ratings, Tally, estimate, fit
-from variant_ai.core.system.text_tables import fitted
+from variant_ai.core.system.text_tables import counted, fitted
 
 NAME = 32
 """Characters of a player's name that are always shown."""
@@ -176,7 +176,7 @@ PRIOR_NOTE = (
 
 def _summary(table: Standings) -> str:
     return (
-        f"{table.games} games, {100 * table.draw_ratio:.1f} % drawn; the first player won "
+        f"{counted(table.games, 'game')}, {100 * table.draw_ratio:.1f} % drawn; the first player won "
         f"{100 * table.first_score:.1f} % of the points"
     )
 

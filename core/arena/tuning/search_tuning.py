@@ -34,6 +34,7 @@ from variant_ai.core.errors import DataError, SettingError, VariantAIError
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.search_settings import Setting, setting
 from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -161,11 +162,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.trials < FEWEST:
-            raise SettingError(f"{self.trials} trials: the model needs at least {FEWEST}")
+            raise SettingError(
+                f"{counted(self.trials, 'trial')}: the model needs at least {FEWEST}"
+            )
         for what, games in (("a trial", self.games), ("a finalist", self.final_games)):
             if games % 2:
                 raise SettingError(
-                    f"{games} games of {what}: give an even number, so that each side has both colours"
+                    f"{counted(games, 'game')} of {what}: give an even number, so that each side has both colours"
                 )
 
     @property

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.arena.tuning.search_tuning import Outcome, Plan, Range, Settings, Value
 from variant_ai.core.arena.tuning.surrogate import Surrogate
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREY,
@@ -40,7 +41,7 @@ def draw(plan: Plan, outcome: Outcome) -> Picture:
     return picture(
         figure,
         "trials",
-        f"Search settings of {plan.variant}: {len(outcome.trials)} trials",
+        f"Search settings of {plan.variant}: {counted(len(outcome.trials), 'trial')}",
         "Dots are trials of a few games each. The line is the expected score with its standard "
         "deviation; the other settings are those of the winner, or else the present ones. The dashed "
         "line is the present setting. In brackets: share of the variance of the expected score that "

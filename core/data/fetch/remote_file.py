@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from variant_ai import __version__
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.text_tables import counted
 
 ATTEMPTS = 6
 """Consecutive attempts without progress after which reading fails."""
@@ -175,8 +176,10 @@ class RemoteFile(io.RawIOBase):
         if size is None:
             return
         if self.size is not None and size != self.size:
-            raise self._fail(f"{self.url} changed while it was read, from {self.size:,} to {size:,} "
-                             "bytes; start again")  # fmt: skip
+            raise self._fail(
+                f"{self.url} changed while it was read, from {self.size:,} to "
+                f"{counted(size, 'byte')}; start again"
+            )
         if self.size is None:
             self.size = size
             self._on_size(size)
@@ -212,7 +215,7 @@ class RemoteFile(io.RawIOBase):
         self._failed += 1
         reason = f"status {status}" if status else _message(error, self._timeout)
         if self._failed >= self._attempts:
-            where = f" after {self.received:,} bytes" if self.received else ""
+            where = f" after {counted(self.received, 'byte')}" if self.received else ""
             waited = time.monotonic() - self._since
             raise self._fail(
                 f"{self.url} could not be read{where}: {reason}; {self._attempts} attempts failed "
@@ -265,7 +268,7 @@ def fetch_text(
                 raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes, too many for this text")
             if time.monotonic() - begun > seconds:
                 raise RemoteError(
-                    f"{url} could not be read in {seconds:g} s: only {len(parts):,} bytes were received"
+                    f"{url} could not be read in {seconds:g} s: only {counted(len(parts), 'byte')} received"
                 )
         return parts.decode("utf-8", "replace")
 

@@ -63,6 +63,10 @@ class RawGame:
     clocks: list[int | None] | None = None
     visits: list[dict[str, int]] | None = None
     """Per ply, visits of a search by the words of the moves."""
+    root_values: list[float | None] | None = None
+    trains: list[int] | None = None
+    generation: int | None = None
+    """These as in `GameRecord`."""
     notations: tuple[str, ...] = ()
     """Names of the notations the moves may be in; empty: unknown to the reader."""
     open_end: bool = False

@@ -37,6 +37,7 @@ from variant_ai.core.data.read.game_reader import (
 from variant_ai.core.data.read.resolve import Resolver
 from variant_ai.core.errors import DataError, MoveError
 from variant_ai.core.system.child_processes import WorkerPool
+from variant_ai.core.system.text_tables import counted
 
 HEAD = 8192
 """Bytes by which the format of a file is recognised."""
@@ -221,7 +222,7 @@ class Importer:
             report.dropped.update(mark["dropped"])
         elif not self.stop():
             raise DataError(
-                f"cannot resume: the files have changed since {mark['games']:,} games of them were "
+                f"cannot resume: the files have changed since {counted(mark['games'], 'game')} of them were "
                 "imported; import them into another store"
             )
         else:

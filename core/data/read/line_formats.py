@@ -7,6 +7,8 @@ JSON lines, for exchange with other tools and scripts:
 `scores`, `clocks` (lists as long as the game, null if unknown), `comments` (ply to text) and `tags`
 are as `text_output.py` writes them; `notation` names the notation of the moves. `visits` has an
 object for every ply, with the visits of a search by move: `[{"e2e4": 31, "d2d4": 12}, {}, …]`.
+`root_values` (numbers in [-1, 1] or null), `trains` (0 to 3) and `generation` are those of
+`GameRecord`.
 
 Tables are separated by commas, semicolons or tabs and begin with a line of column names:
 `red;black;red_elo;black_elo;result;num_moves;event;moves` is the form of the exports that the
@@ -29,7 +31,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from variant_ai.core.data.game_record import MAX_VISITS
+from variant_ai.core.data.game_record import MAX_GENERATION, MAX_VISITS, TRAINS_ALL
 from variant_ai.core.data.read.decoding import MAX_LINE, TextLines, head_text
 from variant_ai.core.data.read.game_reader import (
     MAX_CLOCK,
@@ -122,6 +124,12 @@ def _fill_from_json(game: RawGame, data: Any) -> None:
     game.scores = _numbers(data.pop("scores", None), len(moves), "scores")
     game.clocks = _numbers(data.pop("clocks", None), len(moves), "clocks")
     game.visits = _visits(data.pop("visits", None), len(moves))
+    game.root_values = _root_values(data.pop("root_values", None), len(moves))
+    game.trains = _trains(data.pop("trains", None), len(moves))
+    if type(data.get("generation")) is int:
+        game.generation = data.pop("generation")
+        if not 0 <= game.generation <= MAX_GENERATION:
+            raise ValueError(f'"generation" must be from 0 to {MAX_GENERATION:,}')
     game.comments = _comments(data.pop("comments", {}), len(moves))
     tags = data.pop("tags", {})
     year = data.pop("year", None)
@@ -166,6 +174,26 @@ def _visits(value: Any, size: int) -> list[dict[str, int]] | None:
             raise ValueError(
                 '"visits" must have for every ply an object of moves and visits from 1'
             )
+    return list(value)
+
+
+def _root_values(value: Any, size: int) -> list[float | None] | None:
+    if value is None:
+        return None
+    whole = isinstance(value, list) and len(value) == size
+    if not whole or not all(
+        number is None or (type(number) in (int, float) and abs(number) <= 1) for number in value
+    ):
+        raise ValueError(f'"root_values" must be a list of {size} nulls or numbers in [-1, 1]')
+    return [None if number is None else float(number) for number in value]
+
+
+def _trains(value: Any, size: int) -> list[int] | None:
+    if value is None:
+        return None
+    whole = isinstance(value, list) and len(value) == size
+    if not whole or not all(type(bits) is int and 0 <= bits <= TRAINS_ALL for bits in value):
+        raise ValueError(f'"trains" must be a list of {size} integers from 0 to {TRAINS_ALL}')
     return list(value)
 
 

@@ -65,6 +65,8 @@ class Resolver:
         record = GameRecord(self.rules.spec.variant, moves, start_fen)
         record.source, record.number = raw.source, raw.number
         record.visits = visits
+        record.root_values, record.trains = raw.root_values, raw.trains
+        record.generation = raw.generation
         fill(record, raw, first_begins=int(position["side"][0]) == 0)
         record.group = record.group or opening_group(record)
         return record

@@ -1,6 +1,7 @@
 """Compiled replay: from the number of a sample to its planes, action and value, without the GIL.
 
-B samples per batch, G games, N positions with a move (the last position of a game has none).
+B samples per batch, G games, P positions with a move (the last position of a game has none), of
+which N are sampled: those that teach something.
 
 The order of samples is a permutation that is computed, not stored: a Feistel network over pairs of
 residues ([Permutations], the generalised cipher with cycle walking), keyed by seed and
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
 from variant_ai.core.data.store.visits import Visits
 from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, move_of
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
@@ -57,14 +59,29 @@ class Games(NamedTuple):
     skipped: NDArray[np.int64]
     """[G] first plies of a game that are not sampled."""
     cumulative: NDArray[np.int64]
-    """[G + 1] sampled positions before each game."""
+    """[G + 1] positions before each game."""
+    chosen: NDArray[np.int64]
+    """[N] the sampled positions, ascending; empty if all P are sampled."""
     block_game: NDArray[np.int32]
-    """Game of every BLOCK-th sampled position."""
+    """Game of every BLOCK-th position."""
     start_of: NDArray[np.int32]
     """[G] index into `starts`."""
     starts: Position
     results: NDArray[np.int8]
-    """[G] 1 the first player won, 0 drawn, -1 lost."""
+    """[G] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
+
+
+class Targets(NamedTuple):
+    """Labels of each position, where they are not simply the move and the result."""
+
+    values: NDArray[np.float32]
+    """[P] value of the search for the player to move, NaN if unknown or not used."""
+    trains: NDArray[np.uint8]
+    """[P] TRAINS_POLICY + TRAINS_VALUE: whether the move or the visits may be learnt, and the result."""
+    share: float
+    """λ: label = (1 - λ) · result + λ · value of the search."""
+    draw_value: float
+    """Value of a drawn game for both players."""
 
 
 class Frames(NamedTuple):
@@ -76,7 +93,7 @@ class Frames(NamedTuple):
     """[G] index of the first position of a game."""
     positions: Position
     seen: NDArray[np.int8]
-    """[N] earlier occurrences of each sampled position in its game; empty if no plane needs them."""
+    """[P] earlier occurrences of each position in its game; empty if no plane needs them."""
 
 
 class Order(NamedTuple):
@@ -102,6 +119,8 @@ class Samples(NamedTuple):
     positions: Position
     choices: Longs2D
     shares: Floats2D
+    policy_weights: NDArray[np.float32]
+    value_weights: NDArray[np.float32]
 
 
 @njit
@@ -143,11 +162,29 @@ def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
 
 @njit
 def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> Number:
-    """Index, in its epoch of `period` samples, of a sample of the endless sequence: below N a
-    position, from N on the image of position `index - N`."""
+    """Index, in its epoch of `period` samples, of a sample of the endless sequence: below N a sampled
+    position, from N on the image of `index - N`."""
     epoch = sample // period
     index = sample - epoch * period
     return shuffled(index, period, seed, epoch) if shuffle else index
+
+
+@njit
+def place_of(games: Games, order: Order, sample: Number) -> tuple[Number, Number, Truth]:
+    """(position, game, mirrored) of a sample of the endless sequence."""
+    sampled = games.chosen.shape[0] > 0
+    cumulative = games.cumulative
+    total = games.chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
+    period = total * 2 if order.mirror else total
+    index = index_of(np.int64(sample), np.int64(period), order.shuffle, order.seed)
+    mirrored = index >= total
+    position = np.int64(index - total if mirrored else index)
+    if sampled:
+        position = games.chosen[position]
+    game = np.int64(games.block_game[position // BLOCK])
+    while cumulative[game + 1] <= position:
+        game += 1
+    return position, game, mirrored
 
 
 @njit
@@ -214,8 +251,8 @@ def fill(
 ) -> Number:
     """Fill `out` with the B samples of the endless sequence from `first_sample` on.
 
-    `frames` as `replay_games` left them; `choices` and `shares` of `out` are not used. Returns B, or
-    BAD_CODE or NO_ACTION with (game, ply) in `failure`.
+    `frames` as `replay_games` left them; choices, shares and weights of `out` are not used. Returns B,
+    or BAD_CODE or NO_ACTION with (game, ply) in `failure`.
     """
     # Samples lie all over memory. Each pass accesses one thing of all samples, so that the processor
     # waits for many of them at once; sample by sample, it would wait for each in turn.
@@ -238,7 +275,9 @@ def fill(
     planes, actions, values = out.planes, out.actions, out.values
     plies_left, positions = out.plies_left, out.positions
     count = actions.shape[0]
-    total = cumulative[cumulative.shape[0] - 1]
+    chosen = games.chosen
+    sampled = chosen.shape[0] > 0
+    total = chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
     period = total * 2 if order.mirror else total
     game_of = np.empty(count, np.int64)
     numbers = np.empty(count, np.int64)
@@ -247,6 +286,8 @@ def fill(
         index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
         flips[k] = index >= total
         numbers[k] = index - total if index >= total else index
+        if sampled:
+            numbers[k] = chosen[numbers[k]]
         game_of[k] = block_game[numbers[k] // BLOCK]
     for k in range(count):
         while cumulative[game_of[k] + 1] <= numbers[k]:
@@ -309,19 +350,12 @@ def fill_choices(
 
     This is a separate pass, so that training on moves is not slowed down.
     """
-    skipped, cumulative, block_game = games.skipped, games.cumulative, games.block_game
+    skipped, cumulative = games.skipped, games.cumulative
     first_ply, ends, codes, weights = visits.first, visits.ends, visits.codes, visits.weights
     positions, actions, choices, shares = out.positions, out.actions, out.choices, out.shares
     count = actions.shape[0]
-    total = cumulative[cumulative.shape[0] - 1]
-    period = total * 2 if order.mirror else total
     for k in range(count):
-        index = index_of(np.int64(first_sample) + k, period, order.shuffle, order.seed)
-        flipped = index >= total
-        number = index - total if flipped else index
-        game = np.int64(block_game[number // BLOCK])
-        while cumulative[game + 1] <= number:
-            game += 1
+        number, game, flipped = place_of(games, order, np.int64(first_sample) + k)
         ply = number - cumulative[game] + skipped[game]
         for j in range(choices.shape[1]):
             choices[k, j] = 0
@@ -356,3 +390,32 @@ def fill_choices(
         for e in range(begin, end):
             shares[k, e - begin] = np.float32(np.float64(weights[e]) / np.float64(whole))
     return count
+
+
+@njit
+def fill_targets(
+    games: Games, targets: Targets, order: Order, first_sample: Number, out: Samples
+) -> None:
+    """Set values and weights of the same samples after `fill` to those of their targets."""
+    results, trains, searched = games.results, targets.trains, targets.values
+    share, draw_value = np.float64(targets.share), np.float64(targets.draw_value)
+    for k in range(out.values.shape[0]):
+        number, game, _ = place_of(games, order, np.int64(first_sample) + k)
+        bits = np.int64(trains[number])
+        result = np.float64(results[game])
+        if result == 0:
+            result = draw_value
+        elif out.positions[k]["side"] == 1:
+            result = -result
+        value = np.float64(searched[number])
+        has_result, has_value = (bits & TRAINS_VALUE) != 0, not np.isnan(value)
+        label = np.float64(0)
+        if has_result and has_value:
+            label = (1 - share) * result + share * value
+        elif has_result:
+            label = result
+        elif has_value:
+            label = value
+        out.values[k] = np.float32(label)
+        out.value_weights[k] = np.float32(has_result or has_value)
+        out.policy_weights[k] = np.float32((bits & TRAINS_POLICY) != 0)

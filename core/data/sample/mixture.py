@@ -52,6 +52,11 @@ class MixedSampler(BatchMaker):
         return sum(part.searched for part in self._parts)
 
     @property
+    def valued(self) -> int:
+        """Number of positions whose value label has a value of the search, of all parts."""
+        return sum(part.valued for part in self._parts)
+
+    @property
     def samples_per_epoch(self) -> int:
         """Samples of all parts in total, independent of the weights."""
         return sum(part.samples_per_epoch for part in self._parts)

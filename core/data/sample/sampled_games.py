@@ -9,11 +9,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import Labels
-from variant_ai.core.data.sample.compiled_replay import BLOCK, Encoding, Frames, Games, replay_games
+from variant_ai.core.data.game_record import TRAINS_ALL, TRAINS_VALUE, Labels
+from variant_ai.core.data.sample.compiled_replay import (
+    BLOCK,
+    Encoding,
+    Frames,
+    Games,
+    Targets,
+    replay_games,
+)
+from variant_ai.core.data.sample.value_labels import ValueLabels, value_of_scores
 from variant_ai.core.data.store.visits import Visits, join_visits
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.system.text_tables import counted
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""
@@ -22,9 +31,10 @@ MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 class GameArrays(Protocol):
     """Arrays of a game store that the sampler needs: G games of L plies in total.
 
-    A `Store` has them, as may any other object. Two more are optional: `visits` of searches
-    (`visits.Visits`, or None), and `opening_plies` int64 [G], the first plies of each game that are
-    not sampled.
+    A `Store` has them, as may any other object. Others are optional, and may be None: `visits` of
+    searches (`visits.Visits`), `opening_plies` int64 [G], the first plies of each game that are not
+    sampled, and for each ply `root_values` and `scores` float32 [L] and `trains` uint8 [L] as of
+    `Store`.
     """
 
     @property
@@ -56,6 +66,19 @@ class SampledGames:
     origins: NDArray[np.int64]
     """[G, 2] number of the store, index within it."""
     visits: Visits | None = None
+    targets: Targets | None = None
+    """None if every label is a move or visits, and a result."""
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """[N] the sampled positions among all P."""
+        chosen = self.arrays.chosen
+        return chosen if len(chosen) else np.arange(self.arrays.cumulative[-1])
+
+    @property
+    def size(self) -> int:
+        """N."""
+        return len(self.arrays.chosen) or int(self.arrays.cumulative[-1])
 
     @property
     def max_choices(self) -> int:
@@ -71,20 +94,32 @@ class SampledGames:
         """Number of sampled positions with visits."""
         if self.visits is None:
             return 0
-        first, plies = self.visits.first, np.diff(self.arrays.cumulative)
-        before = np.concatenate([[0], np.cumsum(np.diff(self.visits.ends) > 0)])
-        present = first >= 0
-        begin = first[present] + self.arrays.skipped[present]
-        return int((before[begin + plies[present]] - before[begin]).sum())
+        games, positions = self.games_of(self.positions), self.positions
+        first = self.visits.first[games]
+        ply = positions - self.arrays.cumulative[games] + self.arrays.skipped[games]
+        at = (first + ply)[first >= 0]
+        return int((self.visits.ends[at + 1] > self.visits.ends[at]).sum())
+
+    def valued(self) -> int:
+        """Number of sampled positions with a value of the search that is learnt."""
+        return 0 if self.targets is None else int((~np.isnan(self.targets.values)).sum())
+
+    def games_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Game of each of some positions."""
+        return np.searchsorted(self.arrays.cumulative, positions, "right").astype(np.int64) - 1
 
 
 def gather_games(
     stores: GameArrays | Sequence[GameArrays],
     games: NDArray[np.integer] | Sequence[NDArray[np.integer]] | None,
     labels: Labels,
+    value_labels: ValueLabels,
+    draw_value: float,
 ) -> SampledGames:
-    """Gather the chosen `games` of each store, all by default, except games without a result or a
-    move after their opening. Raises ValueError if stores and games differ in number."""
+    """Gather the chosen `games` of each store, all by default, except games without a move after their
+    opening and those without a result or a value of the search.
+
+    Raises ValueError if stores and games differ in number, DataError if no position is left."""
     listed = list(stores) if isinstance(stores, Sequence) else [stores]
     if games is None:
         chosen: list[NDArray[np.integer] | None] = [None] * len(listed)
@@ -93,15 +128,22 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     if len(chosen) != len(listed):
-        raise ValueError(f"{len(listed)} stores, but games of {len(chosen)}")
+        raise ValueError(f"{counted(len(listed), 'store')}, but games of {len(chosen)}")
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
+    targets: list[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]] = []
     code_base = start_base = 0
     for number, (store, indices) in enumerate(zip(listed, chosen, strict=True)):
         every = np.arange(len(store.results)) if indices is None else np.asarray(indices)
         offsets = np.asarray(store.offsets, np.int64)
         openings = getattr(store, "opening_plies", np.zeros(len(offsets) - 1, np.int64))
         sampled = np.diff(offsets) - openings
-        kept = every[(np.abs(store.results[every]) <= 1) & (sampled[every] > 0)]
+        searched = _searched_values(store, value_labels)
+        known = np.abs(store.results[every]) <= 1
+        if searched is not None:
+            before = np.concatenate([[0], np.cumsum(~np.isnan(searched))])
+            known |= before[offsets[every + 1]] > before[offsets[every] + openings[every]]
+        kept = every[known & (sampled[every] > 0)]
+        targets.append(_targets_of(store, kept, offsets, openings, searched))
         firsts.append(offsets[kept] + code_base)
         skipped.append(openings[kept])
         plies.append(sampled[kept])
@@ -116,12 +158,18 @@ def gather_games(
         start_base += len(store.starts)
     cumulative = np.zeros(sum(map(len, plies)) + 1, np.int64)
     np.cumsum(np.concatenate(plies), out=cumulative[1:])
+    if not cumulative[-1]:
+        raise DataError(
+            "no position to sample: no chosen game has a result and a move after its opening"
+        )
     blocks = np.arange(0, cumulative[-1], BLOCK)
+    joined_targets = _joined_targets(targets, value_labels, draw_value)
     arrays = Games(
         codes=_joined([store.codes for store in listed], np.uint16),
         first_code=_joined(firsts, np.int64),
         skipped=_joined(skipped, np.int64),
         cumulative=cumulative,
+        chosen=_taught(joined_targets),
         block_game=(np.searchsorted(cumulative, blocks, "right") - 1).astype(np.int32),
         start_of=_joined(start_of, np.int32),
         starts=_joined([store.starts for store in listed], POSITION),
@@ -130,7 +178,78 @@ def gather_games(
     joined = join_visits(visits)
     if joined is not None:
         joined = Visits(*(_joined([array], array.dtype) for array in joined))
-    return SampledGames(arrays, _joined(origins, np.int64), joined)
+    return SampledGames(arrays, _joined(origins, np.int64), joined, joined_targets)
+
+
+def _searched_values(store: GameArrays, labels: ValueLabels) -> NDArray[np.float32] | None:
+    """[L] values of the search that the labels use, NaN if unknown; None if the store has none."""
+    if labels.source == "root":
+        values: NDArray[np.float32] | None = getattr(store, "root_values", None)
+        return values
+    scores: NDArray[np.float32] | None = getattr(store, "scores", None)
+    if labels.source == "result" or scores is None:
+        return None
+    if labels.scale is None:
+        raise ValueError("the scale of the scores is not known; fit it first")
+    return value_of_scores(scores, labels.scale)
+
+
+def _targets_of(
+    store: GameArrays,
+    games: NDArray[np.integer],
+    offsets: NDArray[np.int64],
+    openings: NDArray[np.int64],
+    searched: NDArray[np.float32] | None,
+) -> tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+    """Number of positions of some games of a store, their values of the search, and what may be
+    learnt from them; None if there are none, and if everything may be."""
+    begins = offsets[games] + openings[games]
+    plies = offsets[games + 1] - begins
+    total = int(plies.sum())
+    unknown = np.abs(np.asarray(store.results)[games]) > 1
+    may_train: NDArray[np.uint8] | None = getattr(store, "trains", None)
+    if searched is None and may_train is None and not unknown.any():
+        return total, None, None
+    at = np.arange(total) + np.repeat(begins - np.cumsum(plies) + plies, plies)
+    values = np.full(total, np.nan, np.float32) if searched is None else searched[at]
+    trains = np.full(total, TRAINS_ALL, np.uint8) if may_train is None else may_train[at]
+    values[trains == 0] = np.nan
+    trains[np.repeat(unknown, plies)] &= TRAINS_ALL & ~TRAINS_VALUE
+    return total, values, trains
+
+
+def _joined_targets(
+    parts: Sequence[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]],
+    labels: ValueLabels,
+    draw_value: float,
+) -> Targets | None:
+    """Targets of the positions of all stores; None if all are moves or visits, and results."""
+    if not draw_value and all(trains is None for _, _, trains in parts):
+        return None
+    values = [
+        np.full(total, np.nan, np.float32) if values is None else values
+        for total, values, _ in parts
+    ]
+    trains = [
+        np.full(total, TRAINS_ALL, np.uint8) if trains is None else trains
+        for total, _, trains in parts
+    ]
+    return Targets(
+        _joined(values, np.float32),
+        _joined(trains, np.uint8),
+        float(labels.share),
+        float(draw_value),
+    )
+
+
+def _taught(targets: Targets | None) -> NDArray[np.int64]:
+    """Positions that teach something, ascending; empty if all do. Raises DataError if none does."""
+    if targets is None:
+        return np.zeros(0, np.int64)
+    chosen = np.flatnonzero((targets.trains > 0) | ~np.isnan(targets.values))
+    if not len(chosen):
+        raise DataError("no position to sample: the chosen games have none that may be learnt")
+    return chosen if len(chosen) < len(targets.trains) else np.zeros(0, np.int64)
 
 
 def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memory: int) -> Frames:
@@ -156,7 +275,7 @@ def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memo
     replayed = replay_games(encoding, games.arrays, frames, keys)
     if replayed < len(plies):
         raise DataError(
-            f"game {replayed} of the sampled games has a move that is not possible in its position: "
+            f"game {replayed + 1} of the sampled games has a move that is not possible in its position: "
             "the store is damaged, or made under other rules"
         )
     return frames

@@ -3,7 +3,7 @@
 Stores hold games, not planes. A sample is (game, ply): the position before that ply, the move
 played in it, and the result of the game from the view of the player to move. Games without a known
 result give no samples, nor do plies that neither player chose (`OpeningPlies` in the headers of a
-game: a line given to both players, random moves). Batches are made by compiled code without the GIL
+game: a line given to both players, random moves) or that teach nothing. Batches are made by compiled code without the GIL
 (`compiled_replay.py`), ahead of the trainer in background threads. The contents of a step depend on
 seed and step alone, so training resumes from the number of the step.
 
@@ -11,7 +11,10 @@ With mirroring every position is two samples, itself and its left-right image ([
 section 4.4).
 
 With the labels `visits` a sample also has the moves that a search visited, each with its share of
-the visits; in a position without visits the move played has the whole share.
+the visits; in a position without visits the move played has the whole share. Value labels other than
+`result` take values of the search (`value_labels.py`); then games without a result are sampled if they
+have such values. Where a policy or a value must not be learnt (`GameRecord.trains`, or a value that is
+not known) its weight is 0.
 
 For rules that run on `fairy` the same batches are made in Python, about a thousand times slower.
 """
@@ -29,9 +32,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import Labels
+from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE, Labels
 from variant_ai.core.data.sample import compiled_replay as replay
 from variant_ai.core.data.sample.sampled_games import GameArrays, gather_games, make_frames
+from variant_ai.core.data.sample.value_labels import ValueLabels
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
 from variant_ai.core.rules.interface import Rules
@@ -49,7 +53,7 @@ class Batch:
     """[B] index in the encoder's policy of the move played; with the labels `visits`, of the most
     visited move if there are visits."""
     value: NDArray[np.float32]
-    """[B] 1 won, 0 drawn, -1 lost by the player to move."""
+    """[B] value label of the player to move, in [-1, 1]; of results 1 won, 0 drawn, -1 lost."""
     plies_left: NDArray[np.float32]
     """[B] plies from the position to the end of its game, including the move played."""
     positions: Position
@@ -58,6 +62,10 @@ class Batch:
     """[B, K] indices of the moves that a search visited; K is 0 with the labels `move`."""
     shares: NDArray[np.float32]
     """[B, K] shares of the visits, each row adding up to 1; 0 for padding."""
+    policy_weight: NDArray[np.float32]
+    """[B] weight of the policy in the loss: 1, or 0 if it must not be learnt."""
+    value_weight: NDArray[np.float32]
+    """[B] weight of the value likewise."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -76,6 +84,8 @@ class Batch:
             self.positions[first:end],
             self.choices[first:end],
             self.shares[first:end],
+            self.policy_weight[first:end],
+            self.value_weight[first:end],
         )
 
 
@@ -155,6 +165,8 @@ class Sampler(BatchMaker):
         memory: int = 128 << 20,
         rules: Rules | None = None,
         labels: Labels = "move",
+        value_labels: ValueLabels | str = "result",
+        draw_value: float = 0.0,
     ) -> None:
         """`games` are the indices of the games of a split, one array per store; None: all games.
 
@@ -163,10 +175,12 @@ class Sampler(BatchMaker):
         positions that graphical interfaces send as FEN, so that the net does not rely on it.
         `memory` is the limit in bytes of the positions kept of games: the more, the fewer plies are
         replayed for a sample. `rules` are required only if the spec's engine is `fairy`. With the
-        labels `visits`, the visits of searches in the stores are held in memory.
+        labels `visits`, the visits of searches in the stores are held in memory. `value_labels` as
+        `ValueLabels.parse` reads them, with a scale if they are scores; `draw_value` is the result of
+        a drawn game for both players in a value label, in [-1, 1].
 
         Every game is replayed once here. Raises DataError if there is no position, or a code is not
-        a move (the store is damaged, or made under other rules), SpecError for `mirror` if the spec
+        a move (the store is damaged, or made under other rules), or the value labels are none, SpecError for `mirror` if the spec
         is not symmetric.
         """
         if batch < 1:
@@ -181,16 +195,14 @@ class Sampler(BatchMaker):
         self._mirror_actions = (
             self.encoder.mirror_actions if mirror else np.arange(self.encoder.actions, dtype="i4")
         )
-        self._games = gather_games(stores, games, labels)
+        values = ValueLabels.parse(value_labels) if isinstance(value_labels, str) else value_labels
+        self._games = gather_games(stores, games, labels, values, draw_value)
         self.labels: Labels = labels
+        self.value_labels = values
         self.choices = 0 if labels == "move" else max(1, self._games.max_choices)
         """K: choices of a sample."""
-        self.positions = int(self._games.arrays.cumulative[-1])
-        """N: positions with a move in the chosen games with a known result."""
-        if self.positions == 0:
-            raise DataError(
-                "no position to sample: no chosen game has a result and a move after its opening"
-            )
+        self.positions = self._games.size
+        """N: positions of the chosen games that teach something."""
         repetitions = any(p.item == "repetitions" for p in encoder.input_planes)
         self._repetitions = repetitions
         self._encoding: replay.Encoding | None = None
@@ -218,6 +230,11 @@ class Sampler(BatchMaker):
         return self._games.searched()
 
     @property
+    def valued(self) -> int:
+        """Number of positions whose value label has a value of the search."""
+        return self._games.valued()
+
+    @property
     def steps_per_epoch(self) -> int:
         """Steps of this process per epoch (the last may begin the next epoch)."""
         return -(-self.samples_per_epoch // (self.size * self.world))
@@ -234,6 +251,8 @@ class Sampler(BatchMaker):
             np.zeros(n, POSITION),
             np.zeros((n, width), np.int64),
             np.zeros((n, width), np.float32),
+            np.ones(n, np.float32),
+            np.ones(n, np.float32),
         )
 
     def batch(self, step: int, out: Batch | None = None) -> Batch:
@@ -275,7 +294,13 @@ class Sampler(BatchMaker):
         if total < self.positions:
             n, seed = self.positions, self.seed
             at = np.array([int(replay.shuffled(i, n, seed, 0)) for i in range(total)], np.int64)
-        return np.searchsorted(self._games.arrays.cumulative, at, "right").astype(np.int64) - 1
+        return self._games.games_of(self._games.positions[at])
+
+    def swept_plies(self) -> NDArray[np.int64]:
+        """[N] ply in its game of each position of `sweep()`."""
+        at, games = self._games.positions, self._games.arrays
+        game = self._games.games_of(at)
+        return at - games.cumulative[game] + games.skipped[game]
 
     def locate(self, sample: int) -> tuple[int, int, bool]:
         """(game, ply, mirrored) of a sample of the endless sequence; the game is numbered among the
@@ -288,8 +313,10 @@ class Sampler(BatchMaker):
         if shuffle:
             index = int(replay.shuffled(index, period, self.seed, epoch))
         mirrored, at = divmod(index, self.positions)
-        game = int(np.searchsorted(self._games.arrays.cumulative, at, "right")) - 1
-        ply = at - int(self._games.arrays.cumulative[game]) + int(self._games.arrays.skipped[game])
+        games = self._games.arrays
+        at = int(games.chosen[at]) if len(games.chosen) else at
+        game = int(np.searchsorted(games.cumulative, at, "right")) - 1
+        ply = at - int(games.cumulative[game]) + int(games.skipped[game])
         return game, ply, bool(mirrored)
 
     # --- filling -------------------------------------------------------------------------------
@@ -308,6 +335,8 @@ class Sampler(BatchMaker):
             out.positions,
             out.choices,
             out.shares,
+            out.policy_weight,
+            out.value_weight,
         )
         failure = np.zeros(2, np.int64)
         filled = replay.fill(self._encoding, games, self._frames, order, first, samples, failure)
@@ -328,7 +357,14 @@ class Sampler(BatchMaker):
             problem = (
                 "is not a move of its position" if filled == replay.BAD_CODE else "has no action"
             )
-            raise DataError(f"game {game} of the sampled games, ply {ply}: a code {problem}")
+            raise DataError(
+                f"game {game + 1} of the sampled games, ply {ply + 1}: a code {problem}"
+            )
+        if self._games.targets is None:
+            out.policy_weight.fill(1)
+            out.value_weight.fill(1)
+        else:
+            replay.fill_targets(games, self._games.targets, order, first, samples)
 
     def _fill_slowly(
         self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float
@@ -361,6 +397,24 @@ class Sampler(BatchMaker):
             if self.labels == "visits":
                 _choose_played(out.part(k, k + 1))
                 self._choose_slowly(out.part(k, k + 1), position, game, ply, mirrored)
+            self._target_slowly(out.part(k, k + 1), game, ply)
+
+    def _target_slowly(self, out: Batch, game: int, ply: int) -> None:
+        """`fill_targets` for one sample."""
+        games, targets = self._games.arrays, self._games.targets
+        out.policy_weight[0] = out.value_weight[0] = 1
+        if targets is None:
+            return
+        at = int(games.cumulative[game]) + ply - int(games.skipped[game])
+        bits, value = int(targets.trains[at]), float(targets.values[at])
+        result = float(out.value[0]) if games.results[game] else targets.draw_value
+        has_result, has_value = bool(bits & TRAINS_VALUE), not np.isnan(value)
+        if has_result and has_value:
+            out.value[0] = (1 - targets.share) * result + targets.share * value
+        else:
+            out.value[0] = result if has_result else value if has_value else 0
+        out.value_weight[0] = has_result or has_value
+        out.policy_weight[0] = bool(bits & TRAINS_POLICY)
 
     def _choose_slowly(
         self, out: Batch, position: Position, game: int, ply: int, mirrored: bool

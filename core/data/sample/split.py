@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, UnknownNameError
+from variant_ai.core.system.text_tables import counted
 
 By = Literal["game", "group", "year", "source"]
 SUBSETS = ("train", "validation", "test")
@@ -126,7 +127,7 @@ def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
         if requested[name] and not any(len(getattr(split, name)) for split in splits):
             paths = " and ".join(str(store.path) for store in stores)
             raise DataError(
-                f"the split ({plan}) of the {sum(map(len, stores))} games of {paths} leaves none "
+                f"the split ({plan}) of the {counted(sum(map(len, stores)), 'game')} of {paths} leaves none "
                 f"for {name}"
             )
     return splits
@@ -198,7 +199,7 @@ def _named_subsets(store: Store, plan: SplitPlan) -> NDArray[np.int8]:
     both = np.flatnonzero(validation & test)
     if both.size:
         raise DataError(
-            f"game {both[0]} and {both.size - 1} others are in both validation "
+            f"game {both[0] + 1} and {counted(both.size - 1, 'other')} are in both validation "
             f"({' '.join(plan.validation_keys)}) and test ({' '.join(plan.test_keys)})"
         )
     subsets[validation] = SUBSETS.index("validation")

@@ -23,6 +23,8 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from variant_ai.core.system.text_tables import counted
+
 LEVEL = 12
 """zstd level: 19 makes move columns 0.1 % smaller in five times the time."""
 MAX_BYTES = 1 << 31
@@ -92,7 +94,7 @@ class ColumnReader:
         try:
             size = zstandard.get_frame_parameters(body).content_size
             if not 4 <= size <= MAX_BYTES:
-                raise ColumnError(f"its columns would need {size} bytes")
+                raise ColumnError(f"its columns would need {counted(size, 'byte')}")
             raw = zstandard.ZstdDecompressor().decompress(body)
             (length,) = struct.unpack_from("<I", raw)
             directory = json.loads(raw[4 : 4 + length])

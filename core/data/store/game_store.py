@@ -16,7 +16,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
 from variant_ai.core.data.store.columns import Texts, decode_json
+from variant_ai.core.data.store.root_columns import RootBlock, RootHash, join_root
 from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
 from variant_ai.core.data.store.store_info import Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store.store_writer import StoreWriter
@@ -39,18 +40,12 @@ from variant_ai.core.data.store.stored_moves import (
     codes_hash,
     start_positions,
 )
-from variant_ai.core.data.store.visits import (
-    GameVisits,
-    VisitBlock,
-    Visits,
-    VisitsHash,
-    decode_visits,
-    join_visits,
-)
+from variant_ai.core.data.store.visits import GameVisits, Visits, decode_visits, join_visits
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 T = TypeVar("T")
 
@@ -79,7 +74,7 @@ class Store:
         """
         self.path = Path(path)
         self._given_spec, self._given_codec = spec, codec
-        found = self._scan()
+        found = form.scan_store(self.path)
         self._head = self._read(found.blocks[0], decode_json)
         self._check_head()
         self.shards, runs, unfinished = self._read_layout(found)
@@ -104,28 +99,9 @@ class Store:
             self.require(spec)
         self._first_games = [shard.first_game for shard in self.shards]
         self._cached: tuple[int, list[GameRecord], form.Notes] | None = None
-        self._cached_visits: tuple[int, VisitBlock | None] | None = None
+        self._cached_root: tuple[int, RootBlock | None] | None = None
 
     # --- opening -------------------------------------------------------------------------------
-
-    def _scan(self) -> Scan:
-        if not self.path.exists():
-            partial = form.partial_path(self.path)
-            hint = (
-                f"; {partial} has the finished part of an interrupted command: rename it to use it"
-                if partial.exists()
-                else ""
-            )
-            raise DataError(f"there is no game store {self.path}{hint}")
-        if self.path.is_dir():
-            raise DataError(f"{self.path} is a folder, not a game store")
-        with self.path.open("rb") as file:
-            found = scan(file, str(self.path))
-            if found.blocks and found.blocks[0].kind == form.HEAD:
-                return found
-        if found.size == 0:
-            raise DataError(f"{self.path} is empty, not a game store")
-        raise DataError(f"{self.path} is cut off before its first shard ({found.size} bytes)")
 
     def _read(self, block: Block, parse: Callable[[bytes], T]) -> T:
         """Read and parse a block. Raises DataError with its location if it is damaged."""
@@ -149,7 +125,7 @@ class Store:
         runs: list[Run] = []
         pending: list[Block] = []
         for block in found.blocks[1:]:
-            if block.kind in form.SHARD_KINDS_WITH_VISITS:
+            if block.kind in form.SHARD_KINDS_WITH_ROOT:
                 pending.append(block)
                 if block.kind == form.NOTE:
                     shards.append(self._shard(pending, len(shards)))
@@ -170,27 +146,17 @@ class Store:
         for i, shard in enumerate(shards):
             first = shards[i - 1].first_game + shards[i - 1].games if i else 0
             shards[i] = replace(shard, first_game=first)
-        return tuple(shards), tuple(runs), self._unfinished(found, len(shards))
+        return tuple(shards), tuple(runs), form.unfinished(found, self.path, len(shards))
 
     def _shard(self, blocks: Sequence[Block], number: int) -> Shard:
         kinds = tuple(block.kind for block in blocks)
-        known = (form.SHARD_KINDS, form.SHARD_KINDS_WITH_VISITS)
+        known = (form.SHARD_KINDS, form.SHARD_KINDS_WITH_ROOT)
         if kinds not in known or any(block.shard != number for block in blocks):
             raise DataError(
                 f"{self.path}: shard {number} at offset {blocks[0].offset} must have the blocks "
                 f"{', '.join(form.SHARD_KINDS)}, but has {', '.join(kinds)}"
             )
         return Shard(blocks[0], blocks[1], blocks[-1], 0, blocks[2] if len(blocks) > 3 else None)
-
-    def _unfinished(self, found: Scan, shards: int) -> str:
-        if found.blocks[-1].kind == form.END and not found.cut_short:
-            return ""
-        torn = found.size - form.finished(found)[0]
-        lost = f", dropping {torn:,} bytes of an unfinished shard" if torn else ""
-        return (
-            f"{self.path} was not closed by its writer; using its {shards} finished "
-            f"shard{'' if shards == 1 else 's'}{lost}"
-        )
 
     def require(self, spec: VariantSpec) -> None:
         """Raises DataError if the store is of another variant or other rules than the spec."""
@@ -307,8 +273,9 @@ class Store:
 
     @cached_property
     def content_hash(self) -> str:
-        """Hash in 16 hex digits of variant, rules, start positions, moves, results, openings and visits
-        of searches, independent of shards and names: the data hash in checkpoints and networks."""
+        """Hash in 16 hex digits of variant, rules, start positions, moves, results, openings, and the
+        visits and root values of searches with what may learn from them, independent of shards and
+        names: the data hash in checkpoints and networks."""
         made = hashlib.blake2b(digest_size=8)
         made.update(f"{self.info.variant} {self.info.rules_hash}".encode())
         for fen in self._moves.fens:
@@ -317,12 +284,12 @@ class Store:
             made.update(np.ascontiguousarray(array).view(np.uint8).data)
         if self.opening_plies.any():
             made.update(b"openings" + self.opening_plies.tobytes())
-        if self.info.games_with_visits:
+        if any(shard.root for shard in self.shards):
             # shard by shard, so that not all visits are held in memory
-            visits = VisitsHash()
+            searched = RootHash()
             for number, shard in enumerate(self.shards):
-                visits.add(shard.games, self._shard_visits(number))
-            made.update(visits.digest())
+                searched.add(shard.games, shard.move.plies, self._shard_root(number))
+            made.update(searched.digest())
         return made.hexdigest()
 
     @cached_property
@@ -330,17 +297,47 @@ class Store:
         """Visits of searches, kept in memory from the first call on; None if the store has none."""
         parts = []
         for number, shard in enumerate(self.shards):
-            block = self._shard_visits(number)
-            parts.append((shard.games, None if block is None else block.arrays()))
+            block = self._shard_root(number)
+            parts.append((shard.games, None if block is None else block.visits.arrays()))
         return join_visits(parts)
 
-    def _shard_visits(self, number: int) -> VisitBlock | None:
+    @cached_property
+    def _root(self) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+        """`root_values` and `trains`."""
+        if not any(shard.root for shard in self.shards):
+            return None, None
+        blocks = (self._shard_root(number) for number in range(len(self.shards)))
+        return join_root(zip((shard.move.plies for shard in self.shards), blocks, strict=True))
+
+    @property
+    def root_values(self) -> NDArray[np.float32] | None:
+        """[L] mean value of the search of each ply for the player to move, in [-1, 1], NaN if unknown;
+        None if the store has none."""
+        return self._root[0]
+
+    @property
+    def trains(self) -> NDArray[np.uint8] | None:
+        """[L] heads that may learn from each position (`GameRecord.trains`); None if all may."""
+        return self._root[1]
+
+    @cached_property
+    def scores(self) -> NDArray[np.float32] | None:
+        """[L] score of each ply in centipawns for the player to move, NaN if unknown (mates as in
+        `GameRecord.scores`); None if the store has none."""
+        parts = [
+            self._read(shard.note, partial(form.read_scores, moves=self._part(number)))
+            for number, shard in enumerate(self.shards)
+        ]
+        return form.known(parts)
+
+    def _shard_root(self, number: int) -> RootBlock | None:
         root = self.shards[number].root
         if root is None:
             return None
         part = self._part(number)
-        block = self._read(root, lambda body: VisitBlock(body, self._head["squares"], part))
-        if (int(block.has.sum()), int((block.counts > 0).sum())) != (root.games, root.plies):
+        block = self._read(root, lambda body: RootBlock(body, self._head["squares"], part))
+        visits = block.visits
+        if (int(visits.has.sum()), int((visits.counts > 0).sum())) != (root.games, root.plies):
             raise DataError(
                 f"{self.path}: {root.location}: its games and plies are not those of its head"
             )
@@ -417,7 +414,8 @@ class Store:
     # --- games ---------------------------------------------------------------------------------
 
     def raw(self, index: int) -> tuple[GameRecord, Codes]:
-        """Return a game with its notes, without moves and visits, and its codes; without a replay.
+        """Return a game with its notes and root values, without moves and visits, and its codes;
+        without a replay.
 
         The record may be changed by the caller. Raises IndexError, DataError if a block is damaged.
         """
@@ -430,22 +428,27 @@ class Store:
         found = records[within]
         record = GameRecord(**dict(zip(form.FACT_FIELDS, form.facts_of(found), strict=True)))
         notes.add_to(record, within)
+        root = self._root_of(number)
+        if root is not None:
+            root.add_to(record, within)
         index = index % len(self)
         return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
 
     def raw_visits(self, index: int) -> GameVisits | None:
         """Visits of a game in codes, None if it has none. Errors as in `raw`."""
         number, within = self._locate(index)
-        if self.shards[number].root is None:
-            return None
-        if self._cached_visits is None or self._cached_visits[0] != number:
-            self._cached_visits = (number, self._shard_visits(number))
-        block = self._cached_visits[1]
-        return None if block is None else block.of(within)
+        root = self._root_of(number)
+        return None if root is None else root.visits.of(within)
+
+    def _root_of(self, number: int) -> RootBlock | None:
+        """ROOT block of a shard, kept until another one is read."""
+        if self._cached_root is None or self._cached_root[0] != number:
+            self._cached_root = (number, self._shard_root(number))
+        return self._cached_root[1]
 
     def _locate(self, index: int) -> tuple[int, int]:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"game {index} of a store of {len(self)} games")
+            raise IndexError(f"game {index} of a store of {counted(len(self), 'game')}")
         index %= len(self)
         number = bisect_right(self._first_games, index) - 1
         return number, index - self._first_games[number]
@@ -460,7 +463,7 @@ class Store:
             if visits is not None:
                 record.visits = decode_visits(self.codec, record.start_fen, codes, visits)
         except VariantAIError as error:
-            raise DataError(f"{self.path}: game {index}: {error}") from error
+            raise DataError(f"{self.path}: game {index % len(self) + 1}: {error}") from error
         return record
 
     def games(

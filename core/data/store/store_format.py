@@ -6,7 +6,7 @@
 | RUN  | JSON | tool version, sources and conditions of the shards that follow |
 | MOVE | columns | moves, lengths, results, years, start positions: for training |
 | FACT | columns | players, ratings, date, event and the other texts of a game |
-| ROOT | columns | visits of searches (`visits.py`), in shards with visits |
+| ROOT | columns | what searches say of positions (`root_columns.py`), in shards that have it |
 | NOTE | columns | scores, clocks, comments and other tags, mostly absent |
 | END  | JSON | totals; missing at the end of a file that was left by a killed writer |
 
@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import GameRecord, Result
-from variant_ai.core.data.store.blocks import Scan
+from variant_ai.core.data.store.blocks import Scan, scan
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.data.store.visits import GameVisits
@@ -38,7 +39,7 @@ HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END 
 ROOT = "ROOT"
 SHARD_KINDS = (MOVE, FACT, NOTE)
 """Blocks of every shard."""
-SHARD_KINDS_WITH_VISITS = (MOVE, FACT, ROOT, NOTE)
+SHARD_KINDS_WITH_ROOT = (MOVE, FACT, ROOT, NOTE)
 
 UNKNOWN = 2
 """Code of the result `*`."""
@@ -157,9 +158,9 @@ def unpack_moves(body: bytes, squares: int, games: int, plies: int) -> Moves:
     else:
         openings = np.zeros(games, np.int64)
     if not len(lengths) == len(results) == len(years) == len(start_of) == len(openings) == games:
-        raise ColumnError(f"its columns do not all have {games} rows")
+        raise ColumnError(f"its columns do not all have {counted(games, 'row')}")
     if not int(lengths.sum()) == len(codes) == plies:
-        raise ColumnError(f"its games do not have {plies} plies together")
+        raise ColumnError(f"its games do not have {counted(plies, 'ply')} together")
     if not np.isin(results, list(RESULT_OF)).all():
         raise ColumnError("a result is not one of the four")
     if (openings < 0).any() or (openings > lengths).any():
@@ -208,10 +209,10 @@ def unpack_facts(body: bytes, games: int) -> ColumnReader:
         raise ColumnError(f"it does not name {2 * games} players")
     for name in TEXT_FIELDS:
         if len(columns.texts(name)[1]) != games:
-            raise ColumnError(f"column {name!r} does not have {games} rows")
+            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     for name in ("white_elo", "black_elo", "number"):
         if len(columns.integers(name)) != games:
-            raise ColumnError(f"column {name!r} does not have {games} rows")
+            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     return columns
 
 
@@ -274,7 +275,7 @@ class Notes:
         for name in ("scores", "clocks"):
             has = columns.integers(f"has_{name}").astype(bool)
             if len(has) != games:
-                raise ColumnError(f"column 'has_{name}' does not have {games} rows")
+                raise ColumnError(f"column 'has_{name}' does not have {counted(games, 'row')}")
             values = columns.optional(name)
             ends = np.cumsum(np.where(has, moves.plies, 0))
             if len(values) != (int(ends[-1]) if games else 0):
@@ -284,7 +285,7 @@ class Notes:
         for name in ("comments", "tags"):
             table, rows = columns.texts(name)
             if len(rows) != games:
-                raise ColumnError(f"column {name!r} does not have {games} rows")
+                raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
             parsed = [json.loads(text) if text else {} for text in table]
             self._texts[name] = [parsed[row] for row in rows.tolist()]
         self._plies = moves.plies.tolist()
@@ -297,6 +298,24 @@ class Notes:
     def _list(self, name: str, game: int) -> list[int | None] | None:
         has, ends, values = self._lists[name]
         return values[ends[game] - self._plies[game] : ends[game]] if has[game] else None
+
+
+def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
+    """Scores of a NOTE block: [plies] centipawns of the mover, NaN if unknown. Raises ColumnError."""
+    columns = ColumnReader(body)
+    has, values = columns.integers("has_scores").astype(np.bool_), columns.integers("scores")
+    if len(has) != len(moves.plies) or len(values) != int(moves.plies[has].sum()):
+        raise ColumnError("column 'scores' does not have a row for each ply")
+    scores = np.full(int(moves.plies.sum()), np.nan, np.float32)
+    shifted = np.where(values > 0, values - 1, values)  # 0 is none (`Columns.add_optional`)
+    scores[np.repeat(has, moves.plies)] = np.where(values == 0, np.nan, shifted)
+    return scores
+
+
+def known(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
+    """Join numbers of the plies of several shards; None if all of them are unknown (NaN)."""
+    joined: NDArray[np.float32] = _joined(parts, np.float32)
+    return None if np.isnan(joined).all() else joined
 
 
 def partial_path(path: Path) -> Path:
@@ -314,6 +333,38 @@ def finished(found: Scan) -> tuple[int, int]:
     return end, blocks
 
 
+def unfinished(found: Scan, path: Path, shards: int) -> str:
+    """Description of what a killed writer left; `''` for a store that was closed."""
+    if found.blocks[-1].kind == END and not found.cut_short:
+        return ""
+    torn = found.size - finished(found)[0]
+    lost = f", dropping {counted(torn, 'byte')} of an unfinished shard" if torn else ""
+    return (
+        f"{path} was not closed by its writer; using its {counted(shards, 'finished shard')}{lost}"
+    )
+
+
+def scan_store(path: Path) -> Scan:
+    """Read the heads of the blocks of a store. Raises DataError if there is no store at the path."""
+    if not path.exists():
+        partial = partial_path(path)
+        hint = (
+            f"; {partial} has the finished part of an interrupted command: rename it to use it"
+            if partial.exists()
+            else ""
+        )
+        raise DataError(f"there is no game store {path}{hint}")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, not a game store")
+    with path.open("rb") as file:
+        found = scan(file, str(path))
+        if found.blocks and found.blocks[0].kind == HEAD:
+            return found
+    if found.size == 0:
+        raise DataError(f"{path} is empty, not a game store")
+    raise DataError(f"{path} is cut off before its first shard ({counted(found.size, 'byte')})")
+
+
 def check_record(record: GameRecord) -> None:
     """Raises DataError if a record cannot be written."""
     if record.result not in CODE_OF:
@@ -321,7 +372,7 @@ def check_record(record: GameRecord) -> None:
     for name in ("scores", "clocks"):
         values = getattr(record, name)
         if values is not None and len(values) != record.plies:
-            raise DataError(f"{len(values)} {name} for a game of {record.plies} plies")
+            raise DataError(f"{len(values)} {name} for a game of {counted(record.plies, 'ply')}")
     for name in ("white_elo", "black_elo"):
         rating = getattr(record, name)
         if rating is not None and not -(1 << 31) < rating < 1 << 31:

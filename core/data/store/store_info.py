@@ -19,7 +19,7 @@ class Shard:
     note: Block
     first_game: int
     root: Block | None = None
-    """Visits of searches, if the shard has any. Its head counts the games and plies with visits."""
+    """Columns of searches (`root_columns.py`), if there are any. Its head counts the games and plies with visits."""
 
     @property
     def games(self) -> int:

@@ -22,6 +22,7 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import pack, read_body, scan, write_lock
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, decode_json, encode_json
+from variant_ai.core.data.store.root_columns import check_root, pack_root
 from variant_ai.core.data.store.stored_moves import (
     Codes,
     GameCodec,
@@ -33,7 +34,6 @@ from variant_ai.core.data.store.visits import (
     GameVisits,
     check_visits,
     encode_visits,
-    pack_visits,
 )
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
@@ -339,12 +339,13 @@ class StoreWriter:
         """Add a game; return False if it is a duplicate, which is dropped.
 
         Raises DataError or MoveError without adding it for another variant, a move without a code,
-        or a wrong number of scores or visits.
+        or a wrong number of scores, visits or root values.
         """
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
         form.check_record(record)
         check_visits(record)
+        check_root(record)
         start = self._start(record)
         codes = self.codec.encode(start, record.moves)
         visits = encode_visits(self.codec, start, record)
@@ -391,11 +392,9 @@ class StoreWriter:
             (form.FACT, form.pack_facts(records), len(games), plies),
             (form.NOTE, form.pack_notes(records, mark), len(games), plies),
         ]
-        searched = [game.visits for game in games if game.visits is not None]
-        if searched:
-            root = pack_visits([game.visits for game in games], self._squares)
-            counted = sum(int((visits.counts > 0).sum()) for visits in searched)
-            bodies.insert(2, (form.ROOT, root, len(searched), counted))
+        root = pack_root(games, self._squares)
+        if root is not None:
+            bodies.insert(2, (form.ROOT, *root))
         data = b"".join(
             pack(kind, self._blocks + i, body, self._shards, *size)
             for i, (kind, body, *size) in enumerate(bodies)

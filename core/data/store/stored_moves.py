@@ -122,7 +122,7 @@ class RulesCodec:
         try:
             return work(position, n)
         except MoveError as error:
-            raise MoveError(f"ply {ply}: visited move: {error}") from None
+            raise MoveError(f"ply {ply + 1}: visited move: {error}") from None
 
 
 def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:

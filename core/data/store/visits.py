@@ -22,6 +22,7 @@ from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Column
 from variant_ai.core.data.store.store_format import Moves, add_codes, read_codes
 from variant_ai.core.data.store.stored_moves import Codes, GameCodec
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.text_tables import counted
 
 FULL = np.iinfo(np.uint16).max
 
@@ -61,11 +62,15 @@ def check_visits(record: GameRecord) -> None:
     if record.visits is None:
         return
     if len(record.visits) != record.plies:
-        raise DataError(f"visits of {len(record.visits)} plies for a game of {record.plies} plies")
+        raise DataError(
+            f"visits of {counted(len(record.visits), 'ply')} for a game of {counted(record.plies, 'ply')}"
+        )
     for ply, visited in enumerate(record.visits):
         for _, count in visited:
             if not 1 <= count <= MAX_VISITS:
-                raise DataError(f"ply {ply}: {count} visits of a move; accepted: 1 to {MAX_VISITS}")
+                raise DataError(
+                    f"ply {ply + 1}: {count} visits of a move; accepted: 1 to {MAX_VISITS}"
+                )
 
 
 def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
@@ -96,30 +101,29 @@ def decode_visits(
 # --- blocks --------------------------------------------------------------------------------------
 
 
-def pack_visits(games: Sequence[GameVisits | None], squares: int) -> bytes:
-    """Return the ROOT body of a shard."""
+def add_visits(columns: Columns, games: Sequence[GameVisits | None], squares: int) -> None:
+    """Add the visits of the games of a shard."""
     present = [game for game in games if game is not None]
-    columns = Columns()
     columns.add_integers("has_visits", (game is not None for game in games))
     columns.add_integers("counts", _joined([game.counts for game in present], np.int64))
     add_codes(columns, _joined([game.codes for game in present], np.uint16), squares)
     columns.add_integers("visits", _joined([game.visits for game in present], np.int64))
-    return columns.to_bytes()
 
 
 class VisitBlock:
-    """ROOT block: the visits of the games of a shard."""
+    """Visits of the games of a shard, from its ROOT block."""
 
-    def __init__(self, body: bytes, squares: int, moves: Moves) -> None:
+    def __init__(self, columns: ColumnReader, squares: int, moves: Moves) -> None:
         """Raises ColumnError if the columns do not fit each other or the games of the shard."""
-        columns = ColumnReader(body)
         self.has = columns.integers("has_visits").astype(bool)
         """[games]."""
         self.counts = columns.integers("counts")
         self.codes = read_codes(columns, squares)
         self.visits = columns.integers("visits")
         if len(self.has) != len(moves.plies):
-            raise ColumnError(f"column 'has_visits' does not have {len(moves.plies)} rows")
+            raise ColumnError(
+                f"column 'has_visits' does not have {counted(len(moves.plies), 'row')}"
+            )
         self._plies = np.where(self.has, moves.plies, 0)
         if len(self.counts) != int(self._plies.sum()):
             raise ColumnError("column 'counts' does not have a row for each ply")
@@ -144,7 +148,10 @@ class VisitBlock:
         here = slice(int(self.ends[begin]), int(self.ends[end]))
         return GameVisits(self.counts[begin:end], self.codes[here], self.visits[here])
 
-    def arrays(self) -> Visits:
+    def arrays(self) -> Visits | None:
+        """Visits as the sampler needs them; None if no game of the shard has any."""
+        if not self.has.any():
+            return None
         return Visits(
             np.where(self.has, self._last - self._plies, -1),
             self.ends,

@@ -40,6 +40,8 @@ _JSON_FIELDS = (
     ("start_fen", "fen"),
     ("scores", "scores"),
     ("clocks", "clocks"),
+    ("trains", "trains"),
+    ("generation", "generation"),
     ("comments", "comments"),
     ("tags", "tags"),
 )
@@ -77,6 +79,10 @@ def json_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
     values["moves"] = " ".join(move_texts(rules, notation, record))
     if record.visits is not None:
         values["visits"] = visit_texts(rules, notation, record)
+    if record.root_values is not None:
+        values["root_values"] = [
+            None if value is None else round(value, 4) for value in record.root_values
+        ]
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 

@@ -18,7 +18,13 @@ from variant_ai.core.engine.protocols.engine_options import (
     declare_ucci,
     is_true,
 )
-from variant_ai.core.engine.protocols.uci import Dialect, Identity, Info, read_go
+from variant_ai.core.engine.protocols.uci import (
+    UNREADABLE_NODES,
+    Dialect,
+    Identity,
+    Info,
+    read_go,
+)
 
 if TYPE_CHECKING:
     from variant_ai.core.engine.protocols.chosen_options import OptionSet
@@ -117,4 +123,4 @@ def parse_ucci_go(given: Sequence[str], unit: float) -> Go:
         ponder="ponder" in flags,
         draw_offered="draw" in flags,
         problems=tuple(problems),
-    )
+    ).with_limit(UNREADABLE_NODES)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 SHOWN = 60
 """Most characters of a client's text that are repeated in an error."""
+UNREADABLE_NODES = 800
+"""Nodes of a search whose limits could not be read: about a second of a large net on one core."""
 _NUMBER = re.compile(r"([+-]?[0-9]{1,15})(\.[0-9]*)?\Z")
 _SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
 
@@ -300,7 +302,10 @@ _GO_WORDS = {*_TIMES, *_COUNTS, *_FLAGS}
 
 
 def parse_go(given: Sequence[str]) -> Go:
-    """Parse a UCI `go`; words that are not understood are reported in `problems`."""
+    """Parse a UCI `go`; words that are not understood are reported in `problems`.
+
+    If no limit is left then, the search is one of `UNREADABLE_NODES`.
+    """
     times, counts, flags, moves, problems = read_go(given, _TIMES, _COUNTS, _FLAGS)
     return Go(
         times=(times.get("wtime"), times.get("btime")),
@@ -315,7 +320,7 @@ def parse_go(given: Sequence[str]) -> Go:
         ponder="ponder" in flags,
         search_moves=tuple(moves),
         problems=tuple(problems),
-    )
+    ).with_limit(UNREADABLE_NODES)
 
 
 def shown(text: str) -> str:

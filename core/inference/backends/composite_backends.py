@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.inference.int8_check import softmax
 from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.system.text_tables import counted
 
 
 class ParallelEvaluator(Evaluator):
@@ -95,7 +96,7 @@ class Differences:
         if not self.positions:
             return "nothing was evaluated"
         return (
-            f"over {self.positions:,} positions: value at most {self.value:.2g} apart "
+            f"over {counted(self.positions, 'position')}: value at most {self.value:.2g} apart "
             f"({self.value_mean:.2g} on average), probability of an action at most "
             f"{self.policy:.2g}, same best action in {self.same_best / self.positions:.2%}"
         )

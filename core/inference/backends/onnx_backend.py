@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
-from variant_ai.core.inference.cache_folders import cache_folder
 from variant_ai.core.inference.int8_check import checked_precision
 from variant_ai.core.inference.interface import (
     OPTIONAL_OUTPUTS,
@@ -27,6 +26,7 @@ from variant_ai.core.inference.interface import (
 )
 from variant_ai.core.inference.model_file import ModelFile, read_model_file
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.system.cache_folders import cache_folder
 
 if TYPE_CHECKING:
     import onnxruntime

@@ -18,10 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.inference.cache_folders import cache_folder, keep_newest
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.system.cache_folders import cache_folder, keep_newest
 from variant_ai.core.system.processors import processors
+from variant_ai.core.system.text_tables import counted
 
 MOST_FILES = 200
 FORMAT = 4
@@ -54,9 +55,8 @@ class Choice:
         if self.threads is None:
             return named
         many = f"{self.sessions} sessions of " if self.sessions > 1 else ""
-        noun = "thread" if self.threads == 1 else "threads"
         calm = "" if self.spin or self.threads == 1 else " that do not spin"
-        return f"{named}, {many}{self.threads} {noun}{calm}"
+        return f"{named}, {many}{counted(self.threads, 'thread')}{calm}"
 
 
 @dataclass(frozen=True)

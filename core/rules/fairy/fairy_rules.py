@@ -55,6 +55,7 @@ from variant_ai.core.rules.verdicts import (
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 MAX_CLOCK = 32_000
 """Greatest clock of a record."""
@@ -176,7 +177,9 @@ class FairyRules(Rules):
             return Outcome(None, "move count", move_count_detail(self.spec))
         limit = int(position["count_limit"][0])
         if limit and self._fairy.optional_end(state.base, state.moves) is not None:
-            return Outcome(None, "move count", f"{rules.counting} counting, limit {limit} plies")
+            return Outcome(
+                None, "move count", f"{rules.counting} counting, limit {counted(limit, 'ply')}"
+            )
         if rules.insufficient_material:
             if state.drawn is None:
                 state.drawn = all(self._fairy.insufficient_material(state.fen))

@@ -31,9 +31,12 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.rules.text.piece_limits import Hands, PieceLimits
 from variant_ai.core.spec.zones import square_name
+from variant_ai.core.system.text_tables import counted
 
 MAX_LENGTH = 1000
 """Characters; a full board of 12 x 10 with full pockets has fewer."""
+START = "startpos"
+"""Word that may stand for the FEN of the start position in options, calls and queries."""
 MAX_CLOCK = 30_000
 MAX_MOVE_NUMBER = 1_000_000_000
 
@@ -44,6 +47,12 @@ _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
 _CHECKS_GIVEN = re.compile(r"\+([0-9])\+([0-9])\Z")
 _ANY_RIGHTS = re.compile(r"-|[A-Za-z]{1,40}\Z")
 _SIDES = {"w": 0, "r": 0, "b": 1}
+
+
+def fen_or_start(text: str | None) -> str | None:
+    """Return a FEN that a person or program gave, or None for the start position of the variant,
+    which may be written `startpos` as in UCI."""
+    return None if text is None or text.strip().lower() == START else text
 
 
 def parse_fen(types: PieceTypes, text: str, *, lenient: bool = False) -> Position:
@@ -178,7 +187,7 @@ class _FenFormat:
         elif len(rows) == self.ranks + 1 and self.hand_of and not lenient:
             pocket = rows.pop()
         if len(rows) != self.ranks:
-            _reject(text, f"{len(rows)} ranks are given, the board has {self.ranks}")
+            _reject(text, f"{counted(len(rows), 'rank')} given, the board has {self.ranks}")
         board = [0] * (self.files * self.ranks)
         for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
             start = (number - 1) * self.files
@@ -211,7 +220,10 @@ class _FenFormat:
         if len(codes) != self.files:
             more = "more than " if len(codes) > self.files else ""
             count = min(len(codes), self.files)
-            _reject(text, f"rank {number} has {more}{count} files, the board has {self.files}")
+            _reject(
+                text,
+                f"rank {number} has {more}{counted(count, 'file')}, the board has {self.files}",
+            )
         return codes
 
     def _pocket(self, pocket: str, text: str, lenient: bool) -> Hands:

@@ -13,6 +13,7 @@ from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import piece_code, piece_colour, piece_type
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.zones import square_name
+from variant_ai.core.system.text_tables import counted
 
 Hands = tuple[list[int], list[int]]
 """Hand indices of each side, one for each piece in hand."""
@@ -65,7 +66,7 @@ class PieceLimits:
                 return f"{count} {self._in_hand(index)!r} in hand; there are at most {limit}"
         total = sum(map(bool, board)) + sum(map(len, hands))
         if self.hand_limit and total > self.total:
-            return f"{total} pieces on board and in hand; the start position has {self.total}"
+            return f"{counted(total, 'piece')} on board and in hand; the start position has {self.total}"
         return ""
 
     def overflow(self, hands: Hands) -> str:

@@ -1,9 +1,13 @@
-"""Many games searched at once with shared batches, for self-play. In reading order:
+"""Many trees searched at once with shared batches. In reading order:
 
-forest_search       `ForestSearch`, the interface
 forest_arrays       memory of all trees
-forest_kernels      the compiled calls for all trees
+forest_search       `ForestSearch`: games of self-play, Gumbel and PUCT
+forest_kernels      its compiled calls for all trees
 root_moves          noise, halving, the move played, the policy target
+improved_policy     the policy that a search improved
 halving             the schedule of sequential halving
 random_numbers      a generator for each game
+position_searches   `PositionSearches`: ordinary searches of many positions
+position_kernels    their compiled call
+position_analysis   `analyse_many`: a report for each of many positions
 """

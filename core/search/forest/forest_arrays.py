@@ -7,12 +7,12 @@ that works on a tree works here unchanged.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, array, njit
+from variant_ai.core.jit import Number, array, borrowing
 from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.movegen import MoveLists, new_moves, new_work
@@ -25,7 +25,7 @@ from variant_ai.core.search.tree.repetition import PAST, Verdicts, new_verdicts
 CELLS_A_VISIT = 64
 """Cells of a slab for each visit of a search: 4 KB, enough for nodes of 600 moves."""
 HEADS = 64
-"""Hash chains of a tree."""
+"""Least number of hash chains of a tree."""
 MAX_MOVES = 2048
 """Most moves of a position."""
 
@@ -44,6 +44,8 @@ TREE = np.dtype(
         ("stuck", "i8"),  # 1: the search cannot go on
         ("first", "i8"),  # index in the line of the first position that the players chose in
         ("limit", "i8"),  # index in the line at which the game is ended
+        ("priors", "i8"),  # root priors of a single search in `root_scores`; 0: the root's own
+        ("past", "i8"),  # entries of its table of past positions: a power of two
         ("carried", "i8"),  # moves in `carried_moves`; 0: none
         ("carried_value", "f4"),
         ("carried_draw", "f4"),
@@ -102,7 +104,6 @@ early because their slab was full."""
 Counters: TypeAlias = Annotated[NDArray[np.void], array(COUNTERS)]
 PastSlabs: TypeAlias = Annotated[NDArray[np.void], array(PAST)]
 PathInfos: TypeAlias = Annotated[NDArray[np.void], array(PATH_INFO)]
-Sizes: TypeAlias = Annotated[Any, array(np.int64)]
 
 
 class Forest(NamedTuple):
@@ -142,18 +143,24 @@ class Forest(NamedTuple):
     """[2 * (considered + 1), nodes]: visits that a root move must have to get visit k, for each number
     of moves compared; the second half for fast moves."""
     sizes: NDArray[np.int64]
-    """[4]: cells, repeats, positions of the line, entries of the past of one tree."""
+    """[5]: cells, repeats, positions of the line, entries of the past, hash chains of one tree."""
+
+
+def cells_of(nodes: int) -> int:
+    """Return the cells of a slab that is large enough for `nodes` visits of any position."""
+    return CELLS_A_VISIT * (nodes + 2) + 64
 
 
 def new_forest(
-    games: int, nodes: int, considered: int, positions: int, schedules: NDArray[np.int32]
+    games: int, cells: int, depth: int, positions: int, schedules: NDArray[np.int32]
 ) -> Forest:
-    """Create the memory of `games` trees whose searches make `nodes` visits, in games of at most
-    `positions` positions. Pages are allocated when they are first written."""
-    cells = CELLS_A_VISIT * (nodes + 2) + 64
+    """Create the memory of `games` trees of `cells` cells and paths of at most `depth` plies, in games
+    of at most `positions` positions. Pages are allocated when they are first written."""
+    nodes = cells // CELLS_A_VISIT
     repeats = max(64, nodes + 8)
-    line = positions + nodes + 4
+    line = positions + depth + 4
     past = 1 << (2 * positions).bit_length()
+    heads = max(HEADS, 1 << nodes.bit_length())
     total = games * cells
     arena = np.zeros(total * CELL + CELL, np.uint8)
     skip = -arena.ctypes.data % CELL
@@ -166,7 +173,7 @@ def new_forest(
         priors=arena.view(np.uint16),
         blocks=np.zeros(total, np.uint16),
         edge_values=np.zeros(1, np.float32),
-        heads=np.zeros(games * HEADS, np.int32),
+        heads=np.zeros(games * heads, np.int32),
         repeats=np.zeros(games * repeats, REPEAT),
         stack=np.zeros(1, np.int32),
         states=np.zeros(games, STATE),
@@ -187,15 +194,16 @@ def new_forest(
         weights=np.zeros(log * 64 + MAX_MOVES, np.float32),
         counters=np.zeros(1, COUNTERS),
         schedules=schedules,
-        sizes=np.array([cells, repeats, line, past], np.int64),
+        sizes=np.array([cells, repeats, line, past, heads], np.int64),
     )
 
 
-@njit
+@borrowing
 def tree_at(f: Forest, i: Number) -> Arrays:
-    """Return the graph of tree i."""
+    """Return the graph of tree i; for compiled code only, since nobody counts references to the views."""
     cells = f.sizes[0]
     repeats = f.sizes[1]
+    heads = f.sizes[4]
     a = i * cells
     b = a + cells
     return Arrays(
@@ -205,21 +213,27 @@ def tree_at(f: Forest, i: Number) -> Arrays:
         f.priors[32 * a : 32 * b],
         f.blocks[a:b],
         f.edge_values,
-        f.heads[i * HEADS : (i + 1) * HEADS],
+        f.heads[i * heads : (i + 1) * heads],
         f.repeats[i * repeats : (i + 1) * repeats],
         f.stack,
         f.states[i : i + 1],
     )
 
 
-@njit
+def graph_of(f: Forest, i: int) -> Arrays:
+    """Return the graph of tree i, for Python code: its views keep the memory of the forest."""
+    views: Arrays = getattr(tree_at, "py_func", tree_at)(f, i)
+    return views
+
+
+@borrowing
 def descent_at(f: Forest, i: Number) -> Descent:
     """Return the line and scratch memory of tree i. Its root's scores count as priors of the root."""
     line = f.sizes[2]
-    past = f.sizes[3]
+    past = i * f.sizes[3]
     return Descent(
         f.line[i * line : (i + 1) * line],
-        f.past[i * past : (i + 1) * past],
+        f.past[past : past + f.trees[i]["past"]],
         f.verdicts,
         f.root_scores[i * MAX_MOVES : (i + 1) * MAX_MOVES],
         f.none,
@@ -227,3 +241,10 @@ def descent_at(f: Forest, i: Number) -> Descent:
         f.out,
         f.work,
     )
+
+
+def descent_of(f: Forest, i: int) -> Descent:
+    """Return line and scratch memory of tree i, for Python code, with the priors that the root of a
+    single search was given."""
+    views: Descent = getattr(descent_at, "py_func", descent_at)(f, i)
+    return views._replace(root_priors=views.root_priors[: f.trees[i]["priors"]])

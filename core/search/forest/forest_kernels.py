@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
-from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.jit.functions import prefetch
 from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.rule_tables import Tables
 from variant_ai.core.search.compiled_settings import Settings
@@ -54,11 +55,13 @@ from variant_ai.core.search.tree.nodes import (
 from variant_ai.core.search.tree.selection import NO_EDGE
 from variant_ai.core.search.tree.transpositions import insert, node_key
 
+LEAST_PAST = 32
+"""Entries of the smallest table of past positions."""
 AT_ONCE = 256
 """Visits without a leaf that a tree makes in one call."""
 
 
-@njit
+@borrowing
 def remember(w: Descent, at: Number) -> Number:
     """Add position `at` of the line to the past; returns its number of occurrences before."""
     key = w.line[at]["key"]
@@ -72,7 +75,23 @@ def remember(w: Descent, at: Number) -> Number:
     return before
 
 
-@njit
+@borrowing
+def remember_line(f: Forest, i: Number, positions: Number) -> Descent:
+    """Make the table of past positions of tree i from the first `positions` ones of its line. It is as
+    small as that allows: each descent looks into it, and a large one would not stay in the cache."""
+    size = np.int64(LEAST_PAST)
+    while size < 2 * positions + LEAST_PAST:
+        size *= 2
+    f.trees[i]["past"] = min(size, f.sizes[3])
+    w = descent_at(f, i)
+    for k in range(w.past.shape[0]):
+        w.past[k]["times"] = 0
+    for k in range(positions):
+        remember(w, np.int64(k))
+    return w
+
+
+@borrowing
 def start_tree(
     t: Tables, s: Settings, c: Choice, f: Forest, g: Arrays, w: Descent, i: Number
 ) -> None:
@@ -135,16 +154,12 @@ def start_tree(
     bring_best(g, root)
 
 
-@njit
+@borrowing
 def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Number) -> None:
     """Start game i, whose first `positions` positions are in its line; the last one must not have
     ended the game."""
-    w = descent_at(f, i)
+    w = remember_line(f, i, positions)
     g = tree_at(f, i)
-    for k in range(w.past.shape[0]):
-        w.past[k]["times"] = 0
-    for k in range(positions):
-        remember(w, np.int64(k))
     tree = f.trees[i]
     tree["state"] = SEARCHING
     tree["carried"] = 0
@@ -155,7 +170,7 @@ def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Nu
     start_tree(t, s, c, f, g, w, i)
 
 
-@njit
+@borrowing
 def is_over(s: Settings, f: Forest, g: Arrays, i: Number) -> Truth:
     """Return True if the search of tree i is complete."""
     tree = f.trees[i]
@@ -167,7 +182,7 @@ def is_over(s: Settings, f: Forest, g: Arrays, i: Number) -> Truth:
     return np.int64(record["visits"]) - 1 >= tree["nodes"]
 
 
-@njit
+@borrowing
 def finish_move(
     t: Tables, s: Settings, c: Choice, f: Forest, g: Arrays, w: Descent, k: Scratch, i: Number
 ) -> None:
@@ -233,6 +248,8 @@ def finish_move(
     play_into(t, w.line, at, w.line, at + 1, move)
     at += 1
     w.path_info[0]["root_at"] = at
+    if 2 * (at + 1) > tree["past"]:
+        w = remember_line(f, i, at)
     before = remember(w, at)
     w.line[at]["repetitions"] = min(before, np.int64(127))
     start_tree(t, s, c, f, g, w, i)
@@ -246,7 +263,31 @@ def finish_move(
         tree["state"] = RESIGNED
 
 
-@njit
+@borrowing
+def store_leaf(e: InputTables, w: Descent, b: Batch, row: Number) -> None:
+    """Write the leaf of the last descent and its planes to a row of the batch."""
+    info = w.path_info[0]
+    length = np.int64(info["length"])
+    at = np.int64(info["root_at"]) + length
+    b.positions[row] = w.line[at]
+    b.leaves[row] = info["leaf"]
+    b.lengths[row] = length
+    if b.planes.shape[0] > 0:
+        encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+
+
+@borrowing
+def prefetch_tree(f: Forest, i: Number) -> None:
+    """Start to load what the next descent of tree i reads first: its root, its last position."""
+    cells = i * f.sizes[0] + np.int64(f.states[i]["root"])
+    for cell in range(4):
+        prefetch(f.nodes, cells + cell)
+    prefetch(f.nodes, i * f.sizes[0] + (np.int64(f.nodes[cells]["slots"]) >> 2))
+    prefetch(f.root_scores, i * MAX_MOVES)
+    prefetch(f.line, i * f.sizes[2] + np.int64(f.path_infos[i]["root_at"]))
+
+
+@borrowing
 def gather(
     t: Tables,
     e: InputTables,
@@ -266,11 +307,12 @@ def gather(
     of each row.
     """
     row = np.int64(0)
-    encodes = b.planes.shape[0] > 0
     for i in range(first, last):
         tree = f.trees[i]
         if tree["state"] != SEARCHING:
             continue
+        if i + 1 < last:
+            prefetch_tree(f, np.int64(i + 1))
         g = tree_at(f, np.int64(i))
         w = descent_at(f, np.int64(i))
         info = w.path_info[0]
@@ -287,6 +329,7 @@ def gather(
                 ):
                     break
                 finish_move(t, s, c, f, g, w, k, np.int64(i))
+                w = descent_at(f, np.int64(i))
                 if tree["state"] != SEARCHING:
                     break
                 continue
@@ -298,13 +341,7 @@ def gather(
                 info["root_edge"] = 1 + edge
             found = descend(t, s, g, w, k, b.paths, row)
             if found == LEAF:
-                length = np.int64(info["length"])
-                at = np.int64(info["root_at"]) + length
-                b.positions[row] = w.line[at]
-                b.leaves[row] = info["leaf"]
-                b.lengths[row] = length
-                if encodes:
-                    encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+                store_leaf(e, w, b, row)
                 owners[row] = i
                 row += 1
                 break
@@ -315,7 +352,7 @@ def gather(
     return row
 
 
-@njit
+@borrowing
 def answer(
     t: Tables,
     a: PolicyTables,
@@ -333,6 +370,10 @@ def answer(
     """Expand the leaves of the batch and back them up. Returns the rows done: `rows`, unless an
     evaluation is not a number. Arrays as in `leaf_batch.complete`."""
     for row in range(rows):
+        if row + 1 < rows:
+            leaf = owners[row + 1] * f.sizes[0] + np.int64(b.leaves[row + 1])
+            for cell in range(3):
+                prefetch(f.nodes, leaf + cell)
         done = complete(
             t,
             a,

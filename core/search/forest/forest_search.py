@@ -1,7 +1,8 @@
 """`ForestSearch`: many games searched and played on at once in one process, with shared batches.
 
 Each call of `step` takes a leaf of every tree, evaluates the batch and backs it up; moves are chosen
-and played in compiled code. The log of finished searches is read with `entries`.
+and played in compiled code. The log of finished searches is read with `entries`. With `moves=1` a tree
+searches one position and ends: for matches of two nets, and for many positions of other games.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
     SEARCHING,
+    cells_of,
     new_forest,
 )
 from variant_ai.core.search.forest.forest_kernels import answer, begin, gather
@@ -142,8 +144,8 @@ class ForestSearch:
         )
         self.forest = new_forest(
             games,
-            max(settings.nodes, fast),
-            settings.considered,
+            cells_of(max(settings.nodes, fast)),
+            max(settings.nodes, fast) + 2,
             settings.max_plies + 1,
             table,
         )
@@ -166,20 +168,36 @@ class ForestSearch:
         states: NDArray[np.int64] = self.forest.trees["state"]
         return states
 
+    @property
+    def visits(self) -> int:
+        """Visits of the searches that have finished."""
+        return int(self.forest.counters[0]["visits"])
+
     def start(
-        self, tree: int, game: Game, number: int, seed: int, *, resigns: bool = False
+        self,
+        tree: int,
+        game: Game,
+        number: int,
+        seed: int,
+        *,
+        moves: int | None = None,
+        resigns: bool = False,
     ) -> None:
         """Play a game on from its last position, which must not be the end of it. number: returned
-        with its moves. seed: of its noise and sampled moves, 64 bits."""
+        with its moves. seed: of its noise and sampled moves, 64 bits. moves: to search and play
+        before the tree has ended; with 1 it searches this position, and another forest or a caller
+        goes on. None: up to `max_plies`. Raises DataError if the game has that length already."""
+        limit = self.settings.max_plies
+        if game.ply >= limit:
+            raise DataError(f"the game has {game.ply} plies; these trees are for less than {limit}")
         game = with_last_moves(game, self.rules)
         f = self.forest
-        length = int(f.sizes[2])
-        for index, position in enumerate(game.positions):
-            f.line[tree * length + index] = position[0]
+        first = tree * int(f.sizes[2])
+        f.line[first : first + len(game.positions)] = np.concatenate(game.positions)
         record = f.trees[tree]
         record["game"] = number
-        record["first"] = len(game.positions) - 1
-        record["limit"] = self.settings.max_plies
+        record["first"] = game.ply
+        record["limit"] = limit if moves is None else min(limit, game.ply + moves)
         record["resigns"] = resigns
         f.randoms[tree] = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
         begin(

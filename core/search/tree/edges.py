@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.rules.game import Game
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.nodes import (
     CHECKS_TRIED,
@@ -108,6 +109,17 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
 
 
 _NOTHING = np.zeros(0, np.float32)
+
+
+def moves_to_search(game: Game) -> list[int] | None:
+    """Return the moves to search by default: without those that lose at once by repetition, unless
+    all do. None: all moves.
+
+    A short search could otherwise give most visits to a lost move with a high prior.
+    """
+    lost = game.lost_at_once()
+    kept = [int(move) for move in game.legal_moves() if move not in lost]
+    return kept if lost and kept else None
 
 
 def prepare_root_edges(

@@ -328,17 +328,6 @@ class Tree:
         """Reset the counters for a new search."""
         reset_counters(self.arrays)
 
-    def moves_to_search(self) -> list[int] | None:
-        """Return the moves to search by default: without those that lose at once by repetition,
-        unless all do. None: all moves.
-
-        A short search could otherwise give most visits to a lost move with a high prior.
-        """
-        assert self.game is not None
-        lost = self.game.lost_at_once()
-        kept = [int(move) for move in self.game.legal_moves() if move not in lost]
-        return kept if lost and kept else None
-
     def prepare_root(self, allowed: Sequence[int] | None, rng: np.random.Generator) -> None:
         """Add noise to the root's priors and set the moves that may be searched (None: all).
 

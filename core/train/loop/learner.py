@@ -2,11 +2,13 @@
 
 B positions of a (micro) batch. The loss is the mean over positions of
 
-    policy + α · value + γ · plies left
+    w · policy + α · u · value + γ · plies left
 
+with the weights w and u of the position's policy and value, which are 1 unless it must not teach them,
 where policy is -log p(move played), or -Σ π · log p for the visits of a search, and value is
 (z - v)² ([CrazyAra-preprint] eq. 1). A net that predicts win, draw and loss learns them by cross
-entropy instead of the square, and its value follows from them. Plies left are learnt by Huber's
+entropy instead of the square, and its value follows from them; a value label v that is no result has
+the classes max(v, 0), 1 - |v| and max(-v, 0). Plies left are learnt by Huber's
 loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that games that ended much earlier or
 later than predicted have no greater gradient than others.
 """
@@ -25,7 +27,13 @@ from torch.nn import functional
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import Network, outputs_of
 from variant_ai.core.train.loop.distributed import Workers
-from variant_ai.core.train.measure.metrics import Scores, SoftLabels, losses, rank_of
+from variant_ai.core.train.measure.metrics import (
+    LossWeights,
+    Scores,
+    SoftLabels,
+    losses,
+    rank_of,
+)
 
 
 class BatchResult(NamedTuple):
@@ -40,7 +48,7 @@ class BatchResult(NamedTuple):
     value: Tensor
     """[B] v."""
     wdl_loss: Tensor | None
-    """[B] cross entropy of the result, of a net that predicts win, draw and loss."""
+    """[B] cross entropy of the value label, of a net that predicts win, draw and loss."""
     plies_error: Tensor | None
     """[B] |predicted plies left - plies left|, of a net that predicts them."""
 
@@ -60,18 +68,25 @@ class Learner(nn.Module):
         outcome: Tensor,
         plies_left: Tensor | None,
         soft: SoftLabels | None = None,
+        weights: LossWeights | None = None,
     ) -> BatchResult:
         """planes [B, C, H, W], action int64 [B], outcome z [B], plies_left [B] or None; the policy
-        learns `soft` instead of `action` if it is given."""
+        learns `soft` instead of `action` if it is given. Without `weights` every z is 1, 0 or -1."""
         outputs = outputs_of(self.net, planes)
         policy, value = losses(outputs.value, outputs.policy, action, outcome, soft)
         wdl = error = None
         if outputs.wdl is not None:
-            # Outcomes 1, 0 and -1 are the classes 0 (win), 1 (draw) and 2 (loss).
-            result = (1 - outcome).long()
-            wdl = functional.cross_entropy(outputs.wdl.float(), result, reduction="none")
+            if weights is None:
+                # Outcomes 1, 0 and -1 are the classes 0 (win), 1 (draw) and 2 (loss).
+                classes = (1 - outcome).long()
+            else:
+                classes = torch.stack([outcome.relu(), 1 - outcome.abs(), (-outcome).relu()], 1)
+            wdl = functional.cross_entropy(outputs.wdl.float(), classes, reduction="none")
             value = wdl
-        loss = (policy + self.value_weight * value).mean()
+        if weights is None:
+            loss = (policy + self.value_weight * value).mean()
+        else:
+            loss = (weights.policy * policy + self.value_weight * weights.value * value).mean()
         if outputs.plies_left is not None and plies_left is not None:
             predicted = outputs.plies_left.float()
             huber = functional.huber_loss(
@@ -139,7 +154,7 @@ class ScoreWindow:
 
     def __init__(self, positions: int, device: torch.device, auxiliary: tuple[str, ...]) -> None:
         """`auxiliary`: outputs of the net besides value and policy."""
-        names = ["policy_loss", "value", "outcome"]
+        names = ["policy_loss", "value", "outcome", "policy_weight", "value_weight"]
         names += [_COLUMNS[name] for name in auxiliary]
         self._columns: dict[str, Tensor] = {
             name: torch.zeros(positions, device=device) for name in names
@@ -148,14 +163,18 @@ class ScoreWindow:
         self._size = positions
         self.filled = 0
 
-    def put(self, result: BatchResult, outcome: Tensor) -> None:
+    def put(self, result: BatchResult, outcome: Tensor, weights: LossWeights | None = None) -> None:
         """Add a batch; outcome [B]."""
         end = self.filled + len(outcome)
         if end > self._size:
             self.filled, end = 0, len(outcome)  # steps that are only timed are never logged
+        known: dict[str, Tensor | float] = {
+            "outcome": outcome,
+            "policy_weight": 1.0 if weights is None else weights.policy,
+            "value_weight": 1.0 if weights is None else weights.value,
+        }
         for name, column in self._columns.items():
-            values = outcome if name == "outcome" else getattr(result, name)
-            column[self.filled : end].copy_(values)
+            column[self.filled : end] = known[name] if name in known else getattr(result, name)
         self.filled = end
 
     def take(self, workers: Workers, part: int) -> WindowScores:
@@ -171,6 +190,8 @@ class ScoreWindow:
             rank=taken.pop("rank"),
             value=taken.pop("value"),
             outcome=taken.pop("outcome"),
+            policy_weight=taken.pop("policy_weight"),
+            value_weight=taken.pop("value_weight"),
         )
         return WindowScores(scores, taken)
 

@@ -182,6 +182,12 @@ def _adam(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     return torch.optim.Adam(_trained(net), lr=config.lr_max, weight_decay=config.weight_decay)
 
 
+def _adamw(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    import torch
+
+    return torch.optim.AdamW(_trained(net), lr=config.lr_max, weight_decay=config.weight_decay)
+
+
 def _muon(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     from variant_ai.core.train.loop.device import PRECISIONS
     from variant_ai.core.train.loop.muon import Muon
@@ -216,6 +222,16 @@ OPTIMISERS: dict[str, Optimiser] = {
             "Adam",
             f"Adam at a constant rate ({ADAM_RATE:g} by default)",
             _adam,
+            lambda training, batch, factor: ADAM_RATE,
+            {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
+            constant_momentum=ADAM_BETA,
+            counts_steps=True,
+        ),
+        Optimiser(
+            "adamw",
+            "AdamW",
+            f"Adam with separate weight decay ({ADAM_RATE:g} by default)",
+            _adamw,
             lambda training, batch, factor: ADAM_RATE,
             {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
             constant_momentum=ADAM_BETA,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from variant_ai.core.rules.position import Position
-from variant_ai.core.train.measure.metrics import SoftLabels
+from variant_ai.core.train.measure.metrics import LossWeights, SoftLabels
 
 
 class Samples(Protocol):
@@ -31,7 +31,7 @@ class Samples(Protocol):
 
     @property
     def value(self) -> NDArray[np.float32]:
-        """[B] 1 won, 0 drawn, -1 lost by the player to move."""
+        """[B] value label of the player to move, in [-1, 1]: 1 won, 0 drawn, -1 lost."""
 
     @property
     def plies_left(self) -> NDArray[np.float32]:
@@ -48,6 +48,14 @@ class Samples(Protocol):
     @property
     def shares(self) -> NDArray[np.float32]:
         """[B, K] shares of the visits, each row adding up to 1."""
+
+    @property
+    def policy_weight(self) -> NDArray[np.float32]:
+        """[B] weight of the policy in the loss, 0 if it must not be learnt."""
+
+    @property
+    def value_weight(self) -> NDArray[np.float32]:
+        """[B] weight of the value in the loss."""
 
 
 class Source(Protocol):
@@ -80,6 +88,8 @@ class PlacedBatch(NamedTuple):
     plies_left: Tensor
     soft: SoftLabels | None
     """Visits of a search, None if the batch has none."""
+    weights: LossWeights | None
+    """None if all weights are 1 and all values are results."""
 
 
 def place_batch(samples: Samples, device: torch.device) -> PlacedBatch:
@@ -91,6 +101,7 @@ def place_batch(samples: Samples, device: torch.device) -> PlacedBatch:
         _move(samples.value, device),
         _move(samples.plies_left, device),
         soft_labels(samples, device),
+        loss_weights(samples, device),
     )
 
 
@@ -99,6 +110,14 @@ def soft_labels(samples: Samples, device: torch.device) -> SoftLabels | None:
     if samples.choices.shape[1] == 0:
         return None
     return SoftLabels(_move(samples.choices, device), _move(samples.shares, device))
+
+
+def loss_weights(samples: Samples, device: torch.device) -> LossWeights | None:
+    """Weights of the losses of a batch, None if all are 1 and all values are results."""
+    policy, value = samples.policy_weight, samples.value_weight
+    if policy.all() and value.all() and np.isin(samples.value, (-1, 0, 1)).all():
+        return None
+    return LossWeights(_move(policy, device), _move(value, device))
 
 
 def _move(array: NDArray[Any], device: torch.device) -> Tensor:

@@ -55,7 +55,7 @@ from variant_ai.core.train.run.checkpoint import (
     remove_leftovers,
     save_checkpoint,
 )
-from variant_ai.core.train.run.initial_weights import find_start
+from variant_ai.core.train.run.initial_weights import find_start, random_net
 from variant_ai.core.train.run.run_folder import CHECKPOINTS, last_metrics
 from variant_ai.core.train.run.run_log import NoObserver, Observer, RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
@@ -104,9 +104,8 @@ class Trainer(BaseTrainer):
         self.device = workers.device(choose_device(config.device))
         if config.threads and self.device.type == "cpu":
             torch.set_num_threads(config.threads)
-        torch.manual_seed(config.seed)
         self._builders = builders
-        self.net = config.net.build(builders)
+        self.net = random_net(config, builders)
         place_net(self.net, self.device)
         self.frozen = first_layers(self.net, config.freeze)
         for layer in self.frozen:
@@ -280,12 +279,17 @@ class Trainer(BaseTrainer):
             with self._synchronised(part == self.parts - 1):
                 with autocast(self.device, config.precision):
                     result: BatchResult = self._learner(
-                        batch.planes, batch.action, batch.outcome, plies, batch.soft
+                        batch.planes,
+                        batch.action,
+                        batch.outcome,
+                        plies,
+                        batch.soft,
+                        batch.weights,
                     )
                 (result.loss / self.parts).backward()  # type: ignore[no-untyped-call]
             loss = result.loss.detach()
             total = loss if total is None else total + loss
-            self._window.put(result, batch.outcome)
+            self._window.put(result, batch.outcome, batch.weights)
             if self._norms is not None:
                 self._norms.end_part()
         if self._norms is not None:
@@ -333,9 +337,10 @@ class Trainer(BaseTrainer):
         window, batch = self._window.take(self.workers, self._part_size), self.config.batch
         # Step by step, so that a checkpoint in between does not change the rounding of the sums.
         for first in range(0, len(window.scores.rank), batch):
-            self._sums.add(window.scores.part(first, first + batch))
+            part = window.scores.part(first, first + batch)
+            self._sums.add(part)
             for name, values in window.auxiliary.items():
-                self._auxiliary.add(name, values[first : first + batch])
+                self._auxiliary.add(name, values[first : first + batch][part.teaches_value])
 
     def _write_train(self, step: int, rate: float) -> None:
         self._flush()

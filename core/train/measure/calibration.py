@@ -106,7 +106,8 @@ def calibration(
 
 def value_calibration(scores: Scores) -> Calibration:
     """Calibration of the value; value and result are from -1 (lost) to 1 (won) from the mover's side."""
-    return calibration(scores.value, scores.outcome, -1.0, 1.0, VALUE_BINS)
+    known = scores.teaches_value
+    return calibration(scores.value[known], scores.outcome[known], -1.0, 1.0, VALUE_BINS)
 
 
 def wdl_quality(wdl: NDArray[np.float32], outcome: NDArray[np.float32]) -> WdlQuality:

@@ -19,7 +19,7 @@ from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.train.loop.position_source import Source, soft_labels
+from variant_ai.core.train.loop.position_source import Source, loss_weights, soft_labels
 from variant_ai.core.train.measure.calibration import (
     Calibration,
     WdlQuality,
@@ -179,16 +179,19 @@ def evaluate(
     rows: dict[str, _Row] = {}
     ply, side = np.zeros(n, np.int32), np.zeros(n, np.int8)
     at = 0
-    baseline_hits = legal_moves = 0
+    baseline_hits = legal_moves = policies = 0
     for samples in source.sweep(limit=limit):
         outcome = torch.from_numpy(samples.value)
         here = slice(at, at + len(outcome))
         ply[here], side[here] = samples.positions["ply"], samples.positions["side"]
+        teaches = samples.policy_weight > 0
+        policies += int(teaches.sum())
         legal = None if rules is None else legal_actions(rules, encoder, samples.positions)
         if legal is not None:
             legal_moves += sum(map(len, legal))
             if counts is not None:
-                baseline_hits += int((most_frequent(counts, legal) == samples.action).sum())
+                hits = most_frequent(counts, legal) == samples.action
+                baseline_hits += int((hits & teaches).sum())
         for name, predictor in predictors.items():
             own = (encoders or {}).get(name)
             output = predictor(samples.planes if own is None else own.planes(samples.positions))
@@ -199,15 +202,17 @@ def evaluate(
             table = (actions or {}).get(name)
             played = samples.action if table is None else table[samples.action].astype(np.int64)
             soft = soft_labels(samples, torch.device("cpu"))
+            weights = loss_weights(samples, torch.device("cpu"))
             if soft is not None and table is not None:
                 own_choices = torch.from_numpy(table[samples.choices].astype(np.int64))
                 soft = SoftLabels(own_choices, soft.shares)
             rows[name].scores.put(
-                at, score(value, logits, torch.from_numpy(played), outcome, wdl, soft)
+                at, score(value, logits, torch.from_numpy(played), outcome, wdl, soft, weights)
             )
             if legal is not None:
                 choices = legal if table is None else [table[k].astype(np.int64) for k in legal]
-                rows[name].legal_hits += int((best_legal(output.policy, choices) == played).sum())
+                hits = best_legal(output.policy, choices) == played
+                rows[name].legal_hits += int((hits & teaches).sum())
         at += len(outcome)
         advance(len(outcome))
     nets = {
@@ -218,7 +223,7 @@ def evaluate(
             side=side,
             seen=seen,
             origins=origins,
-            legal_accuracy=None if rules is None else row.legal_hits / n,
+            legal_accuracy=None if rules is None else row.legal_hits / max(policies, 1),
         )
         for name, row in rows.items()
     }
@@ -230,7 +235,7 @@ def evaluate(
     return Evaluation(
         n,
         nets,
-        baseline_hits / n if rules is not None and counts is not None else None,
+        baseline_hits / max(policies, 1) if rules is not None and counts is not None else None,
         legal_moves / n if rules is not None else None,
         ply,
         side,
@@ -259,17 +264,18 @@ def summarise(
         classes = rating_classes(origins.mover_ratings(side))
         by_rating = {name: scores.metrics(value_weight, where) for name, where in classes.items()}
     game = np.arange(len(ply)) if origins is None else origins.game
+    policy, known = scores.teaches_policy, scores.teaches_value
     return NetEvaluation(
         scores.metrics(value_weight),
         legal_accuracy,
         {title: scores.metrics(value_weight, where) for title, where in ply_classes(ply).items()},
         by_rating,
         None if seen is None or seen.all() else scores.metrics(value_weight, ~seen),
-        {str(k): float((scores.rank < k).mean()) for k in TOPS},
+        {str(k): float(((scores.rank < k) & policy).sum() / max(policy.sum(), 1)) for k in TOPS},
         intervals(scores, game, value_weight),
         {},
         value_calibration(scores),
-        None if scores.wdl is None else wdl_quality(scores.wdl, scores.outcome),
+        None if scores.wdl is None else wdl_quality(scores.wdl[known], scores.outcome[known]),
         None,
         over_plies(scores, ply, value_weight),
     )

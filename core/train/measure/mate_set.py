@@ -41,6 +41,7 @@ from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.text_tables import counted
 
 COUNT = 1000
 """Number of positions in the published set."""
@@ -138,7 +139,7 @@ def find_mates(
             break
         scanned += len(batch)
     if not found:
-        raise DataError(f"none of the {scanned:,} positions has a move that wins at once")
+        raise DataError(f"none of the {counted(scanned, 'position')} has a move that wins at once")
     return MateSet(
         rules.spec.variant,
         rules_hash(rules.spec),

@@ -10,6 +10,9 @@ N positions, G games. Definitions:
 - value accuracy sign: share of decided games' positions whose v has the sign of z; draws are left
   out, and v = 0 counts as wrong;
 - combined loss: (1 - α) · policy loss + α · value loss: this is how the papers' tables add up.
+Positions whose policy or value must not be learnt are left out of its metrics, so the combined loss
+of those that have both is only that of the means. z is the value label, a result unless others were
+chosen for training.
 
 Positions of one game are similar (same players, same result), so an interval that took them as
 independent would be too narrow. Here games are the independent units: a mean is a ratio of sums over
@@ -47,7 +50,7 @@ def for_json(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Means over N positions; a mean over nothing is NaN."""
+    """Means over N positions, as far as they teach a policy or a value; a mean over nothing is NaN."""
 
     positions: int
     policy_loss: float
@@ -56,7 +59,7 @@ class Metrics:
     value_loss: float
     value_accuracy_sign: float
     decided: int
-    """Positions of games that were not drawn."""
+    """Positions whose value label is not 0: those of games that were not drawn."""
     combined_loss: float
 
     @staticmethod
@@ -73,6 +76,10 @@ class Sums:
     """Running sums of the metrics of batches, as they are kept in checkpoints."""
 
     positions: int = 0
+    policies: int = 0
+    """Positions that teach a policy."""
+    values: int = 0
+    """Positions that teach a value."""
     policy_loss: float = 0.0
     correct: int = 0
     top5: int = 0
@@ -86,13 +93,13 @@ class Sums:
         def share(total: float, count: int) -> float:
             return total / count if count else math.nan
 
-        policy = share(self.policy_loss, self.positions)
-        value = share(self.value_loss, self.positions)
+        policy = share(self.policy_loss, self.policies)
+        value = share(self.value_loss, self.values)
         return Metrics(
             positions=self.positions,
             policy_loss=policy,
-            policy_accuracy=share(self.correct, self.positions),
-            top5_accuracy=share(self.top5, self.positions),
+            policy_accuracy=share(self.correct, self.policies),
+            top5_accuracy=share(self.top5, self.policies),
             value_loss=value,
             value_accuracy_sign=share(self.sign_correct, self.decided),
             decided=self.decided,
@@ -101,12 +108,15 @@ class Sums:
 
     def add(self, scores: Scores) -> None:
         self.positions += len(scores.rank)
-        self.policy_loss -= float(scores.log_probability.sum(dtype=np.float64))
-        self.correct += int((scores.rank == 0).sum())
-        self.top5 += int((scores.rank < TOP).sum())
-        error = (scores.outcome - scores.value).astype(np.float64)
+        policy, valued = scores.teaches_policy, scores.teaches_value
+        self.policies += int(policy.sum())
+        self.values += int(valued.sum())
+        self.policy_loss -= float(scores.log_probability[policy].sum(dtype=np.float64))
+        self.correct += int((scores.rank[policy] == 0).sum())
+        self.top5 += int((scores.rank[policy] < TOP).sum())
+        error = (scores.outcome - scores.value)[valued].astype(np.float64)
         self.value_loss += float((error * error).sum())
-        decided = scores.outcome != 0
+        decided = valued & (scores.outcome != 0)
         self.decided += int(decided.sum())
         right = np.sign(scores.value[decided]) == np.sign(scores.outcome[decided])
         self.sign_correct += int(right.sum())
@@ -124,9 +134,23 @@ class Scores:
     value: NDArray[np.float32]
     """[N] v, the net's value."""
     outcome: NDArray[np.float32]
-    """[N] z, the game's result; both from the mover's side."""
+    """[N] z, the value label; both from the mover's side."""
+    policy_weight: NDArray[np.float32]
+    """[N] weight of the policy in the loss: 1, or 0 if it must not be learnt."""
+    value_weight: NDArray[np.float32]
+    """[N] weight of the value likewise."""
     wdl: NDArray[np.float32] | None = None
     """[N, 3] probabilities of win, draw and loss, for a net that predicts them."""
+
+    @property
+    def teaches_policy(self) -> NDArray[np.bool_]:
+        """[N] True if the position has a policy label."""
+        return self.policy_weight > 0
+
+    @property
+    def teaches_value(self) -> NDArray[np.bool_]:
+        """[N] True if the position has a value label."""
+        return self.value_weight > 0
 
     def metrics(self, value_weight: float, where: NDArray[np.bool_] | None = None) -> Metrics:
         """Metrics of all positions, or of those marked True in `where`."""
@@ -147,6 +171,8 @@ class Scores:
             self.rank[where],
             self.value[where],
             self.outcome[where],
+            self.policy_weight[where],
+            self.value_weight[where],
             None if self.wdl is None else self.wdl[where],
         )
 
@@ -162,6 +188,8 @@ class Scores:
             np.zeros(positions, np.int64),
             np.zeros(positions, np.float32),
             np.zeros(positions, np.float32),
+            np.zeros(positions, np.float32),
+            np.zeros(positions, np.float32),
             np.zeros((positions, 3), np.float32) if wdl else None,
         )
 
@@ -172,9 +200,20 @@ class Scores:
         self.rank[at:end] = part.rank
         self.value[at:end] = part.value
         self.outcome[at:end] = part.outcome
+        self.policy_weight[at:end] = part.policy_weight
+        self.value_weight[at:end] = part.value_weight
         if self.wdl is not None and part.wdl is not None:
             self.wdl[at:end] = part.wdl
         return end
+
+
+class LossWeights(NamedTuple):
+    """Weights of the losses of B positions, 0 if a policy or a value must not be learnt."""
+
+    policy: Tensor
+    """[B]."""
+    value: Tensor
+    """[B]."""
 
 
 class SoftLabels(NamedTuple):
@@ -224,8 +263,10 @@ def score(
     outcome: Tensor,
     wdl: Tensor | None = None,
     soft: SoftLabels | None = None,
+    weights: LossWeights | None = None,
 ) -> Scores:
     """Scores of a batch; shapes as in `losses`. `wdl` [B, 3] are probabilities."""
+    ones = LossWeights(torch.ones(len(value)), torch.ones(len(value)))
     with torch.no_grad():
         policy, _ = losses(value, logits, action, outcome, soft)
         return Scores(
@@ -233,6 +274,8 @@ def score(
             rank_of(logits, action).cpu().numpy(),
             value.float().cpu().numpy(),
             outcome.float().cpu().numpy(),
+            (weights or ones).policy.cpu().numpy(),
+            (weights or ones).value.cpu().numpy(),
             None if wdl is None else wdl.float().cpu().numpy(),
         )
 
@@ -277,35 +320,39 @@ def interval(x: Values, w: Values, game: NDArray[np.int64]) -> Interval:
     return Interval(mean, mean - Z95 * error, mean + Z95 * error)
 
 
-def _ones(scores: Scores) -> Values:
-    return np.ones(len(scores.rank))
+def _where(weight: NDArray[np.float32], x: Values | NDArray[np.bool_]) -> tuple[Values, Values]:
+    """x and weight, both [N] and 0 at positions without a label."""
+    taught = weight > 0
+    return np.where(taught, x, 0.0), taught.astype(np.float64)
 
 
 def _policy_loss(scores: Scores, _: float) -> tuple[Values, Values]:
-    return -scores.log_probability.astype(np.float64), _ones(scores)
+    return _where(scores.policy_weight, -scores.log_probability.astype(np.float64))
 
 
 def _policy_accuracy(scores: Scores, _: float) -> tuple[Values, Values]:
-    return (scores.rank == 0).astype(np.float64), _ones(scores)
+    return _where(scores.policy_weight, scores.rank == 0)
 
 
 def _top5_accuracy(scores: Scores, _: float) -> tuple[Values, Values]:
-    return (scores.rank < TOP).astype(np.float64), _ones(scores)
+    return _where(scores.policy_weight, scores.rank < TOP)
 
 
 def _value_loss(scores: Scores, _: float) -> tuple[Values, Values]:
-    return (scores.outcome - scores.value).astype(np.float64) ** 2, _ones(scores)
+    error = (scores.outcome - scores.value).astype(np.float64)
+    return _where(scores.value_weight, error**2)
 
 
 def _value_accuracy_sign(scores: Scores, _: float) -> tuple[Values, Values]:
-    decided = scores.outcome != 0
+    decided = scores.teaches_value & (scores.outcome != 0)
     right = decided & (np.sign(scores.value) == np.sign(scores.outcome))
     return right.astype(np.float64), decided.astype(np.float64)
 
 
 def _combined_loss(scores: Scores, value_weight: float) -> tuple[Values, Values]:
-    policy, w = _policy_loss(scores, value_weight)
-    return (1 - value_weight) * policy + value_weight * _value_loss(scores, value_weight)[0], w
+    policy, value = _policy_loss(scores, value_weight)[0], _value_loss(scores, value_weight)[0]
+    both = scores.policy_weight * scores.value_weight
+    return _where(both, (1 - value_weight) * policy + value_weight * value)
 
 
 _Measure = Callable[[Scores, float], tuple[Values, Values]]

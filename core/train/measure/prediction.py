@@ -88,7 +88,13 @@ def predict(
             outputs = outputs_of(net, batch.planes)
             wdl = None if outputs.wdl is None else torch.softmax(outputs.wdl.float(), 1)
             of_batch = score(
-                outputs.value, outputs.policy, batch.action, batch.outcome, wdl, batch.soft
+                outputs.value,
+                outputs.policy,
+                batch.action,
+                batch.outcome,
+                wdl,
+                batch.soft,
+                batch.weights,
             )
             at = scores.put(at, of_batch)
     if workers.world > 1:
@@ -97,6 +103,8 @@ def predict(
             scores.rank,
             scores.value,
             scores.outcome,
+            scores.policy_weight,
+            scores.value_weight,
         ]
         arrays += [] if scores.wdl is None else [scores.wdl]
         workers.all_reduce([torch.from_numpy(array) for array in arrays])

@@ -31,6 +31,7 @@ from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.position_source import Samples
 from variant_ai.core.train.measure.evaluation import legal_actions
 from variant_ai.core.train.measure.metric_tables import TITLES
@@ -106,7 +107,7 @@ class Agreement:
             ("same first move", f"{self.same_first:.2%}"),
             (
                 "same first move where decided",
-                f"{self.same_first_decided:.2%} of {self.decided:,} positions whose first two "
+                f"{self.same_first_decided:.2%} of {counted(self.decided, 'position')} whose first two "
                 f"moves differ by over {DECIDED}",
             ),
             (

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from variant_ai.core.data.sample.value_labels import ValueLabels
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metric_tables import result_rows
 from variant_ai.core.train.run.training_settings import DataChoice, Recipe, TrainConfig
@@ -15,7 +17,7 @@ DESCRIBED = frozenset(
     {"optimiser", "momentum", "weight_decay", "value_weight", "seed", "final_limit"}
     | {"split", "mirror", "labels"}
 )
-"""Settings that have sentences of their own in the card; others are listed if they were changed."""
+"""Settings that the card has lines of its own for; the others are listed if they were changed."""
 
 
 def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
@@ -29,31 +31,39 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "",
         "## Net",
         "",
-        f"- {config.net.name}, {results['parameters']:,} parameters, {results['flops']:,} floating "
+        f"- {config.net.name}, {counted(results['parameters'], 'parameter')}, {results['flops']:,} floating "
         "point operations a position",
         f"- size: {', '.join(f'{k} {v}' for k, v in config.net.size.items() if v is not None)}",
-        f"- input: {config.net.planes} planes of {config.net.board[0]} x {config.net.board[1]}"
+        f"- input: {counted(config.net.planes, 'plane')} of {config.net.board[0]} x {config.net.board[1]}"
         f"{', counts not normalised' if config.net.input_scale else ''}; "
         f"policy: {config.net.actions} actions ({config.net.head})",
         f"- spec hash {config.spec_hash}, encoding hash {config.encoding_hash}",
         "",
         "## Data",
         "",
-        f"- training: {data.train_games:,} games, {data.train_positions:,} positions"
+        f"- training: {counted(data.train_games, 'game')}, {counted(data.train_positions, 'position')}"
         + (", each also mirrored" if data.mirror else ""),
         *(
             [f"- labels: visits of a search, in {data.searched_positions:,} of these positions"]
             if data.labels == "visits"
             else []
         ),
-        f"- validation: {data.validation_games:,} games, {data.validation_positions:,} positions",
+        *(
+            [
+                f"- value labels: {ValueLabels.parse(data.value_labels).description}, known in "
+                f"{data.valued_positions:,} of these positions; validation is against results"
+            ]
+            if data.value_labels != "result"
+            else []
+        ),
+        f"- validation: {counted(data.validation_games, 'game')}, {counted(data.validation_positions, 'position')}",
         f"- split: {data.split}, seed {data.seed}",
         *_others(data, DataChoice),
         f"- content hashes of the stores: {', '.join(data.hashes)}",
         "",
         "## Training",
         "",
-        f"- {results['steps']:,} of {config.steps:,} steps of {config.batch} positions: "
+        f"- {results['steps']:,} of {counted(config.steps, 'step')} of {counted(config.batch, 'position')}: "
         f"{find_optimiser(config.optimiser).describe(config)}, weight decay {config.weight_decay:g}, value weight "
         f"{config.value_weight:g}, seed {config.seed}",
         *_others(config, Recipe),

@@ -1,15 +1,10 @@
-"""The report of a run: its pictures, and one HTML page (`page.html.jinja`) with pictures and numbers.
-
-The page is a single file without scripts or links to other files; its pictures are embedded.
-"""
+"""The report of a training: its pictures, and one HTML page with pictures and numbers."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +20,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.system.files import short_names, write_whole
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import (
     TITLES,
     WDL,
@@ -50,6 +46,7 @@ from variant_ai.core.train.pictures.training_curves import (
     last_steps,
     learning_curves,
 )
+from variant_ai.core.train.report.report_page import Chapter, Table, page
 from variant_ai.core.train.run.run_folder import (
     ENVIRONMENT,
     PICTURES,
@@ -64,41 +61,6 @@ SHOWN_PLY = 16
 """First ply of a position that is worth showing: pieces are in contact by then."""
 SEARCHED_POSITIONS = 64
 """Positions searched for one to show."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under heads; the first column is text, the others are numbers."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: bool = True
-    """True if all columns but the first are right-aligned."""
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A part of the page."""
-
-    title: str
-    text: str = ""
-    tables: Sequence[Table] = ()
-    pictures: Sequence[Picture] = ()
-    folded: Sequence[tuple[str, str]] = ()
-    """(title, preformatted text) of parts that are hidden until clicked."""
-
-
-def page(title: str, subtitle: str, chapters: Sequence[Chapter]) -> str:
-    """Render the page."""
-    from jinja2 import Environment, FileSystemLoader
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, keep_trailing_newline=True
-    )
-    environment.globals["base64"] = lambda data: base64.b64encode(data).decode("ascii")
-    template = environment.get_template("page.html.jinja")
-    return template.render(title=title, subtitle=subtitle, chapters=chapters)
 
 
 def write_report(
@@ -144,8 +106,8 @@ def write_report(
     write_pictures(every, folder / PICTURES)
     target = out or folder / REPORT
     subtitle = (
-        f"{config.net.title}, trained on {config.data.train_games:,} games in "
-        f"{results.get('steps', 0):,} steps of {config.batch}; run directory {folder.name}."
+        f"{config.net.title}, trained on {counted(config.data.train_games, 'game')} in "
+        f"{counted(results.get('steps', 0), 'step')} of {config.batch}; run directory {folder.name}."
     )
     text = page(f"{config.variant}: report of a training", subtitle, chapters)
     write_whole(target, text.encode())
@@ -175,7 +137,7 @@ def _summary(config: TrainConfig, results: Mapping[str, Any]) -> Chapter:
         ("split", f"{data.split}, seed {data.seed}"),
         (
             "steps",
-            f"{results.get('steps', 0):,} of {config.steps:,}, {config.batch} positions each",
+            f"{results.get('steps', 0):,} of {config.steps:,}, {counted(config.batch, 'position')} each",
         ),
         ("minutes", f"{results.get('seconds', 0) / 60:.1f}"),
     ]
@@ -190,7 +152,7 @@ def _summary(config: TrainConfig, results: Mapping[str, Any]) -> Chapter:
 
 def _training(folder: Path, config: TrainConfig, beside: Mapping[str, Path]) -> Chapter:
     events = read_metrics(folder)
-    title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"
+    title = f"{config.variant}, {config.net.title}, {counted(config.data.train_games, 'game')}"
     runs = {config.net.title: events}
     runs |= {name: read_metrics(path) for name, path in beside.items()}
     pictures: list[Picture | None] = [learning_curves(events, title)]
@@ -225,8 +187,10 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
     if mates:
         tables.append(Table("Mate in one", ("", ""), mate_rows(mates)))
     bins = (measured.get("calibration") or {}).get("bins") or []
-    counted = sum(found["positions"] for found in bins)
-    text = f"Intervals, calibration and curves are of {counted:,} positions." if counted else ""
+    measured_on = sum(found["positions"] for found in bins)
+    text = ""
+    if measured_on:
+        text = f"Intervals, calibration and curves are of {counted(measured_on, 'position')}."
     return Chapter("Quality on the validation games", text, tables=tables, pictures=pictures)
 
 

@@ -142,7 +142,8 @@ def save_checkpoint(
     target = folder / checkpoint_name(state.step)
     part = folder / f"{target.name}.part"
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
+    with naming(target, part):
+        part.mkdir(parents=True)
     try:
         contents = {
             MODEL: save(_plain(net.state_dict())),
@@ -153,13 +154,14 @@ def save_checkpoint(
         }
         contents[CHECKSUMS] = checksums_json(contents)
         for name, content in contents.items():
-            with naming(target / name):
+            with naming(target / name, part / name):
                 (part / name).write_bytes(content)
                 _sync(part / name)
         old = folder / f"{target.name}.old"
         if target.exists():  # the same step again, after a resumption
             target.rename(old)
-        part.rename(target)
+        with naming(target, part):
+            part.rename(target)
         shutil.rmtree(old, ignore_errors=True)
         _sync(folder)
     except BaseException:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
@@ -14,7 +14,7 @@ from variant_ai.core.nets.restore import net_config, restore, settle_norms
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.run.checkpoint import Checkpoint, find_checkpoint
-from variant_ai.core.train.run.training_settings import own_spec, require_spec
+from variant_ai.core.train.run.training_settings import TrainConfig, own_spec, require_spec
 
 NORM_POSITIONS = 4096
 """Positions on which the statistics of the norms of a net from a file are computed."""
@@ -72,6 +72,14 @@ class FileStart:
 
 
 Start = CheckpointStart | FileStart
+
+
+def random_net(
+    config: TrainConfig, builders: Mapping[str, NetworkBuilder] | None = None
+) -> nn.Module:
+    """The net of a training with random weights, which depend on its seed alone."""
+    torch.manual_seed(config.seed)
+    return config.net.build(builders)
 
 
 def find_start(path: Path) -> Start:

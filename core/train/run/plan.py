@@ -28,6 +28,7 @@ from variant_ai.core.nets.interface import (
 from variant_ai.core.nets.network import first_layers
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.hashing import encoding_hash, spec_hash
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.distributed import ALONE, Workers
 from variant_ai.core.train.loop.optimisers import FINE_TUNE_RATE, find_optimiser
@@ -207,7 +208,7 @@ def _check(
         if workers.world > 1:
             what += f" in each of {workers.world} processes"
         raise VariantAIError(
-            f"a batch of {batch} positions cannot be computed in {what} of equal size with two "
+            f"a batch of {counted(batch, 'position')} cannot be computed in {what} of equal size with two "
             "positions or more; choose another --batch"
         )
     if workers.world > 1 and request.minutes is not None:
@@ -231,7 +232,9 @@ def _check(
     if request.freeze and request.start_from is None:
         raise VariantAIError("layers can be frozen only in a net to start from (--from)")
     if request.weights and len(request.weights) != len(request.stores):
-        raise DataError(f"{len(request.weights)} weights for {len(request.stores)} stores")
+        raise DataError(
+            f"{counted(len(request.weights), 'weight')} for {counted(len(request.stores), 'store')}"
+        )
     if request.mirror and not encoder.symmetric:
         raise SpecError(
             f"{request.spec.variant} has no left-right symmetry, so positions cannot be mirrored"

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.sample.split import By, SplitPlan, shared_prefix, split_stores
+from variant_ai.core.data.sample.value_labels import ValueLabels, fit_scale_of
 from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, UnknownNameError
 from variant_ai.core.rules.interface import Rules
@@ -111,11 +113,14 @@ def open_data(
     `batch` is the number of positions in each of the `micro_batches` parts of a step; each process
     trains on its own batches.
 
-    Raises DataError if a store does not have the hash of the configuration, and if visits are to be
-    learnt but the training games have none.
+    The held-back games are always measured against their results.
+
+    Raises DataError if a store does not have the hash of the configuration, and if visits, root values
+    or scores are to be learnt but the training games have none.
     """
-    stores = [Store(path, spec) for path in data.stores]
-    others = [Store(path, spec) for path in data.validation_stores]
+    codec = RulesCodec(spec, rules)  # one for all, because rules take a while to make
+    stores = [Store(path, spec, codec=codec) for path in data.stores]
+    others = [Store(path, spec, codec=codec) for path in data.validation_stores]
     hashes = tuple(store.content_hash for store in [*stores, *others])
     if data.hashes and data.hashes != hashes:
         changed = next(
@@ -139,12 +144,21 @@ def open_data(
             f"the games of {', '.join(data.stores)} are on other sides of the split {data.split} than "
             "when this training started: their years, groups or sources have changed"
         )
+    values = ValueLabels.parse(data.value_labels)
+    if values.needs_scale:
+        values = values.with_scale(fit_scale_of(stores, games))
+        data = data.model_copy(update={"value_labels": str(values)})
     train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
     if data.labels == "visits" and train.searched == 0:
         raise DataError(
             f"no training game has visits of a search ({', '.join(data.stores)}): self-play of a net "
             "stores them (`variant-ai generate --engine net:FILE`); use the label `move` to learn the "
             "moves played"
+        )
+    if values.source != "result" and train.valued == 0:
+        name = "root value" if values.source == "root" else "score"
+        raise DataError(
+            f"no training game has a {name} ({', '.join(data.stores)}); use the value label `result`"
         )
     if others:
         validating, chosen = others, [np.arange(len(store)) for store in others]
@@ -164,7 +178,7 @@ def open_data(
                 labels=data.labels,
             )
         if not others and len(stores) == 1:
-            seen = seen_positions(stores[0], games[0], chosen[0])
+            seen = seen_positions(stores[0], games[0], validation)
     filled = data.model_copy(
         update={
             "hashes": hashes,
@@ -173,6 +187,7 @@ def open_data(
             "validation_games": int(sum(map(len, chosen))),
             "train_positions": train.positions,
             "searched_positions": train.searched,
+            "valued_positions": train.valued,
             "validation_positions": validation.positions if validation else 0,
         }
     )
@@ -239,6 +254,7 @@ def _train_source(
         "forget_move_number": data.forget_move_number,
         "rules": rules,
         "labels": data.labels,
+        "value_labels": data.value_labels,
     }
     rank, world = workers.rank, workers.world
     if not data.weights:
@@ -262,23 +278,11 @@ def _naming_stores(what: str, stores: list[Store]) -> Iterator[None]:
         raise DataError(f"{', '.join(str(s.path) for s in stores)}, {what}: {error}") from error
 
 
-def seen_positions(
-    store: Store, train: NDArray[np.int64], games: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Find the positions whose moves up to and including the next one also occur in a game of `train`.
+def seen_positions(store: Store, train: NDArray[np.int64], source: Sampler) -> NDArray[np.bool_]:
+    """Mark the positions whose moves up to and including the next one also occur in a game of `train`.
 
-    Returns bool [N] for the positions that a sampler sweeps: those after the openings of games with a
-    result, in order."""
-    shared = shared_prefix(store, train, games)
-    parts = [
-        np.arange(opening, length) < known
-        for known, opening, length, result in zip(
-            shared,
-            store.opening_plies[games],
-            store.lengths[games],
-            store.results[games],
-            strict=True,
-        )
-        if abs(int(result)) <= 1
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, np.bool_)
+    Returns bool [N] for the positions that `source`, a sampler of this store alone, sweeps.
+    """
+    shared = shared_prefix(store, train, source.origins[:, 1])
+    seen: NDArray[np.bool_] = source.swept_plies() < shared[source.swept_games()]
+    return seen

@@ -25,6 +25,7 @@ from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.loop.distributed import ALONE, Workers
@@ -113,7 +114,7 @@ def run_training(
     trained = trainer.run(resume=resume, report=report)
     if not workers.first:
         return RunReport(folder, _summary(config, trained), trained.stopped)
-    title = f"{config.variant}, {config.net.title}, {config.data.train_games:,} games"
+    title = f"{config.variant}, {config.net.title}, {counted(config.data.train_games, 'game')}"
     draw_curves(read_metrics(folder), folder / CURVES, title)
     results = _summary(config, trained)
     if not trained.stopped:
@@ -165,7 +166,7 @@ def open_run(
         had = getattr(config.data, name)
         if given and len(given) != len(had):
             raise DataError(
-                f"{folder} is trained with {len(had)} stores ({', '.join(had) or 'none'}), but "
+                f"{folder} is trained with {counted(len(had), 'store')} ({', '.join(had) or 'none'}), but "
                 f"{len(given)} are given now"
             )
         if given:

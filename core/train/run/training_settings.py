@@ -29,14 +29,27 @@ from variant_ai.core.train.loop.optimisers import OPTIMISERS
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _option(flag: str, default: Any, meaning: str, *, usual: str = "", **bounds: Any) -> Any:
+def _option(
+    flag: str,
+    default: Any,
+    meaning: str,
+    *,
+    usual: str = "",
+    synonyms: Mapping[str, str] | None = None,
+    **bounds: Any,
+) -> Any:
     """Return a field that is an option of `variant-ai train`.
 
     flag: option and placeholder, `--size KEY=VALUE`. usual: what is taken without the option, if
-    that is not `default`. bounds: least and greatest value, as in `pydantic.Field`.
+    that is not `default`. synonyms: other words of the option for some values. bounds: least and
+    greatest value, as in `pydantic.Field`.
     """
-    extra = {"option": flag, "usual": usual} if usual else {"option": flag}
-    return Field(default, description=meaning, json_schema_extra=extra, **bounds)  # type: ignore[arg-type]
+    extra: dict[str, Any] = {"option": flag}
+    if usual:
+        extra["usual"] = usual
+    if synonyms:
+        extra["synonyms"] = dict(synonyms)
+    return Field(default, description=meaning, json_schema_extra=extra, **bounds)
 
 
 class _Settings(BaseModel):
@@ -60,7 +73,17 @@ class DataChoice(_Settings):
         "--labels",
         "move",
         "what the policy learns: the move played, or how often a search visited each move, in "
-        "positions that have visits (self-play of a net, `variant-ai generate`)",
+        "positions that have visits. A store keeps the policy targets of self-play as visits, so "
+        "targets is another word for visits",
+        synonyms={"targets": "visits"},
+    )
+    value_labels: str = _option(
+        "--value-labels LABELS",
+        "result",
+        "what the value learns: result of the game, root (value of the search), score (of the "
+        "engine, through a logistic curve fitted to the results; score:180 names its scale in "
+        "centipawns), or mixed:0.25 (a quarter root value, the rest result). Where one is unknown "
+        "the other is learnt",
     )
     forget_move_number: float = _option(
         "--forget SHARE",
@@ -94,6 +117,8 @@ class DataConfig(DataChoice):
     validation_positions: int = Field(default=0, ge=0)
     searched_positions: int = Field(default=0, ge=0)
     """Number of training positions with visits; 0 with the labels `move`."""
+    valued_positions: int = Field(default=0, ge=0)
+    """Number of training positions whose value label has a root value or score."""
 
 
 class Recipe(_Settings):

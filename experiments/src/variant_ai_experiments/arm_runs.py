@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from variant_ai.cli.common.console import EXIT_INTERRUPTED, CommandError, fail, note
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai_experiments.comparison import ArmRuns
@@ -182,7 +183,7 @@ def measure(
         nets = [net for net in now if net not in known[title]]
         if not nets:
             continue
-        note(f"measuring {len(nets)} nets on {title}")
+        note(f"measuring {counted(len(nets), 'net')} on {title}")
         more = [word for net in nets[1:] for word in ("--model", net)]
         words = ["evaluate", nets[0], str(stores[store]), *more, *options]
         results = child_json([*words, "-V", experiment.variant, "--json"], lock)["nets"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from variant_ai.core.train.pictures.canvas import Picture
     from variant_ai_experiments.experiment_file import Experiment
 
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import MATES, SHARES, TITLES, UNSEEN
 
 RESULTS, CONFIG, ENVIRONMENT = "results.json", "config.json", "environment.json"
@@ -324,8 +325,8 @@ def data_of(arms: Sequence[ArmRuns]) -> list[str]:
             for path, digest in zip(paths, data.get("hashes", ()), strict=False)
         ]
         lines[
-            f"{', '.join(names)}: {data.get('train_games', 0):,} games and "
-            f"{data.get('train_positions', 0):,} positions to train, "
+            f"{', '.join(names)}: {counted(data.get('train_games', 0), 'game')} and "
+            f"{counted(data.get('train_positions', 0), 'position')} to train, "
             f"{data.get('validation_games', 0):,} and {data.get('validation_positions', 0):,} to "
             f"validate, split {data.get('split')}"
         ] = None
@@ -338,7 +339,7 @@ def mates_of(arms: Sequence[ArmRuns]) -> list[str]:
     for net in (net for arm in arms for net in arm.measured.get(MATE_IN_ONE, ())):
         mates = net["mates"]
         lines[
-            f"{mates['positions']:,} positions with {mates['legal_moves']:.1f} legal moves on "
+            f"{counted(mates['positions'], 'position')} with {mates['legal_moves']:.1f} legal moves on "
             f"average, of which {mates['mating_moves']:.2f} mate"
         ] = None
     return list(lines)

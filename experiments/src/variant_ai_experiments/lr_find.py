@@ -23,7 +23,6 @@ import click
 from variant_ai.cli.common.console import (
     FiniteRange,
     examples,
-    fail,
     json_option,
     note,
     print_facts,
@@ -31,8 +30,10 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.training_options import make_request, note_sample, training_command
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.train.loop.trainer import Trainer
@@ -85,12 +86,14 @@ WARM = 20
     show_default=True,
     help="Picture to write.",
 )
+@replace_option
 @json_option
 def command(
     low: float,
     high: float,
     steps: int,
     output: Path,
+    replace: bool,
     as_json: bool,
     given: dict[str, Any],
     stores: tuple[str, ...],
@@ -108,8 +111,7 @@ def command(
 
     if low >= high:
         raise click.UsageError(f"--lr-from {low:g} is not below --lr-to {high:g}")
-    if not output.parent.is_dir():
-        fail(f"{output.parent} is not a folder; {output.name} cannot be written there")
+    require_new(output, replace)
     request, rules = make_request({**given, "steps": steps}, stores=stores, **options)
     builders = registry().builders()
     prepared = prepare(request, rules=rules, builders=builders)
@@ -119,7 +121,7 @@ def command(
     trainer.load_initial_weights()
     note(
         f"{config.net.title}, batches of {config.batch} on {config.device} in {config.precision}: "
-        f"{steps} steps from {low:g} to {high:g}"
+        f"{counted(steps, 'step')} from {low:g} to {high:g}"
     )
     with progress() as bar:
         task = bar.add_task("steps", total=steps)
@@ -203,7 +205,7 @@ def range_test(
             break
     if len(rates) <= WARM:
         raise VariantAIError(
-            f"the loss was not a number after {len(rates)} steps, at learning rates from {low:g} "
+            f"the loss was not a number after {counted(len(rates), 'step')}, at learning rates from {low:g} "
             "on; begin with a lower rate"
         )
     half = max(1, round(steps * WINDOW))

@@ -27,6 +27,7 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,
@@ -83,7 +84,7 @@ STYLES = ("-", "--", "-", "-.", ":")
 @click.option(
     "--fen",
     metavar="FEN",
-    help="Position; required if the variant cannot have that of figure 13.  [default: figure 13's]",
+    help="Position, a FEN or startpos; required if the variant cannot have that of figure 13.  [default: figure 13's]",
 )
 @click.option("--move", "text", metavar="MOVE", help="Move to watch, in UCI.  [default: N@e6]")
 @click.option(
@@ -111,6 +112,7 @@ STYLES = ("-", "--", "-", "-.", ":")
     metavar="FILE",
     help="Plot: .png, .svg or .pdf.",
 )
+@replace_option
 @json_option
 def command(
     variant: str,
@@ -121,6 +123,7 @@ def command(
     points: int,
     only: tuple[str, ...],
     output: Path | None,
+    replace: bool,
     as_json: bool,
 ) -> int:
     """Show visits and Q of a move while the search grows, for each setting.
@@ -132,6 +135,7 @@ def command(
     """
     from variant_ai.core.errors import FenError, MoveError, UnknownNameError
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.text.fen import fen_or_start
     from variant_ai.core.rules.text.notation import UciNotation
     from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import DEFAULT_SET, PAPER, SearchParams
@@ -143,13 +147,15 @@ def command(
             raise UnknownNameError("setting", name, SETTINGS)
     if output is not None and output.suffix.lower() not in (".png", ".svg", ".pdf"):
         fail(f"{output}: a plot ends in .png, .svg or .pdf")
+    if output is not None:
+        require_new(output, replace)
     search_set = net.search_set
     if search_set == DEFAULT_SET and PAPER in spec.settings:
         search_set = PAPER
     params = curve_params(SearchParams.of(spec, search_set), settings_given(net))
     rules = registry().rules(spec)
     try:
-        game = Game(rules, fen or POSITION)
+        game = Game(rules, POSITION if fen is None else fen_or_start(fen))
         fail_if_over(game)
         move = UciNotation().read(rules, game.position, text or MOVE)
     except FenError:

@@ -19,6 +19,7 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai_experiments.puzzle_suites import Attempt
@@ -108,7 +109,7 @@ def command(
         made.close()
     lines = [_line(limit, attempts) for limit, attempts in runs if attempts]
     if interrupted:
-        note(f"Interrupted after {sum(len(attempts) for _, attempts in runs)} puzzles.")
+        note(f"Interrupted after {counted(sum(len(attempts) for _, attempts in runs), 'puzzle')}.")
     _report(made.name, suite, len(puzzles), lines, as_json=as_json)
     return EXIT_INTERRUPTED if interrupted else 0
 

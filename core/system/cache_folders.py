@@ -1,16 +1,28 @@
-"""Cache folders of evaluators, for compiled nets and measurements; they can be deleted at any time.
+"""Cache folders: machine code, compiled nets and measurements. They can be deleted at any time.
 
-They lie beside the compiled kernels, in the user's cache folder; `VARIANT_AI_CACHE_DIR` names
-another.
+`VARIANT_AI_CACHE_DIR` names one; otherwise they are in the user's cache folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER_VARIABLE = "VARIANT_AI_CACHE_DIR"
+
+
+def base_folders() -> Iterator[Path]:
+    """Yield the folders for all caches, in order of preference; they may not exist or be writable."""
+    if chosen := os.environ.get(FOLDER_VARIABLE):
+        yield Path(chosen)
+    if os.name == "nt" and (local := os.environ.get("LOCALAPPDATA")):
+        yield Path(local) / "variant-ai"
+    elif xdg := os.environ.get("XDG_CACHE_HOME"):
+        yield Path(xdg) / "variant-ai"
+    with contextlib.suppress(RuntimeError):  # no home folder
+        yield Path.home() / ".cache" / "variant-ai"
 
 
 def cache_folder(name: str) -> Path | None:
@@ -18,7 +30,7 @@ def cache_folder(name: str) -> Path | None:
 
     Its files are read back and trusted, so it must belong to this user.
     """
-    for base in _candidates():
+    for base in base_folders():
         folder = base / name
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -36,17 +48,3 @@ def keep_newest(folder: Path, files: int) -> None:
         )
         for stale in found[: max(0, len(found) - files)]:
             stale.unlink(missing_ok=True)
-
-
-def _candidates() -> list[Path]:
-    """Base folders in order of preference; one named by the user is the only one."""
-    if chosen := os.environ.get(FOLDER_VARIABLE):
-        return [Path(chosen)]
-    bases = []
-    if os.name == "nt" and (local := os.environ.get("LOCALAPPDATA")):
-        bases.append(Path(local) / "variant-ai")
-    elif xdg := os.environ.get("XDG_CACHE_HOME"):
-        bases.append(Path(xdg) / "variant-ai")
-    with contextlib.suppress(RuntimeError):  # no home folder
-        bases.append(Path.home() / ".cache" / "variant-ai")
-    return bases

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from variant_ai.core.data.game_record import (
     Result,
 )
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.games.game_journal import PLAYER
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
@@ -37,6 +39,9 @@ from variant_ai.core.search.forest.forest_search import (
 )
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
+
+if TYPE_CHECKING:
+    from variant_ai.core.search.search import Search
 
 CAPPED = "max plies"
 """Termination of a game that reached its greatest length; its result is no value target."""
@@ -94,7 +99,7 @@ class BaseSelfPlay(ABC):
         self.resignations = Resignations()
         self.positions = 0
         """Recorded positions of the games that have ended."""
-        self.next_game = first_game
+        self.next_number = first_game
         self._done = done
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
 
@@ -103,20 +108,33 @@ class BaseSelfPlay(ABC):
     def evaluations(self) -> int:
         """Positions evaluated so far."""
 
+    @property
+    @abstractmethod
+    def visits(self) -> int:
+        """Visits of the searches that have finished."""
+
     @abstractmethod
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         """Go on with another net; games in progress go on, too. Raises DataError if it does not fit."""
 
     @abstractmethod
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        """Play until a game ends; None if `stop` returned True first. The games in progress go on with
+        the next call.
+
+        Games end in any order: `number` of a record is the place of the game in the order in which
+        they began, from 1."""
+
     def finished(self) -> Iterator[GameRecord]:
-        """Play on, and yield games as they end, in any order, without end. `number` of a record is the
-        place of the game in the order in which they began, from 1."""
+        """Yield games as they end, without end."""
+        while (record := self.next_game(lambda: False)) is not None:
+            yield record
 
     def _new_game(self) -> _Playing:
-        while self.next_game in self._done:
-            self.next_game += 1
-        number = self.next_game
-        self.next_game += 1
+        while self.next_number in self._done:
+            self.next_number += 1
+        number = self.next_number
+        self.next_number += 1
         rng = np.random.default_rng([self.settings.seed, number])
         variety = self.settings.variety
         resigns = variety.resign_below is not None and rng.random() >= variety.played_out
@@ -173,8 +191,8 @@ class BaseSelfPlay(ABC):
             moves=list(game.moves),
             start_fen=None,
             result=result,
-            white="self-play",
-            black="self-play",
+            white=PLAYER,
+            black=PLAYER,
             event=f"generation {playing.generation}",
             termination=termination,
             number=playing.number,
@@ -272,29 +290,39 @@ class SelfPlay(BaseSelfPlay):
         """By tree."""
         self._tree_of: dict[int, int] = {}
         """Tree of each game in progress."""
+        self._ended: deque[int] = deque()
+        """Trees whose game has ended and is not reported yet."""
 
     @property
     def evaluations(self) -> int:
         return self._forest.evaluations
 
+    @property
+    def visits(self) -> int:
+        return self._forest.visits
+
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._forest.set_evaluator(evaluator)
         self.generation = generation
 
-    def finished(self) -> Iterator[GameRecord]:
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
         forest = self._forest
-        for tree in range(forest.games):
-            if tree not in self._playing:
+        if not self._playing:
+            for tree in range(forest.games):
                 self._start(tree)
         while True:
-            forest.step()
-            for searched in forest.entries():
-                self._playing[self._tree_of[searched.game]].searched.append(searched)
-            for tree in np.flatnonzero(forest.states >= ENDED).tolist():
+            while self._ended:
+                tree = self._ended.popleft()
                 record = self._end(tree)
                 if record is not None:
                     self._start(tree)
-                    yield record
+                    return record
+            if stop():
+                return None
+            forest.step()
+            for searched in forest.entries():
+                self._playing[self._tree_of[searched.game]].searched.append(searched)
+            self._ended.extend(np.flatnonzero(forest.states >= ENDED).tolist())
 
     def _start(self, tree: int) -> None:
         old = self._playing.get(tree)
@@ -319,6 +347,29 @@ class SelfPlay(BaseSelfPlay):
         return record
 
 
+def plain_search(
+    spec: VariantSpec, evaluator: Evaluator, search: SearchChoice, *, seed: int, rules: Rules
+) -> Search:
+    """Make the ordinary search, with the settings that it shares with the trees of the forest, for
+    rules that are not compiled."""
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
+
+    params = SearchParams.of(
+        spec,
+        node_temperature=1.0,
+        enhance_checks=False,
+        batch_size=1,
+        reuse_tree=False,
+        q_unvisited="parent",
+        q_unvisited_reduction=search.fpu_reduction,
+        noise_epsilon=search.noise_epsilon if search.noise else 0.0,
+        memory_mb=16,
+        seed=seed,
+    )
+    return Search(spec, evaluator, params, rules=rules)
+
+
 class SlowSelfPlay(BaseSelfPlay):
     """Games one after the other with the ordinary search, for rules that are not compiled.
 
@@ -340,48 +391,42 @@ class SlowSelfPlay(BaseSelfPlay):
             spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
         )
         self._evaluations = 0
+        self._visits = 0
+        self._playing: _Playing | None = None
+        self._rng = np.random.default_rng()
         self._make_search(evaluator)
 
     def _make_search(self, evaluator: Evaluator) -> None:
-        from variant_ai.core.search.search import Search
-        from variant_ai.core.search.settings import SearchParams
-
-        search = self.settings.search
-        params = SearchParams.of(
-            self.spec,
-            node_temperature=1.0,
-            enhance_checks=False,
-            batch_size=1,
-            reuse_tree=False,
-            q_unvisited="parent",
-            q_unvisited_reduction=search.fpu_reduction,
-            noise_epsilon=search.noise_epsilon if search.noise else 0.0,
-            memory_mb=16,
-            seed=self.settings.seed,
+        settings = self.settings
+        self._search = plain_search(
+            self.spec, evaluator, settings.search, seed=settings.seed, rules=self.rules
         )
-        self._search = Search(self.spec, evaluator, params, rules=self.rules)
 
     @property
     def evaluations(self) -> int:
         return self._evaluations
+
+    @property
+    def visits(self) -> int:
+        return self._visits
 
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._search.close()
         self._make_search(evaluator)
         self.generation = generation
 
-    def finished(self) -> Iterator[GameRecord]:
-        while True:
-            playing = self._new_game()
-            rng = np.random.default_rng([self.settings.seed, playing.number, 1])
-            self._search.clear(int(rng.integers(1 << 31)))
-            while True:
-                searched = self._move(playing, rng)
-                playing.searched.append(searched)
-                record = self._record(playing, None)
-                if record is not None:
-                    yield record
-                    break
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        if self._playing is None:
+            self._playing = self._new_game()
+            self._rng = np.random.default_rng([self.settings.seed, self._playing.number, 1])
+            self._search.clear(int(self._rng.integers(1 << 31)))
+        while not stop():
+            self._playing.searched.append(self._move(self._playing, self._rng))
+            record = self._record(self._playing, None)
+            if record is not None:
+                self._playing = None
+                return record
+        return None
 
     def _move(self, playing: _Playing, rng: np.random.Generator) -> SearchedMove:
         from variant_ai.core.search.move.limits import Limits
@@ -390,6 +435,7 @@ class SlowSelfPlay(BaseSelfPlay):
         search.set_game(playing.game)
         report = search.run(Limits(simulations=self.settings.search.nodes))
         self._evaluations += report.evaluations
+        self._visits += report.visits
         visited = search.root_visits()
         moves = np.array([move for move, _ in visited], np.int32)
         weights = np.array([count for _, count in visited], np.float64)

@@ -1,0 +1,301 @@
+"""`variant-ai reinforce`: train a net from nothing, by games against itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    EXIT_INTERRUPTED,
+    examples,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    variant_option,
+)
+from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.core.system.text_tables import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from variant_ai.core.reinforce.games.game_supply import GameSupply
+    from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+    from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.spec.schema import VariantSpec
+
+SHOWN_ROWS = 20
+"""Generations that --status shows."""
+
+
+@click.command(
+    cls=ModelCommand,
+    model="variant_ai.core.reinforce.reinforce_settings:ReinforceSettings",
+    options={
+        "--minutes": "minutes",
+        "--generations": "generations",
+        "--from random|packaged|RUN|ONNX": "start",
+        "--seed": "seed",
+        "--games": "games_at_once",
+        "--positions": "positions",
+        "--search": "search.kind",
+        "--nodes": "search.nodes",
+        "--net": "learning.net",
+        "--lr": "learning.lr",
+        "--evaluator NAME": "evaluator",
+        "--precision": "precision",
+        "--device": "device",
+        "--threads": "threads",
+        "--players": "cluster.players",
+    },
+    epilog=examples(
+        "# a variant from nothing, for half an hour of CPU time",
+        "variant-ai reinforce -V NAME --minutes 30",
+        "# the same command goes on after Ctrl-C or a kill; more minutes go on after the end",
+        "variant-ai reinforce -V NAME --minutes 60",
+        "# settings from a file, single ones from options",
+        "variant-ai reinforce -V NAME --settings mine.yaml --set search.nodes=32 \\",
+        "    --set learning.size.blocks=4 --run runs/mine",
+        "# from the net that comes with the variant",
+        "variant-ai reinforce -V NAME --from packaged --minutes 60",
+        "variant-ai reinforce --status runs/mine",
+        "variant-ai play -V NAME --model runs/mine",
+    ),
+)
+@variant_option(
+    required=False,
+    help="Variant: a name, or the path of a YAML spec; not needed to go on with a run.",
+)
+@click.option(
+    "--settings",
+    "settings_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="YAML file with settings; options override it.",
+)
+@click.option(
+    "--set",
+    "words",
+    multiple=True,
+    metavar="WORD=VALUE",
+    help="Any setting by its name, e.g. search.nodes=32. Can be repeated.",
+)
+@click.option(
+    "--run",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of the run, a new one or one to go on with.  [default: runs/reinforce-VARIANT]",
+)
+@click.option(
+    "--ray",
+    "cluster",
+    metavar="local|ADDRESS",
+    help="Let the players of a Ray cluster play the games: one on this machine, or the one at an "
+    "address (see docs/cluster.md).",
+)
+@click.option(
+    "--status",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Show how a run stands, and do nothing else.",
+)
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    variant: str | None,
+    settings_file: Path | None,
+    words: tuple[str, ...],
+    folder: Path | None,
+    cluster: str | None,
+    status: Path | None,
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
+    """Train a net by games against itself: games, training, matches, and again.
+
+    Everything is kept in the run's folder. Ctrl-C or a kill loses the games in hand; the same command
+    goes on. Without --minutes (of CPU time) or --generations it runs until Ctrl-C.
+    """
+    from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+
+    if status is not None:
+        _show_status(ReinforceFolder(status), as_json)
+        return
+    let_threads_sleep()
+    from variant_ai.core.reinforce.reinforce_settings import START_RANDOM
+    from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
+    from variant_ai.core.train.run.initial_weights import find_start
+    from variant_ai.plugins import registry
+
+    asked = _asked(variant, settings_file, words, given)
+    if folder is None:
+        if "variant" not in asked:
+            raise click.UsageError("name a variant with -V, or a run to go on with by --run")
+        folder = Path("runs") / f"reinforce-{load_variant(str(asked['variant'])).variant}"
+    run = ReinforceFolder(folder)
+    settings = _resolved(run, asked)
+    spec = load_variant(settings.variant)
+    start = None
+    if settings.start != START_RANDOM:
+        start = find_start(registry().net(spec, Path(settings.start)))
+        spec = start.own_spec(spec)
+    with progress(quiet=as_json) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def playing(generation: int, positions: int, wanted: int) -> None:
+            bar.update(
+                task, description=f"generation {generation}", completed=positions, total=wanted
+            )
+
+        watcher = Watcher(
+            generation=lambda row: (
+                bar.console.print(summary_line(row, settings), markup=False)
+                if not as_json
+                else print_json(row)
+            ),
+            playing=playing,
+            step=lambda text: bar.update(task, description=text),
+        )
+        reinforcement = Reinforcement(
+            settings,
+            spec,
+            folder,
+            start=start,
+            rules=registry().rules(spec),
+            builders=registry().builders(),
+            evaluators=registry().evaluators,
+            watcher=watcher,
+            supply=None if cluster is None else _cluster_games(cluster, settings, spec),
+        )
+        whole = reinforcement.run()
+    note(f"The newest net: {run.newest_net}")
+    if not whole:
+        note(f"Stopped. Go on with: variant-ai reinforce --run {folder}")
+        context.exit(EXIT_INTERRUPTED)
+
+
+def _cluster_games(
+    address: str, settings: ReinforceSettings, spec: VariantSpec
+) -> Callable[[set[int]], GameSupply]:
+    """Return what makes the supply of games of a cluster. Raises VariantAIError if there is none."""
+    from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
+    from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
+    from variant_ai.core.reinforce.cluster.ray_session import connect
+
+    ray = connect(address)
+    threads = max(1, round(settings.cluster.player_cpus))
+    setup = PlayerSetup(
+        spec.model_dump_json(by_alias=True, exclude_defaults=True),
+        settings.model_copy(update={"threads": threads}),
+        registered_rules,
+    )
+    return lambda done: ClusterGames(ray, setup, done, spec.variant)
+
+
+def registered_rules(spec: VariantSpec) -> Rules:
+    """Make the rules of a spec, those of plugins included."""
+    from variant_ai.plugins import registry
+
+    return registry().rules(spec)
+
+
+def _asked(
+    variant: str | None,
+    settings_file: Path | None,
+    words: tuple[str, ...],
+    given: dict[str, Any],
+) -> dict[str, Any]:
+    """Words that the user gave: the file's, overridden by options."""
+    from variant_ai.core.reinforce.settings_file import flattened, parse_word, read_words, set_word
+
+    asked = {} if settings_file is None else read_words(settings_file)
+    for name, value in [*flattened(given).items(), *map(parse_word, words)]:
+        set_word(asked, name, value)
+    if variant is not None:
+        asked["variant"] = variant
+    return asked
+
+
+def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
+    """Settings of a run: those of its folder with the changes that are allowed, or new ones."""
+    from variant_ai.core.reinforce.settings_file import changed, make_settings
+
+    if run.exists():
+        return changed(run.settings(), asked, str(run.path))
+    if "variant" not in asked:
+        raise click.UsageError(f"{run.path} is not a run; name a variant with -V to begin one")
+    return make_settings(asked)
+
+
+def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
+    """One line about a generation."""
+    spent = row["play_seconds"]
+    parts = [
+        f"generation {row['generation']}: {counted(row['games'], 'game')}, "
+        f"{counted(row['positions'], 'position')}"
+        + (f" ({row['positions'] / spent:,.0f}/s)" if spent > 0.01 else ""),
+    ]
+    if train := row.get("train"):
+        parts.append(
+            f"loss policy {train['policy_loss']:.3f} value {train['value_loss']:.3f} "
+            f"(always 0: {row['zero_value_loss']:.3f})"
+        )
+    ends = ", ".join(f"{name} {count}" for name, count in list(row["ends"].items())[:3])
+    parts.append(f"{row['plies']:.0f} plies, draws {100 * row['draws']:.0f} %, {ends}")
+    if "elo" in row:
+        parts.append(f"Elo {row['elo']:+.0f} ± {row['elo_error']:.0f}")
+    used = f"{row['cpu_minutes']:.1f}"
+    if settings.minutes is not None:
+        used += f" of {settings.minutes:g}"
+    parts.append(f"{used} CPU min")
+    return "; ".join(parts)
+
+
+def _show_status(run: ReinforceFolder, as_json: bool) -> None:
+    settings, state, rows = run.settings(), run.state(), run.rows()
+    if as_json:
+        print_json({"settings": settings.model_dump(), "state": state.model_dump(), "rows": rows})
+        return
+    last: dict[str, Any] = next((row for row in reversed(rows) if "elo" in row), {})
+    elo = f"{last['elo']:+.0f} ± {last['elo_error']:.0f}" if "elo" in last else "not measured yet"
+    print_facts(
+        [
+            ("variant", settings.variant),
+            ("generations", state.generation),
+            ("games", f"{state.games:,}"),
+            ("positions", f"{state.positions:,}"),
+            ("steps", f"{state.steps:,}"),
+            ("CPU time", f"{state.cpu_seconds / 60:.1f} min"),
+            ("Elo over the start", elo),
+            ("newest net", run.newest_net),
+        ],
+        title=str(run.path),
+    )
+    shown = rows[-SHOWN_ROWS:]
+    print_table(
+        ["generation", "games", "plies", "draws", "policy loss", "value loss", "Elo"],
+        [
+            [
+                row["generation"],
+                row["games"],
+                f"{row['plies']:.1f}",
+                f"{100 * row['draws']:.0f} %",
+                *(
+                    f"{row['train'][name]:.3f}" if "train" in row else "-"
+                    for name in ("policy_loss", "value_loss")
+                ),
+                f"{row['elo']:+.0f} ± {row['elo_error']:.0f}" if "elo" in row else "-",
+            ]
+            for row in shown
+        ],
+    )

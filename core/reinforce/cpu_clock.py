@@ -1,0 +1,41 @@
+"""CPU time of a run: this process with all its threads, and child processes that have ended."""
+
+from __future__ import annotations
+
+import os
+import time
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its children that have ended, in seconds."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+class CpuClock:
+    """Adds CPU time and elapsed time to what earlier processes of a run have used."""
+
+    def __init__(self, cpu: float, elapsed: float) -> None:
+        """cpu, elapsed: seconds used before."""
+        self._cpu = cpu - cpu_seconds()
+        self._elapsed = elapsed - time.monotonic()
+        self.elsewhere = 0.0
+        """CPU time of processes on other machines."""
+
+    @property
+    def cpu(self) -> float:
+        return self._cpu + cpu_seconds() + self.elsewhere
+
+    @property
+    def elapsed(self) -> float:
+        return self._elapsed + time.monotonic()
+
+
+def memory_mb() -> float | None:
+    """Resident memory of this process in MB; None where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            pages = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

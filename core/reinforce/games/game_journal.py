@@ -1,0 +1,119 @@
+"""Journal of self-play: a line of JSON for each game, written when the game ends.
+
+A kill at any time loses at most the line that is being written. The store of a generation is made
+from its journal, which is deleted afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
+from variant_ai.core.errors import DataError
+from variant_ai.core.system.files import naming
+
+PLAYER = "self-play"
+"""Name of both players of a game of self-play."""
+
+
+class GameJournal:
+    """Journal of one generation, opened for reading and appending."""
+
+    def __init__(self, path: Path, variant: str) -> None:
+        """Read what is there; an unfinished last line is removed.
+
+        Raises DataError for a line that cannot be read, OSError.
+        """
+        self.path = path
+        self.variant = variant
+        self.games: list[GameRecord] = []
+        content = path.read_bytes() if path.is_file() else b""
+        whole = content.rfind(b"\n") + 1
+        for number, line in enumerate(content[:whole].splitlines(), 1):
+            try:
+                self.games.append(read_line(line, variant))
+            except DataError as error:
+                raise DataError(
+                    f"{path}:{number}: {error}; delete the line to go on without this game"
+                ) from None
+        with naming(path):
+            self._file = path.open("ab", buffering=0)
+            self._file.truncate(whole)
+        self._end = whole
+
+    def add(self, record: GameRecord) -> None:
+        """Append a game. Raises OSError, e.g. for a full disk; the journal is as before then."""
+        line = game_line(record) + b"\n"
+        with naming(self.path):
+            try:
+                written = 0
+                while written < len(line):
+                    written += self._file.write(line[written:])
+            except OSError:
+                self._file.truncate(self._end)
+                raise
+        self._end += len(line)
+        self.games.append(record)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def game_line(record: GameRecord) -> bytes:
+    """Return a game as a line, without its end."""
+    words = {
+        "number": record.number,
+        "generation": record.generation,
+        "start": record.start_fen,
+        "opening": record.opening_plies,
+        "moves": record.moves,
+        "result": record.result,
+        "termination": record.termination,
+        "visits": [[number for pair in ply for number in pair] for ply in record.visits or ()],
+        "values": [
+            None if value is None else round(value, 5) for value in record.root_values or ()
+        ],
+        "trains": record.trains,
+    }
+    return json.dumps(words, separators=(",", ":")).encode()
+
+
+def read_line(line: bytes, variant: str) -> GameRecord:
+    """Return the game of a line. Raises DataError if it is not one."""
+    try:
+        return _record(json.loads(line), variant)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"not a game of a journal ({error})") from None
+
+
+def _record(line: dict[str, Any], variant: str) -> GameRecord:
+    return GameRecord(
+        variant,
+        moves=line["moves"],
+        start_fen=line["start"],
+        result=line["result"],
+        white=PLAYER,
+        black=PLAYER,
+        event=f"generation {line['generation']}",
+        termination=line["termination"],
+        number=line["number"],
+        visits=[tuple(zip(ply[::2], ply[1::2], strict=True)) for ply in line["visits"]],
+        root_values=line["values"],
+        trains=line["trains"],
+        generation=line["generation"],
+        tags={OPENING_TAG: str(line["opening"])},
+    )

@@ -1,0 +1,113 @@
+"""Supplies of games for a run: players in this process, or on other machines (`cluster`)."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.inference.choosing.evaluator_factory import Plugins
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, Resignations, make_self_play
+from variant_ai.core.reinforce.games.self_play_evaluator import open_net
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec.schema import VariantSpec
+
+
+class GameSupply(ABC):
+    """Games of self-play by the net that was given last."""
+
+    @property
+    @abstractmethod
+    def evaluations(self) -> int:
+        """Positions evaluated so far."""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time that was spent in processes on other machines."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def resignations(self) -> Resignations:
+        """Resignations so far."""
+
+    @abstractmethod
+    def use_net(self, path: Path, generation: int) -> None:
+        """Play with another net; games in progress go on. Raises DataError if it does not fit."""
+
+    @abstractmethod
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        """Wait for the end of a game; None if `stop` returned True first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all players. Games in progress are lost."""
+
+
+class LocalGames(GameSupply):
+    """Games that this process plays."""
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        settings: ReinforceSettings,
+        done: set[int],
+        *,
+        rules: Rules,
+        first_game: int = 1,
+        evaluators: Plugins | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+    ) -> None:
+        """done: numbers of games that are not played again. first_game: the least number."""
+        self._spec, self._settings, self._rules = spec, settings, rules
+        self._evaluators, self._builders = evaluators, builders
+        self._done, self._first_game = done, first_game
+        self._player: BaseSelfPlay | None = None
+        self._net: Evaluator | None = None
+
+    @property
+    def evaluations(self) -> int:
+        return 0 if self._player is None else self._player.evaluations
+
+    @property
+    def resignations(self) -> Resignations:
+        return Resignations() if self._player is None else self._player.resignations
+
+    def use_net(self, path: Path, generation: int) -> None:
+        evaluator = open_net(
+            self._spec,
+            path,
+            self._settings,
+            plugins=self._evaluators,
+            builders=self._builders,
+        )
+        if self._player is None:
+            numbers = itertools.count(self._first_game)
+            first = next(number for number in numbers if number not in self._done)
+            self._player = make_self_play(
+                self._spec,
+                evaluator,
+                self._settings,
+                generation=generation,
+                first_game=first,
+                done=frozenset(number for number in self._done if number > first),
+                rules=self._rules,
+            )
+        else:
+            self._player.set_net(evaluator, generation)
+        self.close()
+        self._net = evaluator
+
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        assert self._player is not None
+        return self._player.next_game(stop)
+
+    def close(self) -> None:
+        if self._net is not None:
+            self._net.close()
+            self._net = None

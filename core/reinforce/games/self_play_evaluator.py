@@ -1,0 +1,51 @@
+"""Evaluators of the nets of a run, chosen without a measurement because every generation has a new net."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+
+from variant_ai.core.inference.choosing.evaluator_factory import AUTO, Plugins, make_evaluator
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.train.loop.device import choose_device, choose_precision
+
+
+def open_net(
+    spec: VariantSpec,
+    path: Path,
+    settings: ReinforceSettings,
+    *,
+    batch: int | None = None,
+    plugins: Plugins | None = None,
+    builders: Mapping[str, NetworkBuilder] | None = None,
+) -> Evaluator:
+    """Open a net for self-play or matches.
+
+    With the evaluator `auto` on a CPU: OpenVINO if it is installed, in bf16 if the processor
+    multiplies bf16 matrices; otherwise onnxruntime. batch: positions usually evaluated at once, by
+    default those of self-play.
+
+    Raises DataError for a net of another variant or encoding, UnknownNameError, VariantAIError.
+    """
+    name, precision = settings.evaluator, settings.precision
+    if name == AUTO:
+        on_cpu = settings.device == "cpu"
+        name = "openvino" if on_cpu and importlib.util.find_spec("openvino") else "onnx"
+    chosen: str | None = precision
+    if precision == AUTO:
+        chosen = choose_precision(AUTO, choose_device("cpu")) if name == "openvino" else None
+    return make_evaluator(
+        spec,
+        path,
+        evaluator=name,
+        batch=batch or settings.games_at_once,
+        threads=settings.threads or None,
+        device=settings.device,
+        precision=chosen,
+        plugins=plugins,
+        builders=builders,
+    )

@@ -1,0 +1,144 @@
+"""Pairings of a run's nets, as `ladder.json` keeps them, and the Elo of its generations.
+
+    {"pairings": [{"generation": 8, "opponent": 7, "wins": 21, ...}, ...],
+     "progress": {"8": {"cpu_hours": 0.4, "evaluations": 3100000}, ...},
+     "accepted": [0, 1, 2, 4, ...]}
+
+An opponent is a generation or, as text, an outside player. Generation 0 has 0 Elo.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.arena.tables.elo import Tally, fit
+from variant_ai.core.errors import DataError
+from variant_ai.core.system.files import write_whole
+
+Opponent = int | str
+"""Generation, or the text of an outside player."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderMatch:
+    """Games of a generation against an opponent, from the generation's point of view."""
+
+    generation: int
+    opponent: Opponent
+    wins: int
+    draws: int
+    losses: int
+    capped: int = 0
+    """Of the draws, games that reached their greatest length."""
+    faults: int = 0
+    """Games that an outside player ended by a crash, an illegal move and the like; they are in none of
+    the other counts."""
+    evaluations: int = 0
+    """Positions evaluated in them."""
+    distinct: int = 0
+    """Games that differ from all others."""
+    cpu_seconds: float = 0.0
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self.wins, self.draws, self.losses)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Time and evaluations that a run had spent when a generation was measured; None: not known."""
+
+    cpu_hours: float | None = None
+    evaluations: int | None = None
+    """Positions evaluated by self-play."""
+
+
+@dataclass
+class LadderRecord:
+    """Content of a `ladder.json`."""
+
+    pairings: list[LadderMatch] = field(default_factory=list)
+    progress: dict[int, Progress] = field(default_factory=dict)
+    accepted: list[int] = field(default_factory=list)
+    """Generations that may generate games, in order; empty without a gate."""
+
+    @classmethod
+    def read(cls, path: Path) -> LadderRecord:
+        """Read a file; one that does not exist is an empty record. Raises DataError."""
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            return cls(
+                [LadderMatch(**one) for one in content["pairings"]],
+                {int(number): Progress(**one) for number, one in content["progress"].items()},
+                [int(number) for number in content["accepted"]],
+            )
+        except FileNotFoundError:
+            return cls()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path}: not the ladder of a run: {error}") from error
+
+    def write(self, path: Path) -> None:
+        """Write the file under another name and rename it."""
+        content: dict[str, Any] = {
+            "pairings": [asdict(one) for one in self.pairings],
+            "progress": {str(number): asdict(one) for number, one in self.progress.items()},
+            "accepted": self.accepted,
+        }
+        write_whole(path, json.dumps(content, indent=1))
+
+    def find(self, generation: int, opponent: Opponent) -> LadderMatch | None:
+        """Return the games of a generation against an opponent, if they have been played."""
+        for one in self.pairings:
+            if (one.generation, one.opponent) == (generation, opponent):
+                return one
+        return None
+
+    @property
+    def measured(self) -> list[int]:
+        """Generations that have played a match, and generation 0, in order."""
+        return sorted({0, *(one.generation for one in self.pairings)})
+
+    def ratings(self) -> dict[Opponent, tuple[float, float]]:
+        """Fit Elo and half the width of its 95 % interval, both relative to generation 0, for every
+        generation and outside player that games connect with generation 0.
+
+        A draw is added to a pairing in which one side has no points, so that all numbers are finite.
+        """
+        linked = self._linked()
+        if len(linked) == 1:
+            return {0: (0.0, 0.0)}
+        index = {player: number for number, player in enumerate(linked)}
+        results = [[Tally()] * len(linked) for _ in linked]
+        for one in self.pairings:
+            tally = one.tally
+            if one.generation not in index or not tally.games:
+                continue
+            if tally.score in (0.0, 1.0):
+                tally += Tally(draws=1)
+            results[index[one.generation]][index[one.opponent]] += tally
+        ratings = fit(results)
+        return {player: ratings.difference(number, 0) for player, number in index.items()}
+
+    def elo(self) -> dict[int, tuple[float, float]]:
+        """Elo and error of the generations, as in `ratings`, in order."""
+        ratings = self.ratings()
+        generations = sorted(player for player in ratings if isinstance(player, int))
+        return {generation: ratings[generation] for generation in generations}
+
+    def _linked(self) -> list[Opponent]:
+        """Generation 0 and all players that games connect with it."""
+        linked: dict[Opponent, None] = {0: None}
+        while True:
+            new = {
+                player: None
+                for one in self.pairings
+                if one.tally.games and (one.generation in linked or one.opponent in linked)
+                for player in (one.generation, one.opponent)
+                if player not in linked
+            }
+            if not new:
+                return list(linked)
+            linked |= new

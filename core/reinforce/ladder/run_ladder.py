@@ -1,0 +1,289 @@
+"""The ladder of a run: matches that measure each generation, and the gate.
+
+    RUN/ladder.json     every pairing, written after each (`ladder_record.py`)
+        ladder.svg      Elo over the generations (`ladder_picture.py`)
+
+A generation plays some generations before it and the outside players of the settings. What is in
+`ladder.json` is not played again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from variant_ai.core.arena.games.openings import played_out
+from variant_ai.core.arena.match.referee import Conduct, Referee
+from variant_ai.core.arena.players.player import FAULTS, Player, RandomPlayer
+from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
+from variant_ai.core.arena.programs.program_player import program_player
+from variant_ai.core.errors import DataError, SettingError
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
+from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders
+from variant_ai.core.reinforce.ladder.ladder_record import (
+    LadderMatch,
+    LadderRecord,
+    Opponent,
+    Progress,
+)
+from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.tree_factory import rules_for
+from variant_ai.core.spec.schema import VariantSpec
+
+RECORD, PICTURE = "ladder.json", "ladder.svg"
+MakePlayer = Callable[[PlayerSpec, Rules], Player]
+
+
+def outside_player(player: PlayerSpec, rules: Rules) -> Player:
+    """Make a player that is a program or random. Raises SettingError for a net, EngineError for a
+    program that does not exist."""
+    if player.random:
+        return RandomPlayer(player.label)
+    if player.net:
+        raise SettingError(f"ladder.engines: {player.label}: give a program or `random`, not a net")
+    return program_player(player, rules)
+
+
+class RunLadder:
+    """Measures the generations of one run. Not for several threads, except `stop`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        spec: VariantSpec,
+        settings: ReinforceSettings,
+        *,
+        rules: Rules | None = None,
+        make_player: MakePlayer = outside_player,
+    ) -> None:
+        """Go on with the ladder of a run's folder, if it has one.
+
+        make_player: makes the outside players. Raises SettingError if one of them is not described
+        correctly or has no limit, or for a gate without games; DataError for a damaged file.
+        """
+        self.folder = folder
+        self.spec = spec
+        self.settings = settings
+        self.rules = rules or rules_for(spec)
+        ladder = settings.ladder
+        if ladder.gate and ladder.games == 0:
+            raise SettingError("ladder: a gate needs games, and `games` is 0")
+        self._engines = {text: parse_player(text) for text in ladder.engines}
+        for text, player in self._engines.items():
+            if not (player.allowance().given or player.random):
+                raise SettingError(
+                    f"ladder.engines: {text!r} has no limit; add one, such as `;nodes=100`"
+                )
+        self._make_player = make_player
+        self._stopped = threading.Event()
+        self.record = LadderRecord.read(folder / RECORD)
+
+    def stop(self) -> None:
+        """End `measure` soon, after a match of nets or in the middle of a match against a program, which
+        is then played again. From any thread."""
+        self._stopped.set()
+
+    def pairings(self, generation: int) -> list[int]:
+        """Earlier generations that a generation plays, nearest first.
+
+        For each number of the setting `opponents`, it is the newest measured generation that lies at
+        least so far back. With a gate the one that generates games is among them. Empty if this
+        generation is not measured.
+        """
+        ladder = self.settings.ladder
+        if generation == 0 or ladder.games == 0:
+            return []
+        found = set()
+        if generation % ladder.every == 0:
+            earlier = [number for number in self.record.measured if number < generation]
+            for back in ladder.opponents:
+                far = [number for number in earlier if number <= generation - back]
+                if far:
+                    found.add(far[-1])
+        if ladder.gate:
+            found.add(self._generating(generation))
+        return sorted(found, reverse=True)
+
+    def measure(
+        self,
+        generation: int,
+        evaluator: Evaluator,
+        evaluator_of: Callable[[int], Evaluator],
+        *,
+        cpu_seconds: float | None = None,
+        evaluations: int | None = None,
+    ) -> None:
+        """Play the pairings of a generation that are missing, and write record and picture.
+
+        evaluator_of: returns the evaluator of an earlier generation; both belong to the caller.
+        cpu_seconds, evaluations: spent by the run so far, for the picture. If `cpu_seconds` is given,
+        matches that would exceed `cpu_share` of it are left out, except the one of the gate. Raises
+        DataError if an evaluator does not fit the variant.
+        """
+        hours = None if cpu_seconds is None else cpu_seconds / 3600
+        opponents: list[Opponent] = [*self.pairings(generation)]
+        if generation % self.settings.ladder.every == 0 and self.settings.ladder.games:
+            opponents += self._engines
+        opponents = [one for one in opponents if self.record.find(generation, one) is None]
+        if not opponents:
+            return
+        self.record.progress[generation] = Progress(hours, evaluations)
+        for opponent in opponents:
+            decides = self.settings.ladder.gate and opponent == self._generating(generation)
+            if not decides and not self._affordable(opponent, cpu_seconds):
+                continue
+            if self._stopped.is_set():
+                return
+            played = self._play(generation, evaluator, opponent, evaluator_of)
+            if played is None:
+                return
+            self.record.pairings.append(played)
+            self.record.write(self.folder / RECORD)
+        draw_ladders({self.folder.name: self.record}, self.folder / PICTURE)
+
+    def elo(self) -> dict[int, tuple[float, float]]:
+        """Elo of each generation and half the width of its 95 % interval, both relative to generation
+        0."""
+        return self.record.elo()
+
+    def accepts(self, generation: int, previous: int) -> bool:
+        """Return True if a generation may generate games instead of `previous`: without a gate always,
+        otherwise if it has scored at least half against it. The answer is recorded.
+
+        Raises DataError if there is a gate and the two have not played.
+        """
+        if not self.settings.ladder.gate:
+            return True
+        played = self.record.find(generation, previous)
+        if played is None:
+            raise DataError(
+                f"{self.folder / RECORD}: generation {generation} has not played generation {previous}"
+            )
+        accepted = played.tally.score >= 0.5
+        if accepted and generation not in self.record.accepted:
+            self.record.accepted.append(generation)
+            self.record.write(self.folder / RECORD)
+        return accepted
+
+    def _generating(self, generation: int) -> int:
+        """The newest generation before this one that the gate accepted."""
+        return max((one for one in self.record.accepted if one < generation), default=0)
+
+    def _affordable(self, opponent: Opponent, cpu_seconds: float | None) -> bool:
+        """Return True if another match is within the ladder's share of the CPU time. Its cost is that
+        of the last match of the same kind."""
+        if cpu_seconds is None:
+            return True
+        pairings = self.record.pairings
+        alike = [
+            one for one in pairings if isinstance(one.opponent, str) == isinstance(opponent, str)
+        ]
+        cost = alike[-1].cpu_seconds if alike else 0.0
+        spent = sum(one.cpu_seconds for one in pairings)
+        return spent + cost <= self.settings.ladder.cpu_share * cpu_seconds
+
+    def _play(
+        self,
+        generation: int,
+        evaluator: Evaluator,
+        opponent: Opponent,
+        evaluator_of: Callable[[int], Evaluator],
+    ) -> LadderMatch | None:
+        """Play all games of a pairing; None if `stop` was called before their end."""
+        if isinstance(opponent, str) and not self._engines[opponent].random:
+            return self._play_program(generation, evaluator, opponent)
+        begun = _cpu_seconds()
+        ladder = self.settings.ladder
+        score = play_match(
+            self.spec,
+            evaluator,
+            None if isinstance(opponent, str) else evaluator_of(opponent),
+            games=ladder.games,
+            nodes=ladder.nodes,
+            opening_plies=ladder.opening_plies,
+            max_plies=self.settings.variety.max_plies,
+            seed=self._seed(generation),
+            search=self.settings.search,
+            rules=self.rules,
+        )
+        return LadderMatch(
+            generation=generation,
+            opponent=opponent,
+            wins=score.wins,
+            draws=score.draws,
+            losses=score.losses,
+            capped=score.capped,
+            evaluations=score.evaluations,
+            distinct=score.distinct,
+            cpu_seconds=_cpu_seconds() - begun,
+        )
+
+    def _play_program(self, generation: int, evaluator: Evaluator, text: str) -> LadderMatch | None:
+        """Play a program, one game after the other; None if `stop` was called."""
+        begun = _cpu_seconds()
+        ladder, most = self.settings.ladder, self.settings.variety.max_plies
+        openings = match_openings(
+            self.rules, ladder.games, min(ladder.opening_plies, most - 1), self._seed(generation)
+        )
+        player = make_batch_player(
+            self.spec,
+            evaluator,
+            self.rules,
+            nodes=ladder.nodes,
+            search=self.settings.search,
+            max_plies=most,
+            games=1,
+        )
+        net = SinglePlayer(f"generation {generation}", player)
+        engine = self._make_player(self._engines[text], self.rules)
+        allowances = (PlayerSpec(random=True).allowance(), self._engines[text].allowance())
+        referee = Referee(Conduct(max_plies=most), self._stopped.is_set)
+        points: list[float] = []
+        faults = capped = 0
+        seen = set()
+        try:
+            for number in range(ladder.games):
+                opening = openings[number // 2 % len(openings)]
+                turned = number % 2
+                pair = (engine, net) if turned else (net, engine)
+                limits = allowances[::-1] if turned else allowances
+                game = played_out(self.rules, opening)
+                played = referee.play(game, pair, (limits[0], limits[1]), number)
+                if self._stopped.is_set():
+                    return None
+                if played.reason in FAULTS - {"resignation"}:
+                    faults += 1
+                    continue
+                seen.add((turned, *game.moves))
+                capped += game.outcome() is None and game.ply >= most
+                first = {"1-0": 1.0, "0-1": 0.0}.get(played.result, 0.5)
+                points.append(1.0 - first if turned else first)
+        finally:
+            engine.close()
+            net.close()
+        return LadderMatch(
+            generation=generation,
+            opponent=text,
+            wins=points.count(1.0),
+            draws=points.count(0.5),
+            losses=points.count(0.0),
+            capped=capped,
+            faults=faults,
+            evaluations=player.evaluations,
+            distinct=len(seen),
+            cpu_seconds=_cpu_seconds() - begun,
+        )
+
+    def _seed(self, generation: int) -> int:
+        """Seed of the openings of a generation, the same ones against all its opponents."""
+        return (self.settings.seed << 32) + generation
+
+
+def _cpu_seconds() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])

@@ -1,0 +1,214 @@
+"""The learner's part of a generation: some steps on the replay window, by the trainer of `train`.
+
+The trainer resumes from the last checkpoint with optimiser and moving average, and stops at the step
+where the generation ends; so training over many generations is one training whose data and learning
+rate change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.sampler import Sampler
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.factories import TRAINERS
+from variant_ai.core.nets.interface import (
+    NetConfig,
+    NetworkBuilder,
+    choose_head,
+    configure_for,
+    find_builder,
+)
+from variant_ai.core.reinforce.learn.replay_window import ReplayWindow
+from variant_ai.core.reinforce.reinforce_settings import Learning, ReinforceSettings
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.spec.hashing import encoding_hash, spec_hash
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.interface import TrainResult
+from variant_ai.core.train.loop.device import choose_device, choose_precision
+from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
+from variant_ai.core.train.run.run_folder import CONFIG
+from variant_ai.core.train.run.training_run import export_net
+from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
+
+SETTLING = 50.0
+"""A loss above this multiple of the usual one returns to the last checkpoint: self-play changes its
+data all the time, so only a loss that destroys the net counts."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """Values that change from one generation to the next."""
+
+    generation: int
+    """Of the net that is being trained."""
+    steps: int
+    """Steps of the learner when the generation ends, over all generations."""
+    progress: float
+    """Share of the run's budget that is used up, in [0, 1]; 0 without a budget."""
+
+
+def learning_rate(learning: Learning, progress: float) -> float:
+    """Learning rate: from `lr` to `lr_end`, exponentially in the progress of the run."""
+    end = learning.lr if learning.lr_end is None else learning.lr_end
+    return float(learning.lr * (end / learning.lr) ** progress)
+
+
+def root_value_share(learning: Learning, progress: float) -> float:
+    """Share of the root value in the value target: to its last value linearly in the progress."""
+    begin, end = learning.root_value_share, learning.root_value_share_end
+    return begin if end is None else begin + (end - begin) * progress
+
+
+def configure_start(
+    settings: ReinforceSettings,
+    spec: VariantSpec,
+    start: Start | None,
+    builders: Mapping[str, NetworkBuilder] | None,
+) -> NetConfig:
+    """Return the net of a run: that of its start, or the one of the settings.
+
+    Raises DataError if the start is of another encoding, UnknownNameError, VariantAIError."""
+    if start is not None:
+        return start.net(spec, builders)
+    learning = settings.learning
+    builder = find_builder(learning.net, builders)
+    encoder = Encoder(spec, choose_head(builder, None))
+    return configure_for(learning.net, encoder, builders=builders, **learning.size)
+
+
+class WindowTraining:
+    """Training of one run over its generations."""
+
+    def __init__(
+        self,
+        settings: ReinforceSettings,
+        spec: VariantSpec,
+        net: NetConfig,
+        folder: Path,
+        *,
+        start: Start | None = None,
+        rules: Rules | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+    ) -> None:
+        """folder: of the run; checkpoints and metrics are written there.
+
+        Raises DataError for a store of the mixture that is missing or of another variant."""
+        self.settings = settings
+        self.spec = spec
+        self.net = net
+        self.folder = folder
+        self.start = start
+        self.rules = rules
+        self.builders = builders
+        self.encoder = Encoder(spec, net.head)
+        self.device = choose_device(settings.device)
+        self._mixed = tuple(Store(Path(part.store), spec) for part in settings.mixture)
+
+    def export_start(self, path: Path) -> None:
+        """Write the net that the run starts from."""
+        start = self.start
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(start, FileStart):
+            write_whole(path, start.path.read_bytes())
+            return
+        config = self.config(Course(0, 1, 0.0), ())
+        if isinstance(start, CheckpointStart):
+            net = start.checkpoint.build(builders=self.builders)
+        else:
+            net = random_net(config, self.builders).eval()
+        export_net(config, net, path, {}, 0)
+
+    def config(self, course: Course, stores: tuple[str, ...]) -> TrainConfig:
+        """Return the configuration of the training up to the end of a generation."""
+        settings, learning = self.settings, self.settings.learning
+        rate = learning_rate(learning, course.progress)
+        start = "" if self.start is None else str(self.start.path.resolve())
+        return TrainConfig(
+            variant=self.spec.variant,
+            spec_hash=spec_hash(self.spec),
+            encoding_hash=encoding_hash(self.spec),
+            spec=json.loads(self.spec.model_dump_json(by_alias=True, exclude_defaults=True)),
+            net=self.net,
+            data=DataConfig(
+                stores=stores,
+                split="none",
+                mirror=learning.mirror and self.encoder.symmetric,
+                labels="visits",
+            ),
+            steps=course.steps,
+            batch=learning.batch,
+            optimiser=learning.optimiser,
+            lr_max=rate,
+            lr_min=rate,
+            weight_decay=learning.weight_decay,
+            value_weight=learning.value_weight,
+            spike=SETTLING,
+            ema=1 - 1 / learning.ema_steps if learning.ema_steps > 1 else 0.0,
+            seed=settings.seed,
+            start_from=start,
+            device=str(self.device),
+            precision=choose_precision(learning.precision, self.device),
+            threads=settings.threads,
+            checkpoint_every=learning.checkpoint_every,
+        )
+
+    def train(
+        self,
+        window: ReplayWindow,
+        course: Course,
+        first_step: int,
+        report: Callable[[str], None],
+    ) -> TrainResult:
+        """Train from the newest checkpoint to `course.steps`, or until Ctrl-C.
+
+        first_step: of the generation. Raises DataError (no position to learn from, damaged
+        checkpoints), DivergedError, OSError.
+        """
+        config = self.config(course, tuple(str(store.path) for store in window.stores))
+        steps = max(1, course.steps - first_step)
+        config = config.model_copy(update={"log_every": steps, "validate_every": steps})
+        write_whole(self.folder / CONFIG, config.model_dump_json(indent=2))
+        source = self._source(window, course, config)
+        trainer = TRAINERS.load(config.trainer)(
+            config, source, None, self.folder, builders=self.builders, tensorboard=False
+        )
+        return trainer.run(resume=True, report=report)
+
+    def _source(
+        self, window: ReplayWindow, course: Course, config: TrainConfig
+    ) -> Sampler | MixedSampler:
+        learning = self.settings.learning
+        make = partial(
+            Sampler,
+            encoder=self.encoder,
+            batch=config.batch,
+            seed=self.settings.seed + course.generation,
+            mirror=config.data.mirror,
+            rules=self.rules,
+            labels="visits",
+        )
+        share = root_value_share(learning, course.progress)
+        own = make(
+            window.stores,
+            games=window.games,
+            value_labels=f"mixed:{share:.4f}",
+            draw_value=-self.settings.variety.draw_penalty,
+        )
+        if not self._mixed:
+            return own
+        parts = [own, *(make([store]) for store in self._mixed)]
+        weights = [part.weight for part in self.settings.mixture]
+        return MixedSampler(parts, [max(1 - sum(weights), 1e-3), *weights], batch=config.batch)
+
+    def export(self, trained: TrainResult, course: Course, path: Path) -> None:
+        """Write the trained net."""
+        metrics = {} if trained.train is None else {"train": trained.train.as_dict()}
+        export_net(self.config(course, ()), trained.net, path, metrics, course.steps)

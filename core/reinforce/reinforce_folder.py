@@ -1,0 +1,185 @@
+"""Folder of a run that learns by self-play: the names of its files, its state, its lock.
+
+| file | contents |
+| --- | --- |
+| settings.yaml | what was asked, resolved |
+| games/000012.store | games of generation 12: those that ended before net 12 was trained |
+| games/000012.journal | the same while they are played, a line a game |
+| nets/000012/model.onnx | net 12, trained on the games up to 000012.store; net 0 is the start |
+| generations.jsonl | a line of numbers for each generation |
+| ladder.json, ladder.svg | results of matches between the nets |
+| state.json | the last complete generation and what was counted, written last |
+| report.html | everything on one page |
+
+The folder is a run directory of `variant-ai train` as well: `config.json`, `checkpoints/`,
+`metrics.jsonl` and `model.onnx` (the newest net) are the learner's, so that the folder is accepted
+wherever a net is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from variant_ai.core.data.store.blocks import write_lock
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.model_file import RUN_MODEL
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.settings_file import read_settings, settings_text
+from variant_ai.core.system.files import naming, write_whole
+from variant_ai.core.train.run.run_folder import read_object
+
+_BEGUN = ("lock", "games", "nets", "settings.yaml.part")
+"""What a folder may have before it has settings."""
+
+
+class RunState(BaseModel):
+    """Counts of a run so far."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    generation: int = 0
+    """The last complete generation; 0: none."""
+    player: int = 0
+    """Generation of the net that plays."""
+    games: int = 0
+    """Games in the stores."""
+    positions: int = 0
+    """Recorded positions in the stores."""
+    steps: int = 0
+    """Steps of the learner up to the last complete generation."""
+    evaluations: int = 0
+    """Positions evaluated by self-play."""
+    cpu_seconds: float = Field(default=0.0, ge=0)
+    """CPU time of all processes of the run, over all resumes."""
+    ladder_cpu_seconds: float = Field(default=0.0, ge=0)
+    """The part of it that matches took."""
+    seconds: float = Field(default=0.0, ge=0)
+    """Time that passed while the run was under way."""
+
+
+@dataclass(frozen=True)
+class ReinforceFolder:
+    """Paths of a run and how its files are read and written."""
+
+    path: Path
+
+    @property
+    def settings_file(self) -> Path:
+        return self.path / "settings.yaml"
+
+    @property
+    def rows_file(self) -> Path:
+        return self.path / "generations.jsonl"
+
+    @property
+    def newest_net(self) -> Path:
+        return self.path / RUN_MODEL
+
+    def store(self, generation: int) -> Path:
+        return self.path / "games" / f"{generation:06}.store"
+
+    def journal(self, generation: int) -> Path:
+        return self.path / "games" / f"{generation:06}.journal"
+
+    def net(self, generation: int) -> Path:
+        return self.path / "nets" / f"{generation:06}" / RUN_MODEL
+
+    def exists(self) -> bool:
+        """Return True if there is a run."""
+        return self.settings_file.is_file()
+
+    def require_free(self) -> None:
+        """Raise DataError if the path holds anything but a run of self-play."""
+        if self.exists() or not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise DataError(f"{self.path} is not a folder; name another for the run")
+        if other := sorted(path.name for path in self.path.iterdir() if path.name not in _BEGUN):
+            raise DataError(
+                f"{self.path} holds no run of self-play but other files ({other[0]}); name another "
+                "folder"
+            )
+
+    def write(self, settings: ReinforceSettings) -> None:
+        """Write the settings of a run, and make the folders of a new one. Raises OSError."""
+        for name in ("games", "nets"):
+            (self.path / name).mkdir(parents=True, exist_ok=True)
+        write_whole(self.settings_file, settings_text(settings))
+
+    def settings(self) -> ReinforceSettings:
+        """Read the settings. Raises DataError if the folder is not a run, or they are damaged."""
+        if not self.exists():
+            what = (
+                "holds no run of self-play (settings.yaml)" if self.path.exists() else "is missing"
+            )
+            raise DataError(f"{self.path} {what}")
+        return read_settings(self.settings_file)
+
+    def state(self) -> RunState:
+        """Read the state; that of a run that has just begun if there is none. Raises DataError."""
+        path = self.path / "state.json"
+        if not path.is_file():
+            return RunState()
+        try:
+            return RunState.model_validate(read_object(path))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            word = ".".join(str(part) for part in fault["loc"])
+            raise DataError(
+                f"{path} is damaged ({word}: {fault['msg']}); delete it, and games and nets are counted "
+                "again, with the CPU time from 0"
+            ) from None
+
+    def write_state(self, state: RunState) -> None:
+        write_whole(self.path / "state.json", state.model_dump_json(indent=2))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Numbers of each complete generation, in order."""
+        if not self.rows_file.is_file():
+            return []
+        rows: dict[int, dict[str, Any]] = {}
+        for line in self.rows_file.read_text().splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                row = json.loads(line)
+                rows[row["generation"]] = row
+        return [rows[generation] for generation in sorted(rows)]
+
+    def add_row(self, row: dict[str, Any]) -> None:
+        """Add the numbers of a generation, in place of those written before a kill."""
+        rows = [old for old in self.rows() if old["generation"] < row["generation"]]
+        write_whole(
+            self.rows_file, "".join(f"{json.dumps(line)}\n" for line in [*rows, row]).encode()
+        )
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the run. Raises DataError if the folder holds other files, or that names the process
+        that holds the lock; OSError."""
+        self.require_free()
+        self.path.mkdir(parents=True, exist_ok=True)
+        path = self.path / "lock"
+        with contextlib.ExitStack() as held:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            file = held.enter_context(io.FileIO(descriptor, "r+"))
+            try:
+                held.enter_context(write_lock(file, path))
+            except DataError:
+                holder = path.read_text().strip() or "another process"
+                raise DataError(
+                    f"{self.path} is being run by {holder}; name another folder, or stop it first"
+                ) from None
+            with naming(path):
+                file.truncate(0)
+                file.write(f"process {os.getpid()}, since {time.ctime()}".encode())
+            yield
+            file.truncate(0)

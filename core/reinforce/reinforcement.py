@@ -1,0 +1,347 @@
+"""The loop of self-play: games, training, matches, and again, by turns in one process.
+
+Generation g has three steps, each with a file that is written whole when it is done:
+
+1. games of the newest net, until enough positions are recorded: games/g.store;
+2. training on the replay window, from the last checkpoint: nets/g/model.onnx;
+3. matches of net g against earlier ones: ladder.json;
+
+then state.json is written. A run that was killed goes on at the first step whose file is missing:
+the games in hand and the learner's steps since its last checkpoint are lost, nothing else. Games are
+numbered in the order in which they begin; numbers whose games were lost are played again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.data.store.stored_moves import RulesCodec
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.choosing.evaluator_factory import Plugins
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
+from variant_ai.core.reinforce.games.game_journal import GameJournal
+from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
+from variant_ai.core.reinforce.games.self_play_evaluator import open_net
+from variant_ai.core.reinforce.generation_summary import summarise_games
+from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
+from variant_ai.core.reinforce.learn.replay_window import newest_games, window_size
+from variant_ai.core.reinforce.learn.window_training import (
+    Course,
+    WindowTraining,
+    configure_start,
+    root_value_share,
+)
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.tree_factory import rules_for
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.interrupts import stop_on_signal
+from variant_ai.core.train.run.initial_weights import Start
+
+SAVE_SECONDS = 30.0
+"""Time between two records of the CPU time during the games of a generation."""
+
+Row = dict[str, Any]
+"""Numbers of a generation, as they are in generations.jsonl."""
+
+
+@dataclass
+class Watcher:
+    """Functions that are called as a run goes on."""
+
+    generation: Callable[[Row], None] = lambda row: None
+    """Called when a generation is complete."""
+    playing: Callable[[int, int, int], None] = lambda generation, positions, wanted: None
+    """Called when a game has ended: positions recorded of those wanted in this generation."""
+    step: Callable[[str], None] = lambda text: None
+    """Called when another step begins, and with sentences for the user."""
+
+
+class Reinforcement:
+    """A run in its folder."""
+
+    def __init__(
+        self,
+        settings: ReinforceSettings,
+        spec: VariantSpec,
+        folder: Path,
+        *,
+        start: Start | None = None,
+        rules: Rules | None = None,
+        builders: Mapping[str, NetworkBuilder] | None = None,
+        evaluators: Plugins | None = None,
+        watcher: Watcher | None = None,
+        supply: Callable[[set[int]], GameSupply] | None = None,
+    ) -> None:
+        """settings: those of the run, resolved. start: the net to start from; None: random weights.
+        supply: makes the players, without those games whose numbers it gets; None: this process
+        plays.
+
+        Raises DataError if the start is of another variant or encoding, UnknownNameError,
+        VariantAIError."""
+        self.settings = settings
+        self.spec = spec
+        self.folder = ReinforceFolder(folder)
+        self.rules = rules or rules_for(spec)
+        self.watcher = watcher or Watcher()
+        self._builders, self._evaluators = builders, evaluators
+        net = configure_start(settings, spec, start, builders)
+        self.training = WindowTraining(
+            settings, spec, net, folder, start=start, rules=self.rules, builders=builders
+        )
+        self._codec = RulesCodec(spec, self.rules)
+        self.state = RunState()
+        self._clock = CpuClock(0.0, 0.0)
+        self._make_supply = supply or self._local_games
+        self._players: GameSupply | None = None
+        self._playing_net: int | None = None
+        """Generation of the net that the players have."""
+
+    # --- the whole run -------------------------------------------------------------------------
+
+    def run(self) -> bool:
+        """Go on until the budget is used up, or Ctrl-C (False).
+
+        Raises DataError (another process runs it, a damaged file, a net of another variant),
+        OSError (a full disk; what is written stays readable).
+        """
+        folder = self.folder
+        with folder.locked():
+            self.state = folder.state()
+            self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
+            self._require_nets()
+            folder.write(self.settings)
+            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
+            if not folder.net(0).is_file():
+                self.training.export_start(folder.net(0))
+            if not folder.newest_net.is_file():
+                write_whole(folder.newest_net, folder.net(0).read_bytes())
+            try:
+                with stop_on_signal() as stop:
+                    stop.stops.append(self.ladder.stop)
+                    while not self.finished:
+                        if stop() or not self._generation(stop):
+                            break
+            except BaseException:
+                with suppress(OSError):  # on a full disk the first error is the one to report
+                    self._save_clock()
+                raise
+            finally:
+                if self._players is not None:
+                    self._players.close()
+            self._save_clock()
+        return self.finished
+
+    def _require_nets(self) -> None:
+        """Raise DataError for a net of another variant or encoding in the folder."""
+        from variant_ai.core.inference.model_file import read_model_file
+
+        for path in sorted((self.folder.path / "nets").glob("*/*.onnx")):
+            read_model_file(path).info.require(self.spec)
+
+    @property
+    def progress(self) -> float:
+        """Share of the budget that is used up, in [0, 1]; 0 without a budget."""
+        settings = self.settings
+        shares = [0.0]
+        if settings.generations is not None:
+            shares.append(self.state.generation / settings.generations)
+        if settings.minutes is not None:
+            shares.append(self._clock.cpu / 60 / settings.minutes)
+        return min(1.0, max(shares))
+
+    @property
+    def finished(self) -> bool:
+        return self.progress >= 1.0
+
+    def _generation(self, stop: Callable[[], bool]) -> bool:
+        """Go on with the next generation to its end; False if it was stopped."""
+        generation = self.state.generation + 1
+        row: Row = {"generation": generation, "net": self.state.player}
+        began, cpu = self._clock.elapsed, self._clock.cpu
+        store = self.folder.store(generation)
+        if not store.is_file():
+            self.watcher.step(f"generation {generation}: games")
+            if not self._play(generation, stop):
+                return False
+        row["evaluations"] = self.state.evaluations
+        row["play_seconds"], row["play_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
+        if stop():
+            return False
+        began, cpu = self._clock.elapsed, self._clock.cpu
+        progress = self.progress
+        games = list(self._store(generation).games())
+        share = root_value_share(self.settings.learning, progress)
+        row |= summarise_games(games, self.rules, share)
+        total = self.state.positions + row["positions"]
+        course = self._course(generation, row["positions"], progress)
+        row["window"] = window_size(total, self.settings.window)
+        net = self.folder.net(generation)
+        if not net.is_file():
+            self.watcher.step(f"generation {generation}: training")
+            window = newest_games(range(1, generation + 1), self._store, row["window"])
+            trained = self.training.train(window, course, self.state.steps, self.watcher.step)
+            if trained.stopped:
+                return False
+            if trained.train is not None:
+                row |= {"train": trained.train.as_dict()}
+            self.training.export(trained, course, net)
+        row["steps"] = course.steps
+        row["learn_seconds"], row["learn_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
+        write_whole(self.folder.newest_net, net.read_bytes())
+        if stop():
+            return False
+        self._measure(generation, row)
+        if stop():
+            return False
+        self.state = self.state.model_copy(
+            update={
+                "generation": generation,
+                "games": self.state.games + row["games"],
+                "positions": total,
+                "steps": course.steps,
+                "player": row["player"],
+            }
+        )
+        row |= {
+            "total_games": self.state.games,
+            "total_positions": total,
+            "cpu_minutes": self._clock.cpu / 60,
+            "minutes": self._clock.elapsed / 60,
+            "memory_mb": memory_mb(),
+        }
+        if self._players is not None:
+            row["resignations"] = vars(self._players.resignations).copy()
+        self.folder.add_row(row)
+        self._save_clock()
+        self.watcher.generation(row)
+        return True
+
+    # --- games ---------------------------------------------------------------------------------
+
+    def _play(self, generation: int, stop: Callable[[], bool]) -> bool:
+        """Play until a generation has its positions and publish its store; False if stopped."""
+        path = self.folder.journal(generation)
+        wanted = self.settings.positions
+        with GameJournal(path, self.spec.variant) as journal:
+            positions = sum(map(recorded_positions, journal.games))
+            if positions < wanted:
+                supply = self._supply(generation, journal)
+                saved, before = time.monotonic(), supply.evaluations
+            while positions < wanted:
+                record = supply.next_game(stop)
+                if record is not None:
+                    journal.add(record)
+                    positions += recorded_positions(record)
+                    self.watcher.playing(generation, positions, wanted)
+                if record is None or positions >= wanted or time.monotonic() - saved > SAVE_SECONDS:
+                    self.state.evaluations += supply.evaluations - before
+                    saved, before = time.monotonic(), supply.evaluations
+                    self._save_clock()
+                if record is None:
+                    return False
+            games = sorted(journal.games, key=lambda record: record.number)
+        target = self.folder.store(generation)
+        with StoreWriter(
+            target, self.spec, mode="replace", sources=["self-play"], codec=self._codec
+        ) as writer:
+            for record in games:
+                writer.add(record)
+        path.unlink()
+        return True
+
+    def _supply(self, generation: int, journal: GameJournal) -> GameSupply:
+        """Return the players, with the net of this generation."""
+        if self._players is None:
+            done = self._numbers(generation) | {record.number for record in journal.games}
+            self._players = self._make_supply(done)
+        if self._playing_net != self.state.player:
+            self._players.use_net(self.folder.net(self.state.player), self.state.player)
+            self._playing_net = self.state.player
+        return self._players
+
+    def _local_games(self, done: set[int]) -> GameSupply:
+        return LocalGames(
+            self.spec,
+            self.settings,
+            done,
+            rules=self.rules,
+            evaluators=self._evaluators,
+            builders=self._builders,
+        )
+
+    def _numbers(self, generation: int) -> set[int]:
+        """Numbers of the games in the stores of earlier generations."""
+        return {
+            record.number
+            for earlier in range(1, generation)
+            for record in self._store(earlier).facts()
+        }
+
+    # --- training and matches --------------------------------------------------------------------
+
+    def _course(self, generation: int, positions: int, progress: float) -> Course:
+        learning = self.settings.learning
+        steps = max(1, round(positions * learning.samples_per_position / learning.batch))
+        return Course(generation, self.state.steps + steps, progress)
+
+    def _measure(self, generation: int, row: Row) -> None:
+        """Play the matches of a generation and choose the net that plays next."""
+        state, ladder = self.state, self.ladder
+        wanted = self.settings.ladder
+        if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
+            self.watcher.step(f"generation {generation}: matches")
+            began = cpu_seconds()
+            with ExitStack() as opened:
+                ladder.measure(
+                    generation,
+                    opened.enter_context(closing(self._open_net(generation))),
+                    lambda earlier: opened.enter_context(closing(self._open_net(earlier))),
+                    cpu_seconds=self._clock.cpu,
+                    evaluations=state.evaluations,
+                )
+            state.ladder_cpu_seconds += cpu_seconds() - began
+        ratings = ladder.elo()
+        if generation in ratings:
+            row["elo"], row["elo_error"] = ratings[generation]
+        row["player"] = generation if ladder.accepts(generation, state.player) else state.player
+
+    # --- files -----------------------------------------------------------------------------------
+
+    def _open_net(self, generation: int) -> Evaluator:
+        return open_net(
+            self.spec,
+            self.folder.net(generation),
+            self.settings,
+            plugins=self._evaluators,
+            builders=self._builders,
+        )
+
+    def _store(self, generation: int) -> Store:
+        path = self.folder.store(generation)
+        if not path.is_file():
+            raise DataError(f"{path} is missing; the run cannot go on without it")
+        return Store(path, self.spec, codec=self._codec)
+
+    def _save_clock(self) -> None:
+        if self._players is not None:
+            self._clock.elsewhere = self._players.cpu_seconds
+        self.state.cpu_seconds, self.state.seconds = self._clock.cpu, self._clock.elapsed
+        self.folder.write_state(self.state)
+
+
+def recorded_positions(record: GameRecord) -> int:
+    """Number of positions of a game that a net learns from."""
+    return sum(bits > 0 for bits in record.trains or ())

@@ -1,0 +1,138 @@
+"""Settings of a run as YAML: reading them, setting single words, and changing those of a run."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+
+from variant_ai.core.errors import DataError, SettingError, SpecError
+from variant_ai.core.reinforce.reinforce_settings import CHANGEABLE, ReinforceSettings
+from variant_ai.core.spec.yaml_reader import (
+    load_yaml,
+    located_message,
+    parse_yaml,
+    plain_values,
+    read_text,
+    yaml_path,
+)
+
+WHAT = "a settings file"
+
+
+def make_settings(words: Mapping[str, Any]) -> ReinforceSettings:
+    """Check words and fill in defaults. Raises SettingError that names each wrong word."""
+    try:
+        return ReinforceSettings.model_validate(words)
+    except ValidationError as error:
+        raise SettingError("; ".join(_sentences(error))) from None
+
+
+def read_words(path: Path) -> dict[str, Any]:
+    """Read the words of a settings file. The variant may be missing.
+
+    Raises DataError if the file cannot be read or is not YAML, SettingError with file and line for a
+    wrong word.
+    """
+    try:
+        tree = parse_yaml(read_text(path, WHAT), str(path), WHAT, "variant, search, learning, ...")
+    except SpecError as error:
+        raise DataError(str(error)) from None
+    words: dict[str, Any] = plain_values(tree)
+    try:
+        ReinforceSettings.model_validate({"variant": "", **words})
+    except ValidationError as error:
+        lines = [
+            located_message(tree, yaml_path(tree, fault["loc"]), sentence)
+            for fault, sentence in zip(error.errors(), _sentences(error), strict=True)
+        ]
+        raise SettingError("\n".join(lines)) from None
+    return words
+
+
+def read_settings(path: Path) -> ReinforceSettings:
+    """Read a settings file that names its variant. Raises DataError, SettingError."""
+    return make_settings(read_words(path))
+
+
+def settings_text(settings: ReinforceSettings) -> str:
+    """Return all settings as YAML."""
+    yaml = YAML(typ="safe")
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    text = io.StringIO()
+    yaml.dump(settings.model_dump(mode="json"), text)
+    return text.getvalue()
+
+
+def set_word(words: dict[str, Any], name: str, value: Any) -> None:
+    """Set a word by its dotted name, e.g. `search.nodes`. Raises SettingError for a name that leads
+    through a word without words of its own."""
+    *sections, last = name.split(".")
+    for section in sections:
+        words = words.setdefault(section, {})
+        if not isinstance(words, dict):
+            raise SettingError(f"{name}: {section} has no words of its own")
+    words[last] = value
+
+
+def parse_word(text: str) -> tuple[str, Any]:
+    """Return name and value of `WORD=VALUE`, the value as in YAML. Raises SettingError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise SettingError(f"{text!r}: expected WORD=VALUE, as in search.nodes=32")
+    try:
+        return name.strip(), load_yaml(value, name, "a value", kind="safe")
+    except SpecError as error:
+        raise SettingError(f"{text!r}: {error}") from None
+
+
+def changed(settings: ReinforceSettings, words: Mapping[str, Any], where: str) -> ReinforceSettings:
+    """Return the settings of a run that goes on with other words.
+
+    Raises SettingError for a word that is not in CHANGEABLE and has another value than the run's.
+    """
+    own = settings.model_dump(mode="json")
+    asked = make_settings(_merged(own, words)).model_dump(mode="json")
+    for name, before in flattened(own).items():
+        value = flattened(asked).get(name)
+        if value != before and name.split(".")[0] not in CHANGEABLE:
+            raise SettingError(
+                f"{where} was begun with {name} = {before!r}, not {value!r}; a run keeps its "
+                f"settings, except {', '.join(CHANGEABLE)}. Begin another run with --run"
+            )
+    return make_settings(asked)
+
+
+def flattened(words: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Words by their dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in words.items():
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    """`own` with `words` in their place, section by section."""
+    merged = dict(own)
+    for name, value in words.items():
+        inner = merged.get(name)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            merged[name] = _merged(inner, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _sentences(error: ValidationError) -> Iterable[str]:
+    for fault in error.errors():
+        name = ".".join(str(part) for part in fault["loc"])
+        given = "" if fault["type"] == "missing" else f" = {fault['input']!r}"
+        yield f"{name}{given}: {fault['msg']}"

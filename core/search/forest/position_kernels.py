@@ -1,0 +1,97 @@
+"""The compiled call of searches that each analyse one position: the leaves of all of them.
+
+Selection is that of the ordinary search at every node, the root included. A search that is complete
+waits until it is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.encoding.encoding_tables import InputTables
+from variant_ai.core.jit import Number, Truth, borrowing
+from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.forest.forest_arrays import (
+    ENDED,
+    MAX_MOVES,
+    SEARCHING,
+    Forest,
+    descent_at,
+    tree_at,
+)
+from variant_ai.core.search.forest.forest_kernels import AT_ONCE, store_leaf
+from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, Descent, Scratch, descend
+from variant_ai.core.search.tree.leaf_batch import Batch
+from variant_ai.core.search.tree.nodes import UNPROVEN
+
+
+@borrowing
+def position_descent(f: Forest, i: Number) -> Descent:
+    """Return the line and scratch memory of tree i, with the priors that its root was given."""
+    w = descent_at(f, i)
+    base = i * MAX_MOVES
+    return Descent(
+        w.line,
+        w.past,
+        w.verdicts,
+        f.root_scores[base : base + f.trees[i]["priors"]],
+        w.no_priors,
+        w.path_info,
+        w.out,
+        w.work,
+    )
+
+
+@borrowing
+def gather_leaves(
+    t: Tables,
+    e: InputTables,
+    s: Settings,
+    f: Forest,
+    b: Batch,
+    k: Scratch,
+    owners: NDArray[np.int64],
+    progress: NDArray[np.int64],
+) -> Truth:
+    """Take one leaf of each search into the batch. Returns False if the next tree has closed a cycle
+    that must be judged before the call is repeated.
+
+    A search has no leaf if it is complete (ENDED), or after AT_ONCE visits that ended without one.
+    owners: tree of each row. progress [2]: next tree, rows so far.
+    """
+    row = progress[1]
+    for i in range(progress[0], f.trees.shape[0]):
+        tree = f.trees[i]
+        if tree["state"] != SEARCHING:
+            continue
+        g = tree_at(f, np.int64(i))
+        w = position_descent(f, np.int64(i))
+        root = np.int64(g.state[0]["root"])
+        made = np.int64(0)
+        while made < AT_ONCE:
+            if (
+                tree["stuck"]
+                or g.nodes[root]["proof"] != UNPROVEN
+                or g.state[0]["visits"] >= tree["nodes"]
+            ):
+                tree["state"] = ENDED
+                break
+            found = descend(t, s, g, w, k, b.paths, row)
+            if found == LEAF:
+                store_leaf(e, w, b, row)
+                owners[row] = i
+                row += 1
+                break
+            if found == DONE:
+                made += 1
+            elif found == NEEDS_JUDGE:
+                progress[0] = i
+                progress[1] = row
+                return False
+            else:
+                tree["stuck"] = found
+    progress[0] = f.trees.shape[0]
+    progress[1] = row
+    return True

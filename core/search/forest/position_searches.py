@@ -1,0 +1,291 @@
+"""`PositionSearches`: many positions searched at once with shared batches, as `Search` would search
+each of them.
+
+They have the settings and the reports of an ordinary search. What differs: a search has one waiting
+leaf at a time, so that nothing is chosen by virtual losses; no tree is reused; a proven position keeps
+the first proof.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.giving_check import new_checks, new_trial
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.search.compiled_settings import compile_settings
+from variant_ai.core.search.forest.forest_arrays import (
+    CHOICE,
+    ENDED,
+    IDLE,
+    MAX_MOVES,
+    cells_of,
+    descent_of,
+    graph_of,
+    new_forest,
+)
+from variant_ai.core.search.forest.forest_kernels import answer, begin
+from variant_ai.core.search.forest.position_kernels import gather_leaves
+from variant_ai.core.search.interface import check_shape
+from variant_ai.core.search.move.limits import MOST
+from variant_ai.core.search.move.variations import make_report, visited_moves
+from variant_ai.core.search.report import Report
+from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.search.tree.chases import Chases
+from variant_ai.core.search.tree.descent import FULL, Scratch
+from variant_ai.core.search.tree.edges import (
+    Edges,
+    edges_of,
+    moves_to_search,
+    prepare_root_edges,
+)
+from variant_ai.core.search.tree.leaf_batch import new_batch
+from variant_ai.core.search.tree.nodes import CELL, UNPROVEN, Arrays, bytes_used
+from variant_ai.core.search.tree.priors import EXPANDER
+from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
+from variant_ai.core.spec.schema import VariantSpec
+
+_NO_DRAWS = np.zeros(0, np.float32)
+_NO_PRIORS = np.zeros(0, np.float32)
+
+
+@dataclass
+class _Search:
+    """The search of one position; its graph as reports read it (`variations.ReadableTree`)."""
+
+    game: Game
+    rules: Rules
+    rng: np.random.Generator
+    allowed: Sequence[int] | None
+    """Moves of the root to search; None: all."""
+    arrays: Arrays
+    root: int
+    begun: float
+    root_priors: NDArray[np.float32]
+    complete: bool = False
+    root_edges: Edges | None = None
+    """Those of a complete search, once they were read."""
+
+    def edges(self, node: int) -> Edges:
+        if node != self.root:
+            return edges_of(self.arrays, node, _NO_PRIORS)
+        edges = self.root_edges or edges_of(self.arrays, node, self.root_priors)
+        self.root_edges = edges if self.complete else None
+        return edges
+
+    def after(self, position: Position, move: int, child: int) -> Position:
+        return self.rules.play(position, move)
+
+    def counter(self, name: str) -> int:
+        return int(self.arrays.state[0][name])
+
+    @property
+    def hashfull(self) -> int:
+        return min(1000, bytes_used(self.arrays) * 1000 // self.arrays.nodes.nbytes)
+
+
+class PositionSearches:
+    """Trees that share one evaluator, each for the search of one position at a time. Not for several
+    threads."""
+
+    def __init__(
+        self,
+        spec: VariantSpec,
+        evaluator: Evaluator,
+        params: SearchParams,
+        trees: int,
+        *,
+        positions: int,
+        nodes: int | None = None,
+        rules: Rules | None = None,
+    ) -> None:
+        """Divide the memory of `params` among the trees, at least 1 MB each, or less if `nodes` visits
+        need less. positions: most positions of a game up to the one that is searched, which is
+        counted; nodes: most visits of a search.
+
+        Raises DataError if the shapes of the evaluator and the spec's planes differ, or if the rules
+        are not compiled.
+        """
+        self.encoder, known = encoder_and_rules(evaluator, spec, rules)
+        if not is_compiled(known):
+            raise DataError(f"{spec.variant} has rules that are not compiled")
+        self.rules = known
+        check_shape(self.encoder, evaluator)
+        self.evaluator = evaluator
+        self.trees = trees
+        self.evaluations = 0
+        """Positions evaluated so far."""
+        # One waiting leaf a tree: other ways to back up differ in nothing that it needs memory for.
+        self.params = params.replace(backup="catch-up", virtual_loss=1.0)
+        self._compiled = compile_settings(known.spec, self.params)
+        self._choice = np.zeros(1, CHOICE)
+        self._choice[0]["full_share"] = 1.0
+        cells = max(1, (params.memory_mb << 20) // trees, 1 << 20) // CELL
+        if nodes is not None:
+            cells = min(cells, cells_of(nodes))
+        depth = self.params.max_depth
+        self._chases = Chases(known)
+        forest = new_forest(trees, cells, depth, positions, np.zeros((2, 1), np.int32))
+        self._forest = forest._replace(verdicts=self._chases.verdicts)
+        encodes = self.encoder.compiled and not evaluator.is_uniform
+        self._batch = new_batch(trees, int(np.prod(self.encoder.shape)) if encodes else 0, depth)
+        self._scratch = Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
+        self._owners = np.zeros(trees, np.int64)
+        self._progress = np.zeros(2, np.int64)
+        self._searches: dict[int, _Search] = {}
+        """By tree."""
+        self._knows_draws = False
+        self._uniform: Evaluation | None = None
+        if evaluator.is_uniform:
+            planes = np.zeros((trees, *evaluator.planes_shape), np.float32)
+            self._uniform = evaluator.evaluate(planes)
+
+    def start(self, tree: int, game: Game, nodes: int | None, rng: np.random.Generator) -> None:
+        """Search the last position of a game, which must not be its end, with `nodes` visits (None:
+        as many as the memory holds). rng: of the noise and the choice of the move."""
+        searched = with_last_moves(game, self.rules)
+        f = self._forest
+        line, count = int(f.sizes[2]), len(searched.positions)
+        # of joined bytes: NumPy concatenates records slowly
+        joined = b"".join(position.tobytes() for position in searched.positions)
+        f.line[tree * line : tree * line + count] = np.frombuffer(joined, POSITION)
+        record = f.trees[tree]
+        record["game"] = tree
+        record["priors"] = 0
+        self._choice[0]["nodes"] = MOST if nodes is None else nodes
+        index = np.int64(tree)
+        begin(self.rules.tables, self._compiled, self._choice, f, index, np.int64(count))
+        arrays = graph_of(f, tree)
+        for name in ("terminals", "collisions", "merges", "catches", "cuts"):
+            arrays.state[0][name] = 0
+        self._searches[tree] = _Search(
+            searched,
+            self.rules,
+            rng,
+            moves_to_search(searched),
+            arrays,
+            int(arrays.state[0]["root"]),
+            time.perf_counter(),
+            _NO_PRIORS,
+        )
+
+    def step(self) -> list[int]:
+        """Evaluate a leaf of each search; returns the trees whose searches are complete since the last
+        call. Raises DataError for an evaluation that is not a number."""
+        f = self._forest
+        self._progress[:] = 0
+        while not gather_leaves(
+            self.rules.tables,
+            self.encoder.input_record,
+            self._compiled,
+            f,
+            self._batch,
+            self._scratch,
+            self._owners,
+            self._progress,
+        ):
+            self._judge(int(self._progress[0]))
+        rows = int(self._progress[1])
+        if rows:
+            self._evaluate(rows)
+        complete = np.flatnonzero(f.trees["state"] == ENDED)
+        f.trees["state"][complete] = IDLE
+        for tree in complete.tolist():
+            self._searches[tree].complete = True
+        return [int(tree) for tree in complete]
+
+    def _judge(self, tree: int) -> None:
+        """Judge the chase that the last descent of a tree has closed."""
+        search = self._searches[tree]
+        descent = descent_of(self._forest, tree)
+        self._chases.judge(descent, search.arrays, self._batch.paths, list(search.game.moves))
+
+    def _evaluate(self, rows: int) -> None:
+        f, b = self._forest, self._batch
+        out = self._uniform
+        if out is None:
+            if self.encoder.compiled:
+                planes = b.planes[:rows].reshape(rows, *self.encoder.shape)
+            else:
+                planes = self.encoder.planes(b.positions[:rows])
+            out = self.evaluator.evaluate(planes)
+            self._knows_draws = out.wdl is not None
+        done = int(
+            answer(
+                self.rules.tables,
+                self.encoder.policy_record,
+                self.encoder.action_table,
+                self._compiled,
+                f,
+                b,
+                self._scratch,
+                np.int64(rows),
+                self._owners,
+                np.ascontiguousarray(out.value),
+                np.ascontiguousarray(out.policy),
+                _NO_DRAWS if out.wdl is None else np.ascontiguousarray(out.wdl[:, 1]),
+            )
+        )
+        if done != rows:
+            fen = self.rules.fen(b.positions[done : done + 1].copy())
+            raise DataError(
+                f"{self.evaluator.info.source}: the net's output is not a number for the position {fen}"
+            )
+        self.evaluations += rows
+        owners = self._owners[:rows]
+        for tree in owners[f.trees["prepared"][owners] == 0].tolist():
+            self._prepare_root(tree)
+
+    def _prepare_root(self, tree: int) -> None:
+        """Add noise to the priors of an evaluated root, and restrict its moves."""
+        search, f = self._searches[tree], self._forest
+        end, priors = prepare_root_edges(
+            search.arrays, search.root, self.params, search.allowed, search.rng
+        )
+        f.path_infos[tree]["root_end"] = end
+        f.root_scores[tree * MAX_MOVES : tree * MAX_MOVES + len(priors)] = priors
+        f.trees[tree]["priors"] = len(priors)
+        f.trees[tree]["prepared"] = 1
+        search.root_priors = priors
+
+    def report(self, tree: int, *, pv: bool = True) -> Report:
+        """Report the last search of a tree. pv: with a whole line of play."""
+        search = self._searches[tree]
+        return make_report(
+            search,
+            self.params,
+            multipv=1,
+            allowed=search.allowed,
+            knows_draws=self._knows_draws,
+            seconds=time.perf_counter() - search.begun,
+            stopped_by=self._reason(tree, search),
+            rng=search.rng,
+            pv=pv,
+        )
+
+    def _reason(self, tree: int, search: _Search) -> str:
+        record = self._forest.trees[tree]
+        if search.arrays.nodes[search.root]["proof"] != UNPROVEN:
+            return "solved"
+        if record["stuck"]:
+            return "memory" if record["stuck"] == FULL else "solved"
+        return "simulations" if search.counter("visits") >= record["nodes"] else "movetime"
+
+    def root_visits(self, tree: int) -> list[tuple[int, int]]:
+        """Return (move, visits) of the last search of a tree, as `Search.root_visits` does."""
+        search = self._searches[tree]
+        return visited_moves(search.edges(search.root), search.allowed)
+
+    def root_value(self, tree: int) -> float:
+        """Mean value of the last search of a tree for the player to move, in [-1, 1]."""
+        search = self._searches[tree]
+        return float(search.arrays.nodes[search.root]["q"])

@@ -1,0 +1,74 @@
+"""The forest: searches of single positions, and the limits of its memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference import RandomEvaluator
+from variant_ai.core.rules.game import Game
+from variant_ai.core.search.forest.forest_arrays import ENDED
+from variant_ai.core.search.forest.forest_search import (
+    ForestSearch,
+    ForestSettings,
+    SearchedMove,
+)
+from variant_ai.plugins import registry
+
+
+def forest(variant: str, games: int, *, gumbel: bool = True, max_plies: int = 30) -> ForestSearch:
+    spec = registry().variant(variant)
+    encoder = Encoder(spec)
+    net = RandomEvaluator(encoder.shape, encoder.actions)
+    settings = ForestSettings(
+        gumbel=gumbel, nodes=16, considered=8, noise=False, max_plies=max_plies
+    )
+    return ForestSearch(spec, net, settings, games)
+
+
+def searched(trees: ForestSearch) -> list[SearchedMove]:
+    """Search until every tree has ended."""
+    found = []
+    while trees.step():
+        found += trees.entries()
+    return found + trees.entries()
+
+
+@pytest.mark.parametrize("gumbel", [True, False])
+@pytest.mark.parametrize("variant", ["dobutsu", "minixiangqi", "crazyhouse"])
+def test_a_game_is_the_same_position_by_position(variant: str, gumbel: bool) -> None:
+    whole = forest(variant, 1, gumbel=gumbel)
+    whole.start(0, Game(whole.rules), 1, 0)
+    moves = searched(whole)
+    assert len(moves) > 5
+    single = forest(variant, 3, gumbel=gumbel)
+    game = Game(single.rules)
+    for expected in moves:
+        for tree in range(3):
+            single.start(tree, game, 10 + tree, 0, moves=1)
+        found = searched(single)
+        assert sorted(one.game for one in found) == [10, 11, 12]
+        assert (single.states == ENDED).all()
+        for one in found:
+            assert (one.ply, one.move) == (expected.ply, expected.move)
+            assert one.weights.tolist() == expected.weights.tolist()
+            assert one.root_value == pytest.approx(expected.root_value)
+        game.push(expected.move)
+
+
+def test_more_moves_than_one() -> None:
+    trees = forest("minixiangqi", 1)
+    trees.start(0, Game(trees.rules), 1, 0, moves=3)
+    assert [one.ply for one in searched(trees)] == [0, 1, 2]
+
+
+def test_a_game_that_does_not_fit_is_refused() -> None:
+    trees = forest("minixiangqi", 1, max_plies=4)
+    trees.start(0, Game(trees.rules), 1, 0)
+    game = Game(trees.rules)
+    for one in searched(trees):
+        game.push(one.move)
+    assert game.ply == 4
+    with pytest.raises(DataError, match="the game has 4 plies"):
+        trees.start(0, game, 2, 0)

@@ -1,0 +1,51 @@
+"""Files that are written whole, and errors that name them."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.system.files import naming, whole, write_whole
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for path in (folder, tmp_path / "missing" / "a.svg"):
+        with pytest.raises(OSError) as caught:
+            write_whole(path, "text")
+        assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_temporary_folder_is_not_named_either(tmp_path: Path) -> None:
+    part = tmp_path / "step.part"
+    with pytest.raises(FileNotFoundError) as caught, naming(tmp_path / "step", part):
+        (part / "model").write_bytes(b"")
+    assert caught.value.filename == str(tmp_path / "step")
+
+
+def test_errors_of_other_files_keep_their_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, whole(tmp_path / "a") as part:
+        part.write_text((tmp_path / "no such file").read_text())
+    assert caught.value.filename == str(tmp_path / "no such file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_without_a_name_gets_one(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as caught, naming(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), whole(path) as part:
+        part.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    write_whole(path, "new")
+    assert path.read_text() == "new\n"
