@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.draw import png_bytes
+from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
@@ -38,6 +39,35 @@ LAST_ROWS = 10
 """Generations at the end of a run that are all in the table; of the earlier ones every tenth is."""
 LAST_MATCHES = 30
 LADDER_PIXELS = 1100
+CPU_SHARE = 0.01
+"""Share of the CPU time of a run that its reports may take before the last one."""
+FIRST_SECONDS = 5.0
+"""CPU time that the first report is expected to take."""
+
+
+class RunningReport:
+    """The report of a run that is under way: it is written when it is cheap, and never ends the run."""
+
+    def __init__(self, run: Path, rules: Rules, warn: Callable[[str], None]) -> None:
+        """warn: gets a sentence about an error."""
+        self._run, self._rules, self._warn = run, rules, warn
+        self._written = cpu_seconds()
+        self._cost = FIRST_SECONDS
+
+    def after_generation(self) -> None:
+        """Write the report if that takes at most CPU_SHARE of the time since the last one."""
+        if self._cost <= CPU_SHARE * (cpu_seconds() - self._written):
+            self.write()
+
+    def write(self) -> None:
+        """Write the report, or warn about the error that prevents it."""
+        began = cpu_seconds()
+        try:
+            write_reinforce_report(self._run, self._rules)
+        except Exception as error:  # a picture is no reason to lose hours of self-play
+            self._warn(f"No report was written: {error or type(error).__name__}.")
+        self._written = cpu_seconds()
+        self._cost = self._written - began
 
 
 def write_reinforce_report(
