@@ -151,7 +151,9 @@ def command(
     name = generator.check_player()
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
-        raise DataError(f"{output} already exists; use --append or --replace")
+        raise DataError(
+            f"{output} already exists; use --replace to overwrite it, or --append to add games"
+        )
     if mode == "append" and output.exists():
         Store(output, spec)  # raises before the first game if it is of another variant
     output.parent.mkdir(parents=True, exist_ok=True)

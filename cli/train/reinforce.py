@@ -21,6 +21,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -241,7 +242,8 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
     """One line about a generation."""
     spent = row["play_seconds"]
     parts = [
-        f"generation {row['generation']}: {row['games']} games, {row['positions']:,} positions"
+        f"generation {row['generation']}: {counted(row['games'], 'game')}, "
+        f"{counted(row['positions'], 'position')}"
         + (f" ({row['positions'] / spent:,.0f}/s)" if spent > 0.01 else ""),
     ]
     if train := row.get("train"):

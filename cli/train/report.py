@@ -17,6 +17,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Page to write; report.html in the run directory by default.",
+    help="Page to write; by default report.html in the run directory, which is replaced.",
 )
 @click.option(
     "--measure",
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     help="Maximum number of validation positions to measure.",
 )
 @mates_option
+@replace_option
 @json_option
 def command(
     run: Path,
@@ -74,6 +76,7 @@ def command(
     measure: bool,
     limit: int,
     mates: str | None,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Draw a run's pictures and write its report, a file that opens without a network.
@@ -82,6 +85,8 @@ def command(
     missing, the parts that need them are left out. The pictures are also written to `pictures/` in
     the run directory.
     """
+    if output is not None:
+        require_new(output, replace)
     let_threads_sleep()
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.inference.interface import Evaluator
@@ -62,7 +63,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Watcher:
-    """Functions that are told how a run goes on."""
+    """Functions that are called as a run goes on."""
 
     generation: Callable[[Row], None] = lambda row: None
     """Called when a generation is complete."""
@@ -106,6 +107,7 @@ class Reinforcement:
         self.training = WindowTraining(
             settings, spec, net, folder, start=start, rules=self.rules, builders=builders
         )
+        self._codec = RulesCodec(spec, self.rules)
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
         self._make_supply = supply or self._local_games
@@ -123,14 +125,11 @@ class Reinforcement:
         """
         folder = self.folder
         with folder.locked():
-            if not folder.exists():
-                folder.create(self.settings)
-            else:
-                folder.write_settings(self.settings)
             self.state = folder.state()
-            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
             self._require_nets()
+            folder.write(self.settings)
+            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             environment = json.dumps(describe_environment(), indent=2)
             write_whole(folder.path / ENVIRONMENT, environment)
             report = RunningReport(folder.path, self.rules, self.watcher.warning)
@@ -143,14 +142,19 @@ class Reinforcement:
                     stop.stops.append(self.ladder.stop)
                     while not self.finished:
                         if stop() or not self._generation(stop):
-                            return False
+                            break
                         report.after_generation()
+            except BaseException:
+                with suppress(OSError):  # on a full disk the first error is the one to report
+                    self._save_clock()
+                raise
             finally:
-                self._save_clock()
                 if self._players is not None:
                     self._players.close()
-            report.write()
-        return True
+            self._save_clock()
+            if self.finished:
+                report.write()
+        return self.finished
 
     def _require_nets(self) -> None:
         """Raise DataError for a net of another variant or encoding in the folder."""
@@ -262,7 +266,9 @@ class Reinforcement:
                     return False
             games = sorted(journal.games, key=lambda record: record.number)
         target = self.folder.store(generation)
-        with StoreWriter(target, self.spec, mode="replace", sources=["self-play"]) as writer:
+        with StoreWriter(
+            target, self.spec, mode="replace", sources=["self-play"], codec=self._codec
+        ) as writer:
             for record in games:
                 writer.add(record)
         path.unlink()
@@ -339,7 +345,7 @@ class Reinforcement:
         path = self.folder.store(generation)
         if not path.is_file():
             raise DataError(f"{path} is missing; the run cannot go on without it")
-        return Store(path, self.spec)
+        return Store(path, self.spec, codec=self._codec)
 
     def _save_clock(self) -> None:
         if self._players is not None:

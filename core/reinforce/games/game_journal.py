@@ -39,16 +39,23 @@ class GameJournal:
                 raise DataError(
                     f"{path}:{number}: {error}; delete the line to go on without this game"
                 ) from None
-        self._file = path.open("ab")
-        if whole < len(content):
+        with naming(path):
+            self._file = path.open("ab", buffering=0)
             self._file.truncate(whole)
+        self._end = whole
 
     def add(self, record: GameRecord) -> None:
-        """Append a game. Raises OSError, e.g. for a full disk; then the journal ends with a whole line
-        when it is read again."""
+        """Append a game. Raises OSError, e.g. for a full disk; the journal is as before then."""
+        line = game_line(record) + b"\n"
         with naming(self.path):
-            self._file.write(game_line(record) + b"\n")
-            self._file.flush()
+            try:
+                written = 0
+                while written < len(line):
+                    written += self._file.write(line[written:])
+            except OSError:
+                self._file.truncate(self._end)
+                raise
+        self._end += len(line)
         self.games.append(record)
 
     def close(self) -> None:
