@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREEN,
@@ -230,5 +232,5 @@ def _finish(axes: Sequence[Axes], rows: Sequence[Row], legends: Sequence[Axes] =
 
 def _from_zero(axis: Axes) -> None:
     """Begin the axis at 0, with some room above the greatest number."""
-    greatest = max((float(max(line.get_ydata())) for line in axis.lines), default=0.0)
+    greatest = float(max((np.max(line.get_ydata()) for line in axis.lines), default=0.0))
     axis.set_ylim(0, 1.12 * greatest or 1.0)
