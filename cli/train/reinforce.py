@@ -165,6 +165,7 @@ def command(
             ),
             playing=playing,
             step=lambda text: bar.update(task, description=text),
+            warning=note,
         )
         reinforcement = Reinforcement(
             settings,

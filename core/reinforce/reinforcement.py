@@ -13,6 +13,7 @@ numbered in the order in which they begin; numbers whose games were lost are pla
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -43,12 +44,15 @@ from variant_ai.core.reinforce.learn.window_training import (
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.report.reinforce_report import RunningReport
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.run.initial_weights import Start
+from variant_ai.core.train.run.run_folder import ENVIRONMENT
+from variant_ai.core.train.run.training_run import describe_environment
 
 SAVE_SECONDS = 30.0
 """Time between two records of the CPU time during the games of a generation."""
@@ -67,6 +71,8 @@ class Watcher:
     """Called when a game has ended: positions recorded of those wanted in this generation."""
     step: Callable[[str], None] = lambda text: None
     """Called when another step begins, and with sentences for the user."""
+    warning: Callable[[str], None] = lambda text: None
+    """Called with a sentence about an error that does not end the run."""
 
 
 class Reinforcement:
@@ -124,6 +130,9 @@ class Reinforcement:
             self._require_nets()
             folder.write(self.settings)
             self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
+            environment = json.dumps(describe_environment(), indent=2)
+            write_whole(folder.path / ENVIRONMENT, environment)
+            report = RunningReport(folder.path, self.rules, self.watcher.warning)
             if not folder.net(0).is_file():
                 self.training.export_start(folder.net(0))
             if not folder.newest_net.is_file():
@@ -134,6 +143,7 @@ class Reinforcement:
                     while not self.finished:
                         if stop() or not self._generation(stop):
                             break
+                        report.after_generation()
             except BaseException:
                 with suppress(OSError):  # on a full disk the first error is the one to report
                     self._save_clock()
@@ -142,6 +152,8 @@ class Reinforcement:
                 if self._players is not None:
                     self._players.close()
             self._save_clock()
+            if self.finished:
+                report.write()
         return self.finished
 
     def _require_nets(self) -> None:
