@@ -38,7 +38,6 @@ from variant_ai.core.reinforce.settings_file import read_settings, settings_text
 from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.run.run_folder import read_object
 
-
 _BEGUN = ("lock", "games", "nets", "settings.yaml.part")
 """What a folder may have before it has settings."""
 

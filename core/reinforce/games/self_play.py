@@ -99,7 +99,7 @@ class BaseSelfPlay(ABC):
         self.resignations = Resignations()
         self.positions = 0
         """Recorded positions of the games that have ended."""
-        self.next_game = first_game
+        self.next_number = first_game
         self._done = done
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
 
@@ -131,10 +131,10 @@ class BaseSelfPlay(ABC):
             yield record
 
     def _new_game(self) -> _Playing:
-        while self.next_game in self._done:
-            self.next_game += 1
-        number = self.next_game
-        self.next_game += 1
+        while self.next_number in self._done:
+            self.next_number += 1
+        number = self.next_number
+        self.next_number += 1
         rng = np.random.default_rng([self.settings.seed, number])
         variety = self.settings.variety
         resigns = variety.resign_below is not None and rng.random() >= variety.played_out
