@@ -28,6 +28,7 @@ from variant_ai.cli.common.console import (
     plain_ends,
     reported_errors,
 )
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ SWITCH_INTERVAL = 0.0005
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["auto", "uci", "ucci", "cyclone"]),
+    type=click.Choice(["auto", *DIALECTS.names]),
     default="auto",
     show_default=True,
     help="Protocol of the client; auto: its first word decides.",

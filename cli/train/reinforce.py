@@ -26,6 +26,7 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from variant_ai.core.inference.choosing.evaluator_factory import Plugins
     from variant_ai.core.reinforce.games.game_supply import GameSupply
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
@@ -191,16 +192,19 @@ def _cluster_games(
     """Return what makes the supply of games of a cluster. Raises VariantAIError if there is none."""
     from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
     from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
-    from variant_ai.core.reinforce.cluster.ray_session import connect
+    from variant_ai.core.system.ray_cluster import connect
 
     ray = connect(address)
+    # The learner's device and processors are not those of the players.
     threads = max(1, round(settings.cluster.player_cpus))
+    device = "cuda" if settings.cluster.player_gpus else "cpu"
     setup = PlayerSetup(
         spec.model_dump_json(by_alias=True, exclude_defaults=True),
-        settings.model_copy(update={"threads": threads}),
+        settings.model_copy(update={"threads": threads, "device": device}),
         registered_rules,
+        registered_evaluators,
     )
-    return lambda done: ClusterGames(ray, setup, done, spec.variant)
+    return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
 
 
 def registered_rules(spec: VariantSpec) -> Rules:
@@ -208,6 +212,13 @@ def registered_rules(spec: VariantSpec) -> Rules:
     from variant_ai.plugins import registry
 
     return registry().rules(spec)
+
+
+def registered_evaluators() -> Plugins:
+    """Return the evaluators of plugins."""
+    from variant_ai.plugins import registry
+
+    return registry().evaluators
 
 
 def _asked(

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
@@ -32,6 +31,7 @@ from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
+from variant_ai.core.reinforce.games.self_play import recorded_positions
 from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
@@ -352,8 +352,3 @@ class Reinforcement:
             self._clock.elsewhere = self._players.cpu_seconds
         self.state.cpu_seconds, self.state.seconds = self._clock.cpu, self._clock.elapsed
         self.folder.write_state(self.state)
-
-
-def recorded_positions(record: GameRecord) -> int:
-    """Number of positions of a game that a net learns from."""
-    return sum(bits > 0 for bits in record.trains or ())
