@@ -61,7 +61,7 @@ class SearchChoice(Section):
     forced_playouts: float = Field(default=2.0, ge=0)
     """PUCT: k of sqrt(k * P * N), the least visits of a root move; 0: none."""
     full_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of the moves with all nodes; the others get `fast_nodes` and are not recorded
+    """Share of the moves with all nodes; the others get `fast_nodes` and teach no policy
     ([KataGo], playout cap randomisation)."""
     fast_nodes: int = Field(default=0, ge=0)
     """Visits of the other moves; 0: a sixth of `nodes`."""
@@ -106,7 +106,7 @@ class Window(Section):
     """Replay window N = min(T, c * (1 + beta * ((T / c)^alpha - 1) / alpha)) of T positions."""
 
     size: int = Field(default=50_000, ge=1)
-    """c, in positions."""
+    """c, in positions: until so many are recorded, the window has all of them."""
     alpha: float = Field(default=0.75, gt=0, le=1)
     """Exponent of the growth."""
     beta: float = Field(default=0.4, ge=0)
@@ -176,6 +176,7 @@ class Ladder(Section):
     every: int = Field(default=1, ge=1)
     """Generations from one measurement to the next."""
     opening_plies: int = Field(default=4, ge=0)
+    """Random plies of each opening."""
     engines: tuple[str, ...] = ()
     """Outside players with their limits, as `variant-ai match` takes them: `fairy-stockfish;nodes=10`,
     `random`."""
