@@ -195,25 +195,37 @@ class Reinforcement:
         """Go on with the next generation to its end; False if it was stopped."""
         generation = self.state.generation + 1
         row: Row = {"generation": generation, "net": self.state.player}
-        began, cpu = self._clock.elapsed, self._clock.cpu
-        store = self.folder.store(generation)
-        if not store.is_file():
+        for name, step in (("play", self._games), ("learn", self._net), ("ladder", self._measure)):
+            elapsed, cpu = self._clock.elapsed, self._clock.cpu
+            if stop() or not step(generation, row, stop):
+                return False
+            row[f"{name}_seconds"] = self._clock.elapsed - elapsed
+            row[f"{name}_cpu"] = self._clock.cpu - cpu
+        self._complete(generation, row)
+        return True
+
+    def _games(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 1: the store of a generation, and what its games were like."""
+        if not self.folder.store(generation).is_file():
             self.watcher.step(f"generation {generation}: games")
             if not self._play(generation, stop):
                 return False
         self.folder.journal(generation).unlink(missing_ok=True)
-        row["evaluations"] = self.state.evaluations
-        row["play_seconds"], row["play_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
-        if stop():
-            return False
-        began, cpu = self._clock.elapsed, self._clock.cpu
-        progress = self.progress
         games = list(self._store(generation).games())
-        share = root_value_share(self.settings.learning, progress)
+        share = root_value_share(self.settings.learning, self.progress)
         row |= summarise_games(games, self.rules, share)
-        total = self.state.positions + row["positions"]
-        course = self._course(generation, row["positions"], progress)
-        row["window"] = window_size(total, self.settings.window)
+        row["evaluations"] = self.state.evaluations
+        row["total_games"] = self.state.games + row["games"]
+        row["total_positions"] = self.state.positions + row["positions"]
+        return True
+
+    def _net(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 2: the net of a generation."""
+        learning = self.settings.learning
+        steps = max(1, round(row["positions"] * learning.samples_per_position / learning.batch))
+        course = Course(generation, self.state.steps + steps, self.progress)
+        row["steps"] = course.steps
+        row["window"] = window_size(row["total_positions"], self.settings.window)
         net = self.folder.net(generation)
         if not net.is_file():
             self.watcher.step(f"generation {generation}: training")
@@ -224,23 +236,12 @@ class Reinforcement:
             self.training.export(trained, course, net)
         if measured := self.training.measured(course.steps):
             row["train"] = measured
-        row["steps"] = course.steps
-        row["learn_seconds"], row["learn_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
         write_whole(self.folder.newest_net, net.read_bytes())
-        if stop() or not self._measure(generation, row, stop):
-            return False
-        self.state = self.state.model_copy(
-            update={
-                "generation": generation,
-                "games": self.state.games + row["games"],
-                "positions": total,
-                "steps": course.steps,
-                "player": row["player"],
-            }
-        )
+        return True
+
+    def _complete(self, generation: int, row: Row) -> None:
+        """Write the numbers of a generation and, last of all, the state."""
         row |= {
-            "total_games": self.state.games,
-            "total_positions": total,
             "cpu_minutes": self._clock.cpu / 60,
             "minutes": self._clock.elapsed / 60,
             "memory_mb": memory_mb(),
@@ -248,9 +249,17 @@ class Reinforcement:
         if self._players is not None:
             row["resignations"] = vars(self._players.resignations).copy()
         self.folder.add_row(row)
+        self.state = self.state.model_copy(
+            update={
+                "generation": generation,
+                "games": row["total_games"],
+                "positions": row["total_positions"],
+                "steps": row["steps"],
+                "player": row["player"],
+            }
+        )
         self._save_clock()
         self.watcher.generation(row)
-        return True
 
     # --- games ---------------------------------------------------------------------------------
 
@@ -315,13 +324,8 @@ class Reinforcement:
 
     # --- training and matches --------------------------------------------------------------------
 
-    def _course(self, generation: int, positions: int, progress: float) -> Course:
-        learning = self.settings.learning
-        steps = max(1, round(positions * learning.samples_per_position / learning.batch))
-        return Course(generation, self.state.steps + steps, progress)
-
     def _measure(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
-        """Play the matches of a generation and choose the net that plays next; False if stopped."""
+        """Step 3: the matches of a generation, and the net that plays next."""
         state, ladder = self.state, self.ladder
         wanted = self.settings.ladder
         if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
