@@ -48,17 +48,17 @@ class RunState(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    generation: int = 0
+    generation: int = Field(default=0, ge=0)
     """The last complete generation; 0: none."""
-    player: int = 0
+    player: int = Field(default=0, ge=0)
     """Generation of the net that plays."""
-    games: int = 0
+    games: int = Field(default=0, ge=0)
     """Games in the stores."""
-    positions: int = 0
+    positions: int = Field(default=0, ge=0)
     """Recorded positions in the stores."""
-    steps: int = 0
+    steps: int = Field(default=0, ge=0)
     """Steps of the learner up to the last complete generation."""
-    evaluations: int = 0
+    evaluations: int = Field(default=0, ge=0)
     """Positions evaluated by self-play."""
     cpu_seconds: float = Field(default=0.0, ge=0)
     """CPU time of all processes of the run, over all resumes."""

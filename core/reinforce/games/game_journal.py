@@ -101,6 +101,9 @@ def read_line(line: bytes, variant: str) -> GameRecord:
 
 
 def _record(line: dict[str, Any], variant: str) -> GameRecord:
+    for name in ("visits", "values", "trains"):
+        if len(line[name]) != len(line["moves"]):
+            raise ValueError(f"{len(line['moves'])} moves, but {len(line[name])} {name}")
     return GameRecord(
         variant,
         moves=line["moves"],
