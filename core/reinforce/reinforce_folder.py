@@ -40,7 +40,7 @@ from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.run.run_folder import read_object
 
 _BEGUN = ("lock", "games", "nets", "settings.yaml.part")
-"""What a folder may have before it has settings."""
+"""Names that a folder may have before it has settings."""
 
 
 class RunState(BaseModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 START_RANDOM = "random"
 """Start from random weights."""
@@ -28,7 +28,9 @@ CHANGEABLE = (
 class Section(BaseModel):
     """Base of all sections: frozen, and an unknown word is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class SearchChoice(Section):
@@ -65,10 +67,13 @@ class SearchChoice(Section):
     """Visits of the other moves; 0: a sixth of `nodes`."""
 
 
+Plies = Annotated[int, Field(ge=0, le=1000)]
+
+
 class Variety(Section):
     """Settings that make games differ."""
 
-    random_plies: tuple[int, int] = (0, 4)
+    random_plies: tuple[Plies, Plies] = (0, 4)
     """Least and greatest number of uniformly random plies at the start; they are not recorded."""
     sampled_plies: int = Field(default=10, ge=0)
     """Plies in which moves are sampled from the policy target instead of the best one being played."""
@@ -88,6 +93,13 @@ class Variety(Section):
     """Plies in a row in which both sides' root values must agree on the winner."""
     played_out: float = Field(default=0.1, ge=0, le=1)
     """Share of games without resignation, to measure how often it would have been wrong."""
+
+    @field_validator("random_plies")
+    @classmethod
+    def _ordered(cls, plies: tuple[int, int]) -> tuple[int, int]:
+        if plies[0] > plies[1]:
+            raise ValueError("the least number comes first, then the greatest")
+        return plies
 
 
 class Window(Section):
@@ -148,7 +160,7 @@ class Mixture(Section):
 
     store: str
     """Path of the store."""
-    weight: float = Field(gt=0)
+    weight: float = Field(gt=0, lt=1)
     """Share of the samples; the window has the rest."""
 
 
@@ -194,7 +206,7 @@ class ReinforceSettings(Section):
 
     variant: str
     """Name or file of the spec."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=1 << 31)
     """Seed of weights, games and samples."""
     generations: int | None = Field(default=None, ge=1)
     """Generations of the whole run."""
@@ -222,3 +234,12 @@ class ReinforceSettings(Section):
     mixture: tuple[Mixture, ...] = ()
     ladder: Ladder = Ladder()
     cluster: Cluster = Cluster()
+
+    @field_validator("mixture")
+    @classmethod
+    def _leave_some(cls, mixture: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
+        if sum(part.weight for part in mixture) >= 1:
+            raise ValueError(
+                "the weights add up to 1 or more; the games of self-play have the rest"
+            )
+        return mixture

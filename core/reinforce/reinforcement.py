@@ -127,7 +127,7 @@ class Reinforcement:
         with folder.locked():
             self.state = folder.state()
             self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
-            self._require_nets()
+            self._require_files()
             folder.write(self.settings)
             self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             environment = json.dumps(describe_environment(), indent=2)
@@ -156,12 +156,25 @@ class Reinforcement:
                 report.write()
         return self.finished
 
-    def _require_nets(self) -> None:
-        """Raise DataError for a net of another variant or encoding in the folder."""
+    def _require_files(self) -> None:
+        """Raise DataError if a store of a complete generation or the net that plays is missing, or if
+        a net in the folder is of another variant or encoding."""
         from variant_ai.core.inference.model_file import read_model_file
 
+        for generation in range(1, self.state.generation + 1):
+            self._existing(self.folder.store(generation))
+        if self.state.generation:
+            self._existing(self.folder.net(self.state.player))
         for path in sorted((self.folder.path / "nets").glob("*/*.onnx")):
             read_model_file(path).info.require(self.spec)
+
+    def _existing(self, path: Path) -> Path:
+        if not path.is_file():
+            raise DataError(
+                f"{path} is missing, and the run cannot go on without it; put it back, or begin another "
+                f"run with --from {self.folder.path}"
+            )
+        return path
 
     @property
     def progress(self) -> float:
@@ -188,6 +201,7 @@ class Reinforcement:
             self.watcher.step(f"generation {generation}: games")
             if not self._play(generation, stop):
                 return False
+        self.folder.journal(generation).unlink(missing_ok=True)
         row["evaluations"] = self.state.evaluations
         row["play_seconds"], row["play_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
         if stop():
@@ -207,16 +221,13 @@ class Reinforcement:
             trained = self.training.train(window, course, self.state.steps, self.watcher.step)
             if trained.stopped:
                 return False
-            if trained.train is not None:
-                row |= {"train": trained.train.as_dict()}
             self.training.export(trained, course, net)
+        if measured := self.training.measured(course.steps):
+            row["train"] = measured
         row["steps"] = course.steps
         row["learn_seconds"], row["learn_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
         write_whole(self.folder.newest_net, net.read_bytes())
-        if stop():
-            return False
-        self._measure(generation, row)
-        if stop():
+        if stop() or not self._measure(generation, row, stop):
             return False
         self.state = self.state.model_copy(
             update={
@@ -271,7 +282,6 @@ class Reinforcement:
         ) as writer:
             for record in games:
                 writer.add(record)
-        path.unlink()
         return True
 
     def _supply(self, generation: int, journal: GameJournal) -> GameSupply:
@@ -280,7 +290,8 @@ class Reinforcement:
             done = self._numbers(generation) | {record.number for record in journal.games}
             self._players = self._make_supply(done)
         if self._playing_net != self.state.player:
-            self._players.use_net(self.folder.net(self.state.player), self.state.player)
+            net = self._existing(self.folder.net(self.state.player))
+            self._players.use_net(net, self.state.player)
             self._playing_net = self.state.player
         return self._players
 
@@ -309,8 +320,8 @@ class Reinforcement:
         steps = max(1, round(positions * learning.samples_per_position / learning.batch))
         return Course(generation, self.state.steps + steps, progress)
 
-    def _measure(self, generation: int, row: Row) -> None:
-        """Play the matches of a generation and choose the net that plays next."""
+    def _measure(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Play the matches of a generation and choose the net that plays next; False if stopped."""
         state, ladder = self.state, self.ladder
         wanted = self.settings.ladder
         if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
@@ -325,26 +336,27 @@ class Reinforcement:
                     evaluations=state.evaluations,
                 )
             state.ladder_cpu_seconds += cpu_seconds() - began
+            if stop():
+                return False
         ratings = ladder.elo()
         if generation in ratings:
             row["elo"], row["elo_error"] = ratings[generation]
         row["player"] = generation if ladder.accepts(generation, state.player) else state.player
+        return True
 
     # --- files -----------------------------------------------------------------------------------
 
     def _open_net(self, generation: int) -> Evaluator:
         return open_net(
             self.spec,
-            self.folder.net(generation),
+            self._existing(self.folder.net(generation)),
             self.settings,
             plugins=self._evaluators,
             builders=self._builders,
         )
 
     def _store(self, generation: int) -> Store:
-        path = self.folder.store(generation)
-        if not path.is_file():
-            raise DataError(f"{path} is missing; the run cannot go on without it")
+        path = self._existing(self.folder.store(generation))
         return Store(path, self.spec, codec=self._codec)
 
     def _save_clock(self) -> None:

@@ -98,8 +98,9 @@ def changed(settings: ReinforceSettings, words: Mapping[str, Any], where: str) -
     """
     own = settings.model_dump(mode="json")
     asked = make_settings(_merged(own, words)).model_dump(mode="json")
-    for name, before in flattened(own).items():
-        value = flattened(asked).get(name)
+    ours, theirs = flattened(own), flattened(asked)
+    for name in ours | theirs:
+        before, value = ours.get(name), theirs.get(name)
         if value != before and name.split(".")[0] not in CHANGEABLE:
             raise SettingError(
                 f"{where} was begun with {name} = {before!r}, not {value!r}; a run keeps its "

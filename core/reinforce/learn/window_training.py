@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
@@ -33,8 +34,10 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device, choose_precision
+from variant_ai.core.train.loop.optimisers import find_optimiser
+from variant_ai.core.train.measure.metrics import Metrics
 from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
-from variant_ai.core.train.run.run_folder import CONFIG
+from variant_ai.core.train.run.run_folder import CONFIG, last_metrics
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
@@ -100,7 +103,9 @@ class WindowTraining:
     ) -> None:
         """folder: of the run; checkpoints and metrics are written there.
 
-        Raises DataError for a store of the mixture that is missing or of another variant."""
+        Raises DataError for a store of the mixture that is missing or of another variant,
+        UnknownNameError for an optimiser or device that does not exist, VariantAIError."""
+        find_optimiser(settings.learning.optimiser)
         self.settings = settings
         self.spec = spec
         self.net = net
@@ -182,6 +187,13 @@ class WindowTraining:
         )
         return trainer.run(resume=True, report=report)
 
+    def measured(self, step: int) -> dict[str, Any] | None:
+        """Metrics of the training that ended with a step; None if there are none."""
+        last = last_metrics(self.folder, "train")
+        if last is None or last["step"] != step:
+            return None
+        return Metrics.of(last).as_dict()
+
     def _source(
         self, window: ReplayWindow, course: Course, config: TrainConfig
     ) -> Sampler | MixedSampler:
@@ -206,7 +218,7 @@ class WindowTraining:
             return own
         parts = [own, *(make([store]) for store in self._mixed)]
         weights = [part.weight for part in self.settings.mixture]
-        return MixedSampler(parts, [max(1 - sum(weights), 1e-3), *weights], batch=config.batch)
+        return MixedSampler(parts, [1 - sum(weights), *weights], batch=config.batch)
 
     def export(self, trained: TrainResult, course: Course, path: Path) -> None:
         """Write the trained net."""
