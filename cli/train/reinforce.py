@@ -138,6 +138,7 @@ def command(
     from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
     from variant_ai.core.train.run.checkpoint import list_checkpoints
     from variant_ai.core.train.run.initial_weights import find_start
+    from variant_ai.core.train.run.run_folder import REPORT
     from variant_ai.core.train.run.run_folder import CHECKPOINTS
     from variant_ai.plugins import registry
 
@@ -190,6 +191,8 @@ def command(
             whole = False
     if run.newest_net.is_file():
         note(f"The newest net: {run.newest_net}")
+    if (page := run.path / REPORT).is_file():
+        note(f"The report: {page}")
     if not whole:
         note(f"Stopped. Go on with: variant-ai reinforce --run {shlex.quote(str(folder))}")
         context.exit(EXIT_INTERRUPTED)
