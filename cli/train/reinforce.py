@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from variant_ai.cli.common.cluster_options import (
+    ray_option,
+    registered_evaluators,
+    registered_rules,
+)
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
     examples,
@@ -27,11 +32,9 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from variant_ai.core.inference.choosing.evaluator_factory import Plugins
     from variant_ai.core.reinforce.games.game_supply import GameSupply
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
 SHOWN_ROWS = 20
@@ -97,13 +100,7 @@ SHOWN_ROWS = 20
     metavar="DIR",
     help="Folder of the run, a new one or one to go on with.  [default: runs/reinforce-VARIANT]",
 )
-@click.option(
-    "--ray",
-    "cluster",
-    metavar="local|ADDRESS",
-    help="Let the players of a Ray cluster play the games: one on this machine, or the one at an "
-    "address (see docs/cluster.md).",
-)
+@ray_option("Play the games")
 @click.option(
     "--status",
     type=click.Path(path_type=Path, file_okay=False),
@@ -217,20 +214,6 @@ def _cluster_games(
         registered_evaluators,
     )
     return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
-
-
-def registered_rules(spec: VariantSpec) -> Rules:
-    """Make the rules of a spec, those of plugins included."""
-    from variant_ai.plugins import registry
-
-    return registry().rules(spec)
-
-
-def registered_evaluators() -> Plugins:
-    """Return the evaluators of plugins."""
-    from variant_ai.plugins import registry
-
-    return registry().evaluators
 
 
 def _asked(

@@ -72,20 +72,15 @@ class ClusterPool(Executor):
     """
 
     def __init__(
-        self, address: str, initialiser: Callable[..., None] | None = None, initargs: Any = ()
+        self, ray: Any, initialiser: Callable[..., None] | None = None, initargs: Any = ()
     ) -> None:
-        """initialiser: called with `initargs` in each process before its first task; it may be called
-        again in a process that other pools of this process have used. Raises VariantAIError."""
-        self._ray = connect(address)
+        """ray: the module, connected. initialiser: called with `initargs` in each process before its
+        first task, and again if another pool of this program has used the process since."""
+        self._ray = ray
         self._key = f"{os.getpid()}-{next(_keys)}"
         self._setup = self._ray.put((initialiser, initargs))
         self._task = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_run)
         self._references: dict[Future[Any], Any] = {}
-
-    @property
-    def processes(self) -> int:
-        """Number of tasks that can run at the same time, at least 1."""
-        return max(1, int(processors_of(self._ray)))
 
     def submit(
         self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs

@@ -208,6 +208,7 @@ class GameGenerator(ABC):
         """ahead: games that are begun at most before the oldest one of them has ended."""
         self.settings = settings
         self.rules = rules
+        self.openings = tuple(openings)
         self._ahead = ahead
         self._starts = OpeningSampler(rules, openings, settings.random_plies, settings.seed)
 
@@ -219,6 +220,20 @@ class GameGenerator(ABC):
     def check_player(self) -> str:
         """Start a player once and return its name, so that a wrong command is reported before the
         first game. Raises EngineError, DataError."""
+
+    @property
+    def group(self) -> int:
+        """Number of games that are played best at the same time by one process."""
+        return 1
+
+    def start_of(self, number: int) -> Opening:
+        """Given opening of a game, which random moves may follow."""
+        return self._starts.opening(number)
+
+    def play_group(self, games: Sequence[tuple[int, Game]]) -> list[Ended]:
+        """Play games to their ends. games: numbers, and games at the end of their openings."""
+        left = iter(games)
+        return list(self._played(lambda: next(left, None), {}))
 
     @abstractmethod
     def _played(self, next_game: NextGame, done: Mapping[int, Ended]) -> Iterator[Ended]:
