@@ -307,7 +307,7 @@ class _SentNet:
     player: str
     """Name of the player in records."""
     named: str
-    """As the user named it."""
+    """The name that the user gave."""
     content: bytes | None
     """Of an ONNX file; None: each machine has what was named."""
 
