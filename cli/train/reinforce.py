@@ -138,8 +138,7 @@ def command(
     from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
     from variant_ai.core.train.run.checkpoint import list_checkpoints
     from variant_ai.core.train.run.initial_weights import find_start
-    from variant_ai.core.train.run.run_folder import REPORT
-    from variant_ai.core.train.run.run_folder import CHECKPOINTS
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS, REPORT
     from variant_ai.plugins import registry
 
     asked = _asked(variant, settings_file, words, given)
