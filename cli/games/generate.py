@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         "--nodes": "nodes",
         "--node-jitter": "node_jitter",
         "--seed": "seed",
+        "--random-plies MIN MAX": "random_plies",
         "--random-share": "random_share",
         "--opening-plies": "opening_plies",
         "--max-plies": "max_plies",
@@ -91,12 +92,6 @@ if TYPE_CHECKING:
     help="Game store to write.",
 )
 @click.option(
-    "--random-plies",
-    type=(click.IntRange(min=0), click.IntRange(min=0)),
-    metavar="MIN MAX",
-    help="Minimum and maximum number of random plies at the start of each game.  [default: 2, 8]",
-)
-@click.option(
     "--openings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
@@ -116,7 +111,6 @@ if TYPE_CHECKING:
 def command(
     variant: str,
     output: Path,
-    random_plies: tuple[int, int] | None,
     openings: Path | None,
     options: tuple[str, ...],
     cluster: str | None,
@@ -144,8 +138,6 @@ def command(
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.plugins import registry
 
-    if random_plies is not None:
-        given["random_plies"] = random_plies
     given |= {"openings": openings, "options": name_values(options, "--option")}
     settings = checked(GenerationSettings, given, "generate")
     _check(settings)

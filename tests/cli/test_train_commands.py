@@ -459,7 +459,7 @@ class TestWrongInput:
 
     def test_size_without_value(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", store, "--size", "pool")
-        assert "expected KEY=VALUE" in said
+        assert "not NAME=VALUE" in said
 
     def test_existing_run(self, run: Path, store: Path) -> None:
         said = complaint(
