@@ -120,10 +120,9 @@ class ReinforceFolder:
     def settings(self) -> ReinforceSettings:
         """Read the settings. Raises DataError if the folder is not a run, or they are damaged."""
         if not self.exists():
-            what = (
-                "holds no run of self-play (settings.yaml)" if self.path.exists() else "is missing"
-            )
-            raise DataError(f"{self.path} {what}")
+            if not self.path.exists():
+                raise DataError(f"there is no folder {self.path}; name that of a run of self-play")
+            raise DataError(f"{self.path} holds no run of self-play: it has no settings.yaml")
         return read_settings(self.settings_file)
 
     def state(self) -> RunState:

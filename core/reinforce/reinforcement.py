@@ -128,6 +128,9 @@ class Reinforcement:
             self.state = folder.state()
             self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
             self._require_files()
+            if not folder.exists():
+                self.training.export_start(folder.net(0))
+                self._open_net(0).close()  # raises before there is a run
             folder.write(self.settings)
             self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             environment = json.dumps(describe_environment(), indent=2)

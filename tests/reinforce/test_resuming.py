@@ -30,9 +30,8 @@ class Killed(BaseException):
 BEFORE, AFTER = True, False
 STEPS: list[tuple[str, Any, str, bool, int]] = [
     # what was going on, object, function, before or after it, call
+    ("the first net was written, the settings not yet", ReinforceFolder, "write", BEFORE, 1),
     ("the run began", ReinforceFolder, "write", AFTER, 1),
-    ("the first net was to be written", WindowTraining, "export_start", BEFORE, 1),
-    ("the first net was written", WindowTraining, "export_start", AFTER, 1),
     ("a game was written to the journal", GameJournal, "add", AFTER, 1),
     ("some games were written to the journal", GameJournal, "add", AFTER, 3),
     ("the journal was complete", StoreWriter, "__init__", BEFORE, 1),

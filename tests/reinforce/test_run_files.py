@@ -193,7 +193,7 @@ def test_a_run_that_was_killed_before_it_had_settings_begins_anew(tmp_path: Path
 def test_a_folder_without_a_run_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no run of self-play"):
         ReinforceFolder(tmp_path).settings()
-    with pytest.raises(DataError, match="is missing"):
+    with pytest.raises(DataError, match="there is no folder"):
         ReinforceFolder(tmp_path / "nothing").settings()
 
 
