@@ -35,10 +35,11 @@ PLAYER = b"ray::ClusterPlayer"
 
 
 @pytest.fixture
-def cluster() -> Iterator[Any]:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Cluster of two nodes, to which this process is connected."""
     from ray.cluster_utils import Cluster
 
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # players would wait for all other tests
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
     cluster.add_node(num_cpus=1)
     ray.init(address=cluster.address, log_to_driver=False)
