@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.mixture import MixedSampler, sample_counts
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
@@ -103,8 +103,8 @@ class WindowTraining:
     ) -> None:
         """folder: of the run; checkpoints and metrics are written there.
 
-        Raises DataError for a store of the mixture that is missing or of another variant,
-        UnknownNameError for an optimiser or device that does not exist, VariantAIError."""
+        Raises DataError for a store of the mixture that is missing, of another variant or
+        without a sample in a batch, UnknownNameError for an optimiser or device that does not exist, VariantAIError."""
         find_optimiser(settings.learning.optimiser)
         self.settings = settings
         self.spec = spec
@@ -116,6 +116,10 @@ class WindowTraining:
         self.encoder = Encoder(spec, net.head)
         self.device = choose_device(settings.device)
         self._mixed = tuple(Store(Path(part.store), spec) for part in settings.mixture)
+        weights = [part.weight for part in settings.mixture]
+        self._weights = [1 - sum(weights), *weights]
+        """Of the window and of the stores of the mixture."""
+        sample_counts(settings.learning.batch, self._weights)  # raises before there is a run
 
     def export_start(self, path: Path) -> None:
         """Write the net that the run starts from."""
@@ -217,8 +221,7 @@ class WindowTraining:
         if not self._mixed:
             return own
         parts = [own, *(make([store]) for store in self._mixed)]
-        weights = [part.weight for part in self.settings.mixture]
-        return MixedSampler(parts, [1 - sum(weights), *weights], batch=config.batch)
+        return MixedSampler(parts, self._weights, batch=config.batch)
 
     def export(self, trained: TrainResult, course: Course, path: Path) -> None:
         """Write the trained net."""
