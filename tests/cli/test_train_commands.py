@@ -339,7 +339,7 @@ def test_a_run_whose_stores_were_moved(folder: Path, store: Path) -> None:
     )  # fmt: skip
     here.rename(there)
     assert "here.store" in complaint("train", "--resume", run)
-    assert "trained with 1 stores" in complaint(
+    assert "trained with 1 store (" in complaint(
         "train", "--resume", run, "--data", there, "--data", store
     )
     other = made_store(folder / "other.store", "xiangqi", games=9)
