@@ -12,12 +12,13 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test lint format wheel check clean
+.PHONY: help install train test nightly lint format wheel check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
 	@echo "make train VARIANT=xiangqi   train on the games that come with the variant"
 	@echo "make test                    run the tests"
+	@echo "make nightly                 run the tests that take a minute or more each"
 	@echo "make lint                    ruff and mypy, as in continuous integration"
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
@@ -43,6 +44,9 @@ train: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+nightly: $(READY)
+	$(BIN)/python -m pytest -m nightly $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -128,7 +128,7 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
 
 
 def _kind(kind: Any, rules: Iterable[Any]) -> tuple[bool, Any]:
-    """Whether an option of this type may be given several times, and its type for click."""
+    """Return True if an option of this type may be given several times, and its type for click."""
     if NoneType in get_args(kind):
         kind = next(part for part in get_args(kind) if part is not NoneType)
     parts = get_args(kind)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import (
     examples,
     fail,
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
         "--nodes": "nodes",
         "--node-jitter": "node_jitter",
         "--seed": "seed",
+        "--random-plies MIN MAX": "random_plies",
         "--random-share": "random_share",
         "--opening-plies": "opening_plies",
         "--max-plies": "max_plies",
@@ -86,12 +92,6 @@ if TYPE_CHECKING:
     help="Game store to write.",
 )
 @click.option(
-    "--random-plies",
-    type=(click.IntRange(min=0), click.IntRange(min=0)),
-    metavar="MIN MAX",
-    help="Minimum and maximum number of random plies at the start of each game.  [default: 2, 8]",
-)
-@click.option(
     "--openings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
@@ -106,13 +106,14 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="Other option of a program; may be given several times.",
 )
+@ray_option("Play the games")
 @json_option
 def command(
     variant: str,
     output: Path,
-    random_plies: tuple[int, int] | None,
     openings: Path | None,
     options: tuple[str, ...],
+    cluster: str | None,
     as_json: bool,
     given: dict[str, Any],
 ) -> None:
@@ -137,8 +138,6 @@ def command(
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.plugins import registry
 
-    if random_plies is not None:
-        given["random_plies"] = random_plies
     given |= {"openings": openings, "options": name_values(options, "--option")}
     settings = checked(GenerationSettings, given, "generate")
     _check(settings)
@@ -149,9 +148,13 @@ def command(
         starts = file_openings(openings, settings.opening_plies, rules, seed=settings.seed)
     generator, player = _generator(settings, rules, starts)
     name = generator.check_player()
+    if cluster is not None:
+        generator = _on_cluster(cluster, generator, name, starts)
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
-        raise DataError(f"{output} already exists; use --append or --replace")
+        raise DataError(
+            f"{output} already exists; use --replace to overwrite it, or --append to add games"
+        )
     if mode == "append" and output.exists():
         Store(output, spec)  # raises before the first game if it is of another variant
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -198,11 +201,14 @@ NET = "net:"
 
 
 def _generator(
-    settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
+    settings: GenerationSettings,
+    rules: Rules,
+    starts: Sequence[Opening],
+    sent: _SentNet | None = None,
 ) -> tuple[GameGenerator, dict[str, Any]]:
     """Generator of the games, and the settings of its player that decide them."""
     if settings.engine.startswith(NET):
-        return _net_generator(settings, rules, starts)
+        return _net_generator(settings, rules, starts, sent)
     return _program_generator(settings, rules, starts)
 
 
@@ -234,7 +240,10 @@ def _program_generator(
 
 
 def _net_generator(
-    settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
+    settings: GenerationSettings,
+    rules: Rules,
+    starts: Sequence[Opening],
+    sent: _SentNet | None = None,
 ) -> tuple[GameGenerator, dict[str, Any]]:
     """Games at once with shared batches; one for each worker, with the ordinary search, if only that
     can play them."""
@@ -259,6 +268,12 @@ def _net_generator(
     spec = parse_player(settings.engine)
     if spec.allowance().given:
         raise click.BadParameter("give the nodes of a net with --nodes", param_hint="--engine")
+    if sent is not None:
+        # A process of a cluster: one of many on its machine.
+        unpacked = sent.unpacked()
+        spec = spec.model_copy(
+            update={"net": unpacked, "name": sent.player, "threads": spec.threads or 1}
+        )
     file = registry().net(rules.spec, Path(spec.net))
     if str(file) != NO_NET and not file.is_file():
         raise click.BadParameter(f"there is no net {file}", param_hint="--engine")
@@ -275,6 +290,64 @@ def _net_generator(
         return games, decisive
     make = functools.partial(make_player, net, rules, kept_visits=kept)
     return PlayerGames(settings, rules, make, starts), decisive
+
+
+@dataclass(frozen=True)
+class _SentNet:
+    """A net that is sent to the processes of a cluster."""
+
+    player: str
+    """Name of the player in records."""
+    named: str
+    """The name that the user gave."""
+    content: bytes | None
+    """Of an ONNX file; None: each machine has what was named."""
+
+    def unpacked(self) -> str:
+        """Write the net to a file, which is deleted when the process ends, and return its path."""
+        if self.content is None:
+            return self.named
+        folder = tempfile.mkdtemp(prefix="variant-ai-net-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = Path(folder) / "model.onnx"
+        path.write_bytes(self.content)
+        return str(path)
+
+
+def _on_cluster(
+    address: str, generator: GameGenerator, name: str, starts: Sequence[Opening]
+) -> GameGenerator:
+    """Return a generator of the same games on the machines of a cluster."""
+    from variant_ai.core.arena.games.pooled_games import PooledGames
+    from variant_ai.core.arena.players.player_spec import parse_player
+    from variant_ai.plugins import registry
+
+    settings, spec = generator.settings, generator.rules.spec
+    is_net = settings.engine.startswith(NET)
+    sent = None
+    if is_net:
+        named = parse_player(settings.engine).net
+        file = registry().net(spec, Path(named))
+        onnx = file / "model.onnx" if file.is_dir() else file
+        content = onnx.read_bytes() if onnx.suffix == ".onnx" and onnx.is_file() else None
+        sent = _SentNet(name, named, content)
+    # The games at once of a net share the batches of one process.
+    processes, make_pool = cluster_pools(address, None if is_net else settings.workers)
+    text = spec.model_dump_json(by_alias=True, exclude_defaults=True)
+    make = functools.partial(_generator_there, settings, text, tuple(starts), sent)
+    return PooledGames(generator, make, make_pool, processes)
+
+
+def _generator_there(
+    settings: GenerationSettings, spec: str, starts: tuple[Opening, ...], sent: _SentNet | None
+) -> GameGenerator:
+    """Make the generator of a process on another machine, which may not have the spec's file."""
+    from variant_ai.cli.common.cluster_options import registered_rules
+    from variant_ai.core.spec.schema import VariantSpec
+
+    one_game = settings if sent else settings.model_copy(update={"workers": 1})
+    rules = registered_rules(VariantSpec.model_validate_json(spec))
+    return _generator(one_game, rules, starts, sent)[0]
 
 
 def _play(

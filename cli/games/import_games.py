@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
     examples,
@@ -32,6 +33,8 @@ from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from variant_ai.core.data.filters import GameFilter
     from variant_ai.core.data.read.game_reader import Skip
     from variant_ai.core.data.read.importer import ImportReport
@@ -104,6 +107,7 @@ def import_workers(workers: int | None) -> int:
 )
 @click.option("--reader", metavar="NAME", help="Read all files with this reader.")
 @click.option("--notation", metavar="NAME", help="Read all moves in this notation.")
+@ray_option("Read moves")
 @json_option
 def command(
     files: tuple[str, ...],
@@ -116,6 +120,7 @@ def command(
     notation: str | None,
     skipped: str | None,
     workers: int | None,
+    cluster: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -132,6 +137,7 @@ def command(
     from variant_ai.core.data.store.store_writer import StoreWriter
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.spec.hashing import rules_hash
+    from variant_ai.core.system.child_processes import WorkerPool
 
     if append and replace:
         raise click.UsageError("--append and --replace exclude each other")
@@ -142,6 +148,11 @@ def command(
     if reader is not None and reader not in table:
         raise UnknownNameError("reader", reader, table)
     conditions = import_conditions(options)
+    make_pool: Callable[..., Executor] = WorkerPool
+    if cluster is None:
+        workers = import_workers(workers)
+    else:
+        workers, make_pool = cluster_pools(cluster, workers)
     total = total_bytes(files)
     chosen = list(table.values()) if reader is None else [_always(table[reader])]
     mode: Mode = "append" if append else "replace" if replace else "new"
@@ -167,7 +178,8 @@ def command(
                 readers=chosen,
                 make_resolver=partial(make_resolver, spec, notation),
                 conditions=conditions,
-                workers=import_workers(workers),
+                workers=workers,
+                make_pool=make_pool,
                 on_skip=skips.add,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_progress=lambda report: bar.update(task, note=_progress_note(report)),

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from variant_ai.cli.common.cluster_options import (
+    ray_option,
+    registered_evaluators,
+    registered_rules,
+)
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
     examples,
@@ -22,6 +27,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
     from variant_ai.core.reinforce.games.game_supply import GameSupply
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
 SHOWN_ROWS = 20
@@ -95,13 +100,7 @@ SHOWN_ROWS = 20
     metavar="DIR",
     help="Folder of the run, a new one or one to go on with.  [default: runs/reinforce-VARIANT]",
 )
-@click.option(
-    "--ray",
-    "cluster",
-    metavar="local|ADDRESS",
-    help="Let the players of a Ray cluster play the games: one on this machine, or the one at an "
-    "address (see docs/cluster.md).",
-)
+@ray_option("Play the games")
 @click.option(
     "--status",
     type=click.Path(path_type=Path, file_okay=False),
@@ -136,7 +135,7 @@ def command(
     from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
     from variant_ai.core.train.run.checkpoint import list_checkpoints
     from variant_ai.core.train.run.initial_weights import find_start
-    from variant_ai.core.train.run.run_folder import CHECKPOINTS
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS, REPORT
     from variant_ai.plugins import registry
 
     asked = _asked(variant, settings_file, words, given)
@@ -169,6 +168,7 @@ def command(
             ),
             playing=playing,
             step=lambda text: bar.update(task, description=text),
+            warning=note,
         )
         reinforcement = Reinforcement(
             settings,
@@ -187,6 +187,8 @@ def command(
             whole = False
     if run.newest_net.is_file():
         note(f"The newest net: {run.newest_net}")
+    if (page := run.path / REPORT).is_file():
+        note(f"The report: {page}")
     if not whole:
         note(f"Stopped. Go on with: variant-ai reinforce --run {shlex.quote(str(folder))}")
         context.exit(EXIT_INTERRUPTED)
@@ -198,23 +200,19 @@ def _cluster_games(
     """Return what makes the supply of games of a cluster. Raises VariantAIError if there is none."""
     from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
     from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
-    from variant_ai.core.reinforce.cluster.ray_session import connect
+    from variant_ai.core.system.ray_cluster import connect
 
     ray = connect(address)
+    # The learner's device and processors are not those of the players.
     threads = max(1, round(settings.cluster.player_cpus))
+    device = "cuda" if settings.cluster.player_gpus else "cpu"
     setup = PlayerSetup(
         spec.model_dump_json(by_alias=True, exclude_defaults=True),
-        settings.model_copy(update={"threads": threads}),
+        settings.model_copy(update={"threads": threads, "device": device}),
         registered_rules,
+        registered_evaluators,
     )
-    return lambda done: ClusterGames(ray, setup, done, spec.variant)
-
-
-def registered_rules(spec: VariantSpec) -> Rules:
-    """Make the rules of a spec, those of plugins included."""
-    from variant_ai.plugins import registry
-
-    return registry().rules(spec)
+    return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
 
 
 def _asked(
@@ -272,7 +270,8 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
     """One line about a generation."""
     spent = row["play_seconds"]
     parts = [
-        f"generation {row['generation']}: {row['games']} games, {row['positions']:,} positions"
+        f"generation {row['generation']}: {counted(row['games'], 'game')}, "
+        f"{counted(row['positions'], 'position')}"
         + (f" ({row['positions'] / spent:,.0f}/s)" if spent > 0.01 else ""),
     ]
     if train := row.get("train"):

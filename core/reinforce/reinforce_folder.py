@@ -9,7 +9,8 @@
 | generations.jsonl | a line of numbers for each generation |
 | ladder.json, ladder.svg | results of matches between the nets |
 | state.json | the last complete generation and what was counted, written last |
-| report.html | everything on one page |
+| report.html, pictures/ | everything on one page, and its pictures |
+| environment.json | the machine and the versions of packages of the last process |
 
 The folder is a run directory of `variant-ai train` as well: `config.json`, `checkpoints/`,
 `metrics.jsonl` and `model.onnx` (the newest net) are the learner's, so that the folder is accepted
@@ -39,11 +40,11 @@ from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.run.run_folder import read_object
 
 _BEGUN = ("lock", "games", "nets", "settings.yaml.part")
-"""What a folder may have before it has settings."""
+"""Names that a folder may have before it has settings."""
 
 
 class RunState(BaseModel):
-    """What a run has done so far."""
+    """Counts of a run so far."""
 
     model_config = ConfigDict(extra="forbid")
 

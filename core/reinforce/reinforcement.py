@@ -13,6 +13,7 @@ numbered in the order in which they begin; numbers whose games were lost are pla
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -20,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
@@ -31,6 +31,7 @@ from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
+from variant_ai.core.reinforce.games.self_play import recorded_positions
 from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
@@ -43,12 +44,15 @@ from variant_ai.core.reinforce.learn.window_training import (
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.report.reinforce_report import RunningReport
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.run.initial_weights import Start
+from variant_ai.core.train.run.run_folder import ENVIRONMENT
+from variant_ai.core.train.run.training_run import describe_environment
 
 SAVE_SECONDS = 30.0
 """Time between two records of the CPU time during the games of a generation."""
@@ -59,7 +63,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Watcher:
-    """Functions that are told how a run goes on."""
+    """Functions that are called as a run goes on."""
 
     generation: Callable[[Row], None] = lambda row: None
     """Called when a generation is complete."""
@@ -67,6 +71,8 @@ class Watcher:
     """Called when a game has ended: positions recorded of those wanted in this generation."""
     step: Callable[[str], None] = lambda text: None
     """Called when another step begins, and with sentences for the user."""
+    warning: Callable[[str], None] = lambda text: None
+    """Called with a sentence about an error that does not end the run."""
 
 
 class Reinforcement:
@@ -127,6 +133,9 @@ class Reinforcement:
                 self._open_net(0).close()  # raises before there is a run
             folder.write(self.settings)
             self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
+            environment = json.dumps(describe_environment(), indent=2)
+            write_whole(folder.path / ENVIRONMENT, environment)
+            report = RunningReport(folder.path, self.rules, self.watcher.warning)
             if not folder.net(0).is_file():
                 self.training.export_start(folder.net(0))
             if not folder.newest_net.is_file():
@@ -137,6 +146,7 @@ class Reinforcement:
                     while not self.finished:
                         if stop() or not self._generation(stop):
                             break
+                        report.after_generation()
             except BaseException:
                 with suppress(OSError):  # on a full disk the first error is the one to report
                     self._save_clock()
@@ -145,6 +155,8 @@ class Reinforcement:
                 if self._players is not None:
                     self._players.close()
             self._save_clock()
+            if self.finished:
+                report.write()
         return self.finished
 
     def _require_files(self) -> None:
@@ -186,25 +198,37 @@ class Reinforcement:
         """Go on with the next generation to its end; False if it was stopped."""
         generation = self.state.generation + 1
         row: Row = {"generation": generation, "net": self.state.player}
-        began, cpu = self._clock.elapsed, self._clock.cpu
-        store = self.folder.store(generation)
-        if not store.is_file():
+        for name, step in (("play", self._games), ("learn", self._net), ("ladder", self._measure)):
+            elapsed, cpu = self._clock.elapsed, self._clock.cpu
+            if stop() or not step(generation, row, stop):
+                return False
+            row[f"{name}_seconds"] = self._clock.elapsed - elapsed
+            row[f"{name}_cpu"] = self._clock.cpu - cpu
+        self._complete(generation, row)
+        return True
+
+    def _games(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 1: the store of a generation, and what its games were like."""
+        if not self.folder.store(generation).is_file():
             self.watcher.step(f"generation {generation}: games")
             if not self._play(generation, stop):
                 return False
         self.folder.journal(generation).unlink(missing_ok=True)
-        row["evaluations"] = self.state.evaluations
-        row["play_seconds"], row["play_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
-        if stop():
-            return False
-        began, cpu = self._clock.elapsed, self._clock.cpu
-        progress = self.progress
         games = list(self._store(generation).games())
-        share = root_value_share(self.settings.learning, progress)
+        share = root_value_share(self.settings.learning, self.progress)
         row |= summarise_games(games, self.rules, share)
-        total = self.state.positions + row["positions"]
-        course = self._course(generation, row["positions"], progress)
-        row["window"] = window_size(total, self.settings.window)
+        row["evaluations"] = self.state.evaluations
+        row["total_games"] = self.state.games + row["games"]
+        row["total_positions"] = self.state.positions + row["positions"]
+        return True
+
+    def _net(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 2: the net of a generation."""
+        learning = self.settings.learning
+        steps = max(1, round(row["positions"] * learning.samples_per_position / learning.batch))
+        course = Course(generation, self.state.steps + steps, self.progress)
+        row["steps"] = course.steps
+        row["window"] = window_size(row["total_positions"], self.settings.window)
         net = self.folder.net(generation)
         if not net.is_file():
             self.watcher.step(f"generation {generation}: training")
@@ -215,23 +239,12 @@ class Reinforcement:
             self.training.export(trained, course, net)
         if measured := self.training.measured(course.steps):
             row["train"] = measured
-        row["steps"] = course.steps
-        row["learn_seconds"], row["learn_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
         write_whole(self.folder.newest_net, net.read_bytes())
-        if stop() or not self._measure(generation, row, stop):
-            return False
-        self.state = self.state.model_copy(
-            update={
-                "generation": generation,
-                "games": self.state.games + row["games"],
-                "positions": total,
-                "steps": course.steps,
-                "player": row["player"],
-            }
-        )
+        return True
+
+    def _complete(self, generation: int, row: Row) -> None:
+        """Write the numbers of a generation and, last of all, the state."""
         row |= {
-            "total_games": self.state.games,
-            "total_positions": total,
             "cpu_minutes": self._clock.cpu / 60,
             "minutes": self._clock.elapsed / 60,
             "memory_mb": memory_mb(),
@@ -239,9 +252,17 @@ class Reinforcement:
         if self._players is not None:
             row["resignations"] = vars(self._players.resignations).copy()
         self.folder.add_row(row)
+        self.state = self.state.model_copy(
+            update={
+                "generation": generation,
+                "games": row["total_games"],
+                "positions": row["total_positions"],
+                "steps": row["steps"],
+                "player": row["player"],
+            }
+        )
         self._save_clock()
         self.watcher.generation(row)
-        return True
 
     # --- games ---------------------------------------------------------------------------------
 
@@ -306,13 +327,8 @@ class Reinforcement:
 
     # --- training and matches --------------------------------------------------------------------
 
-    def _course(self, generation: int, positions: int, progress: float) -> Course:
-        learning = self.settings.learning
-        steps = max(1, round(positions * learning.samples_per_position / learning.batch))
-        return Course(generation, self.state.steps + steps, progress)
-
     def _measure(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
-        """Play the matches of a generation and choose the net that plays next; False if stopped."""
+        """Step 3: the matches of a generation, and the net that plays next."""
         state, ladder = self.state, self.ladder
         wanted = self.settings.ladder
         if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
@@ -355,8 +371,3 @@ class Reinforcement:
             self._clock.elsewhere = self._players.cpu_seconds
         self.state.cpu_seconds, self.state.seconds = self._clock.cpu, self._clock.elapsed
         self.folder.write_state(self.state)
-
-
-def recorded_positions(record: GameRecord) -> int:
-    """Number of positions of a game that a net learns from."""
-    return sum(bits > 0 for bits in record.trains or ())

@@ -30,7 +30,7 @@ def make_settings(words: Mapping[str, Any]) -> ReinforceSettings:
         return ReinforceSettings.model_validate(words)
     except ValidationError as error:
         wrong = (
-            f"{'.'.join(map(str, path))}{given}: {what}" for path, given, what in _faults(error)
+            f"{'.'.join(map(str, word))}{given}: {what}" for word, given, what in _faults(error)
         )
         raise SettingError("; ".join(wrong)) from None
 
@@ -50,9 +50,9 @@ def read_words(path: Path) -> dict[str, Any]:
         ReinforceSettings.model_validate({"variant": "", **words})
     except ValidationError as error:
         lines = []
-        for path, given, what in _faults(error):
-            where = location_of(tree, yaml_path(tree, path))
-            lines.append(f"{where}: {'.'.join(map(str, path))}{given}: {what}")
+        for word, given, what in _faults(error):
+            where = location_of(tree, yaml_path(tree, word))
+            lines.append(f"{where}: {'.'.join(map(str, word))}{given}: {what}")
         raise SettingError("\n".join(lines)) from None
     return words
 

@@ -6,5 +6,6 @@ processors              number of usable processors
 text_tables             table columns that fit the width of a terminal
 interrupts              Ctrl-C, SIGTERM and SIGHUP
 child_processes         child processes that end with their parent
+ray_cluster             worker processes on several machines
 compilation_progress    progress of compilation, for the user interface
 """

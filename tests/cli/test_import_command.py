@@ -215,7 +215,7 @@ def test_bad_files(tmp_path: Path, store: Path, content: bytes, reason: str) -> 
     [
         (["--reader", "pgm"], "did you mean 'pgn'"),
         (["--notation", "sam"], "did you mean 'san'"),
-        (["--min-plies", "-1"], "negative"),
+        (["--min-plies", "9", "--max-plies", "3"], "no game fits"),
         (["--since", "soon"], "not a date"),
     ],
 )
@@ -335,13 +335,13 @@ def test_every_finished_game_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
             return super().submit(work)
 
-    monkeypatch.setattr(importer, "WorkerPool", Pool)
     store = tmp_path / "a.store"
     with StoreWriter(store, spec) as writer:
         report = Importer(
             readers=list(readers(spec).values()),
             make_resolver=partial(make_resolver, spec, None),
             workers=2,
+            make_pool=Pool,
             stop=lambda: stopped,
         ).run([path], writer)
     assert report.interrupted

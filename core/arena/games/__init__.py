@@ -7,5 +7,6 @@
 | `blunders` | games with blunders, dropped or cut |
 | `player_games` | games of a program, in threads |
 | `net_games` | games of a net, at once with shared batches |
+| `pooled_games` | games in the processes of a pool, on one machine or several |
 | `generated_games` | their journal, and the store in the end |
 """

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,6 +46,9 @@ RANDOM_MOVE = "random"
 NextGame: TypeAlias = Callable[[], tuple[int, Game] | None]
 
 
+Plies = Annotated[int, Field(ge=0)]
+
+
 class GenerationSettings(BaseModel):
     """Settings of `variant-ai generate`."""
 
@@ -68,7 +71,7 @@ class GenerationSettings(BaseModel):
     """Nodes are uniform in nodes · (1 ± node_jitter) ([CrazyAra-preprint] section 7: 1,000,000 ±
     100,000)."""
     seed: int = Field(default=0, ge=0, description="seed of everything random")
-    random_plies: tuple[int, int] = Field(
+    random_plies: tuple[Plies, Plies] = Field(
         default=(2, 8),
         description="minimum and maximum number of random plies at the start of each game",
     )
@@ -208,6 +211,7 @@ class GameGenerator(ABC):
         """ahead: games that are begun at most before the oldest one of them has ended."""
         self.settings = settings
         self.rules = rules
+        self.openings = tuple(openings)
         self._ahead = ahead
         self._starts = OpeningSampler(rules, openings, settings.random_plies, settings.seed)
 
@@ -219,6 +223,20 @@ class GameGenerator(ABC):
     def check_player(self) -> str:
         """Start a player once and return its name, so that a wrong command is reported before the
         first game. Raises EngineError, DataError."""
+
+    @property
+    def group(self) -> int:
+        """Number of games that are played best at the same time by one process."""
+        return 1
+
+    def start_of(self, number: int) -> Opening:
+        """Given opening of a game, which random moves may follow."""
+        return self._starts.opening(number)
+
+    def play_group(self, games: Sequence[tuple[int, Game]]) -> list[Ended]:
+        """Play games to their ends. games: numbers, and games at the end of their openings."""
+        left = iter(games)
+        return list(self._played(lambda: next(left, None), {}))
 
     @abstractmethod
     def _played(self, next_game: NextGame, done: Mapping[int, Ended]) -> Iterator[Ended]:

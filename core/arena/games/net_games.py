@@ -71,6 +71,10 @@ class NetGames(GameGenerator):
         self._playing: dict[int, _Game] = {}
         """By tree."""
 
+    @property
+    def group(self) -> int:
+        return self.at_once
+
     def stop(self) -> None:
         self._stopped.set()
 

@@ -90,6 +90,9 @@ class PlayerGames(GameGenerator):
         finally:
             player.close()
 
+    def play_group(self, games: Sequence[tuple[int, Game]]) -> list[Ended]:
+        return [self._play(number, game) for number, game in games]
+
     def _played(self, next_game: NextGame, done: Mapping[int, Ended]) -> Iterator[Ended]:
         def play(job: tuple[int, Game]) -> Ended:
             return done.get(job[0]) or self._play(*job)

@@ -16,8 +16,7 @@ import hashlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -48,6 +47,8 @@ MIN_GAMES_FOR_POOL = 300
 """With fewer games, starting processes takes longer than reading."""
 
 MakeResolver = Callable[[], Resolver]
+MakePool = Callable[[int, Callable[[MakeResolver], None], tuple[MakeResolver]], Executor]
+"""Arguments: number of processes, and a function that each calls once with these arguments."""
 
 
 class GameSink(Protocol):
@@ -149,6 +150,8 @@ class Importer:
     """Makes a resolver in each process; must be picklable if `workers` is above 1."""
     conditions: GameFilter = field(default_factory=GameFilter)
     workers: int = 1
+    make_pool: MakePool = WorkerPool
+    """Makes the processes that resolve moves, if `workers` is above 1; they may be on other machines."""
     on_skip: OnSkip = lambda skip: None
     on_bytes: Callable[[int], None] = lambda size: None
     on_progress: Callable[[ImportReport], None] = lambda report: None
@@ -308,7 +311,7 @@ class Importer:
                 if self.stop():
                     return
             return
-        pool = WorkerPool(self.workers, _start_worker, (self.make_resolver,))
+        pool = self.make_pool(self.workers, _start_worker, (self.make_resolver,))
         pending: deque[tuple[list[_Item], Future[list[Result]]]] = deque()
         try:
             for batch in _batches(_chained(first, items)):
@@ -322,7 +325,7 @@ class Importer:
                 pending.pop()
             while pending:
                 yield _joined(pending.popleft())
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
             if self.stop():  # the signal has ended the workers as well
                 return
             raise DataError(

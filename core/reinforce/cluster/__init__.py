@@ -2,5 +2,4 @@
 
 cluster_player  a player on any machine; it keeps no state that matters
 cluster_games   the supply of games: players are started, replaced and given nets
-ray_session     the connection to a cluster
 """

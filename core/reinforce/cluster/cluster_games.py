@@ -3,6 +3,9 @@
 A thread keeps every player busy and collects games, also while the learner trains. A player that dies
 is replaced, and so are its games in progress; players are added when machines join. Each player
 numbers its games in a range of its own, so that no number is used twice.
+
+The thread alone knows the players. It shares with the thread of the run the queue of games, the net,
+and totals that it replaces as a whole.
 """
 
 from __future__ import annotations
@@ -11,12 +14,11 @@ import itertools
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.errors import EngineError, VariantAIError
+from variant_ai.core.errors import EngineError
 from variant_ai.core.reinforce.cluster.cluster_player import (
     ClusterPlayer,
     GameBlock,
@@ -25,48 +27,55 @@ from variant_ai.core.reinforce.cluster.cluster_player import (
 )
 from variant_ai.core.reinforce.games.game_journal import read_line
 from variant_ai.core.reinforce.games.game_supply import GameSupply
-from variant_ai.core.reinforce.games.self_play import Resignations
+from variant_ai.core.reinforce.games.self_play import Resignations, recorded_positions
+from variant_ai.core.system.ray_cluster import cause_of, processors_of
 
-RANGE = 1_000_000
-"""Game numbers of one player; those below are of runs without a cluster."""
+RANGE = 1_000_000_000
+"""Game numbers of one player, more than it can play; those below are of runs without a cluster."""
 MOST_FAILURES = 5
-"""Players that fail one after the other, without a game in between, until the run ends."""
+"""Players in a row that die before their first game ends, until the run ends."""
+ENDING = 30.0
+"""Seconds that the thread has to end; it waits for the cluster, which may be gone."""
 _PAUSE = 0.5
-
-
-@dataclass
-class _Player:
-    """A player, and what it is doing."""
-
-    actor: Any
-    resignations: Resignations
 
 
 class ClusterGames(GameSupply):
     """Supply of games from a cluster."""
 
-    def __init__(self, ray: Any, setup: PlayerSetup, done: set[int], variant: str) -> None:
-        """ray: connected to a cluster. done: numbers of games that have been played."""
+    def __init__(
+        self,
+        ray: Any,
+        setup: PlayerSetup,
+        done: set[int],
+        variant: str,
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """ray: the module, connected to a cluster. done: numbers of games that have been played.
+        report: called in another thread with sentences for the user."""
         self._ray = ray
         self._setup = setup
         self._variant = variant
-        cluster = setup.settings.cluster
-        self._cluster = cluster
+        self._report = report
+        self._cluster = setup.settings.cluster
         self._ranges = itertools.count(max(done, default=0) // RANGE + 1)
-        self._queue: queue.Queue[GameRecord | Exception] = queue.Queue()
-        self._most_waiting = 2 * setup.settings.games_at_once
-        """Games that wait for the learner; with more the players pause."""
+        self._queue: queue.Queue[GameRecord] = queue.Queue()
+        self._received = self._taken = 0
+        """Recorded positions: of all games so far, and of those that were taken from the queue. Each is
+        written by one thread."""
         self._net: Any = None
+        """Reference to the newest net. With the last reference to a net the cluster forgets it."""
         self._evaluations = 0
         self._cpu_seconds = 0.0
-        self._lost = Resignations()
-        """Resignations counted by players that have died."""
-        self._players: dict[Any, _Player] = {}
-        """By the reference to the result of the call in progress."""
-        self._idle: list[_Player] = []
+        self._resignations = Resignations()
+        self._calls: dict[Any, Any] = {}
+        """Actor by the reference to the result of its call in progress."""
+        self._idle: list[Any] = []
+        self._proven: set[Any] = set()
+        """Actors that have returned games."""
         self._failures = 0
         self.replaced = 0
         """Players that died so far."""
+        self._error: Exception | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._collect, name="cluster games", daemon=True)
 
@@ -82,103 +91,114 @@ class ClusterGames(GameSupply):
 
     @property
     def resignations(self) -> Resignations:
-        counted = [self._lost]
-        counted += [one.resignations for one in [*self._players.values(), *self._idle]]
-        names = [field.name for field in fields(Resignations)]
-        return Resignations(*(sum(getattr(one, name) for one in counted) for name in names))
+        return self._resignations
 
     def use_net(self, path: Path, generation: int) -> None:
         self._net = self._ray.put(NetFile(generation, path.read_bytes()))
-        if not self._thread.is_alive():
+        if self._thread.ident is None:
             self._thread.start()
 
     def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        """Wait for the end of a game; None if `stop` returned True first.
+
+        Raises EngineError if player after player dies, and the error of a player, e.g. DataError for
+        a net that does not fit.
+        """
         while not stop():
             try:
-                found = self._queue.get(timeout=_PAUSE)
+                record = self._queue.get(timeout=_PAUSE)
             except queue.Empty:
+                if self._error is not None:
+                    raise self._error from None
                 continue
-            if isinstance(found, Exception):
-                raise found
-            return found
+            self._taken += recorded_positions(record)
+            return record
         return None
 
     def close(self) -> None:
         self._closed.set()
         if self._thread.is_alive():
-            self._thread.join()
-        for player in [*self._players.values(), *self._idle]:
-            self._ray.kill(player.actor)
-        self._players.clear()
+            self._thread.join(ENDING)
+        for actor in [*self._calls.values(), *self._idle]:
+            try:
+                self._ray.kill(actor)
+            except Exception:  # the cluster is gone, and its players with it
+                break
+        self._calls.clear()
         self._idle.clear()
+        self._net = None
 
     # --- the thread ------------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        while not self._closed.is_set():
-            try:
+        try:
+            while not self._closed.is_set():
                 self._recruit()
-                if self._queue.qsize() < self._most_waiting:
+                # The games of one more generation may wait for the learner.
+                if self._received - self._taken < self._setup.settings.positions:
                     while self._idle:
                         self._send(self._idle.pop())
                 self._receive()
-            except Exception as error:  # reaches the user by `next_game`
-                self._queue.put(error)
-                return
+        except Exception as error:  # reaches the user by `next_game`
+            self._error = error
 
     def _recruit(self) -> None:
         """Add players, as many as the cluster has room for."""
         wanted = self._cluster.players
         if wanted is None:
-            processors = self._ray.cluster_resources().get("CPU", 0.0)
-            room = (processors - self._cluster.learner_cpus) / self._cluster.player_cpus
-            wanted = max(1, int(room))
-        while len(self._players) + len(self._idle) < wanted:
+            room = processors_of(self._ray) - self._cluster.learner_cpus
+            wanted = max(1, int(room / self._cluster.player_cpus))
+        while len(self._calls) + len(self._idle) < wanted:
             actor = self._ray.remote(ClusterPlayer).options(
                 num_cpus=self._cluster.player_cpus,
                 num_gpus=self._cluster.player_gpus,
                 scheduling_strategy="SPREAD",
             )
-            first = next(self._ranges) * RANGE
-            made = actor.remote(self._setup, first)
-            self._idle.append(_Player(made, Resignations()))
+            self._idle.append(actor.remote(self._setup, next(self._ranges) * RANGE))
 
-    def _send(self, player: _Player) -> None:
-        self._players[player.actor.play.remote(self._net, self._cluster.seconds)] = player
+    def _send(self, actor: Any) -> None:
+        self._calls[actor.play.remote(self._net, self._cluster.seconds)] = actor
 
     def _receive(self) -> None:
         """Wait for results, but not long."""
-        ready, _ = self._ray.wait(list(self._players), timeout=_PAUSE)
-        if not self._players:
+        if not self._calls:
             self._closed.wait(_PAUSE)
-        errors = self._ray.exceptions
+            return
+        ready, _ = self._ray.wait(list(self._calls), timeout=_PAUSE)
         for reference in ready:
-            player = self._players.pop(reference)
+            actor = self._calls.pop(reference)
             try:
                 block: GameBlock = self._ray.get(reference)
-            except errors.RayTaskError as error:
-                cause = error.cause
-                raise cause if isinstance(cause, VariantAIError) else error from None
-            except errors.RayError as error:
-                self._replace(player, error)
+            except self._ray.exceptions.RayTaskError as error:
+                raise cause_of(error) from None
+            except self._ray.exceptions.RayError as error:
+                self._replace(actor, error)
                 continue
             self._failures = 0
-            player.resignations = block.resignations
+            self._proven.add(actor)
             self._evaluations += block.evaluations
             self._cpu_seconds += block.cpu_seconds
+            self._resignations += block.resignations
             for line in block.lines:
-                self._queue.put(read_line(line, self._variant))
-            self._idle.append(player)
+                record = read_line(line, self._variant)
+                self._received += recorded_positions(record)
+                self._queue.put(record)
+            self._idle.append(actor)
 
-    def _replace(self, player: _Player, error: Exception) -> None:
-        """Count a player that died; `_recruit` makes another one. Raises EngineError if none lives."""
+    def _replace(self, actor: Any, error: Exception) -> None:
+        """Count a player that died; `_recruit` makes another one.
+
+        A machine that leaves takes all its players along, which says nothing about the next one. Only
+        players that die before their first game count as failures. Raises EngineError after too many.
+        """
         self.replaced += 1
+        self._report(f"a player died, and another one takes over: {str(error).splitlines()[0]}")
+        if actor in self._proven:
+            self._proven.remove(actor)
+            return
         self._failures += 1
-        for field in fields(Resignations):
-            before = getattr(self._lost, field.name)
-            setattr(self._lost, field.name, before + getattr(player.resignations, field.name))
         if self._failures >= MOST_FAILURES:
             raise EngineError(
-                f"{self._failures} players of the cluster failed one after the other, the last one "
-                f"with: {error}"
+                f"{self._failures} players of the cluster died one after the other before their first "
+                f"game ended, the last one with: {error}"
             ) from None

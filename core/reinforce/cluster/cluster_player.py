@@ -8,10 +8,11 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.game_journal import game_line
 from variant_ai.core.reinforce.games.game_supply import LocalGames
@@ -30,6 +31,8 @@ class PlayerSetup:
     """The spec as JSON, so that the machine need not have its file."""
     settings: ReinforceSettings
     make_rules: Callable[[VariantSpec], Rules] = rules_for
+    find_evaluators: Callable[[], Plugins] = dict
+    """Returns the evaluators of plugins."""
 
 
 @dataclass(frozen=True)
@@ -46,53 +49,69 @@ class GameBlock:
     """Games that ended during one call of a player."""
 
     lines: tuple[bytes, ...]
-    """As in a journal."""
+    """Lines of a journal."""
     evaluations: int
     """Positions evaluated during the call."""
     cpu_seconds: float
     """CPU time of the call, of all threads."""
     resignations: Resignations
-    """All of this player so far."""
+    """Counted during the call."""
 
 
 class ClusterPlayer:
     """Plays games of a run."""
 
     def __init__(self, setup: PlayerSetup, first_game: int) -> None:
-        """first_game: its games are numbered from here. Raises DataError, VariantAIError."""
-        spec = VariantSpec.model_validate_json(setup.spec)
-        self._games = LocalGames(
-            spec,
-            setup.settings,
-            set(),
-            rules=setup.make_rules(spec),
-            first_game=first_game,
-        )
-        self._folder = tempfile.TemporaryDirectory(prefix="variant-ai-player-")
+        """first_game: its games are numbered from here."""
+        self._setup, self._first_game = setup, first_game
+        self._games: LocalGames | None = None
         self._generation: int | None = None
-        self._counted = 0
+        self._evaluations = 0
+        self._resignations = Resignations()
 
     def play(self, net: NetFile, seconds: float) -> GameBlock:
         """Play about so many seconds, or until the end of a game if none has ended by then.
 
-        Games in progress go on with the net given. Raises DataError if it does not fit."""
+        Games in progress go on with the net given. Raises DataError if it does not fit,
+        VariantAIError if this machine cannot play the variant.
+        """
         began = cpu_seconds()
+        if self._games is None:  # here, because errors of a constructor reach nobody as they are
+            self._games = self._begin()
+        games = self._games
         if net.generation != self._generation:
-            path = Path(self._folder.name) / f"{net.generation:06}.onnx"
-            path.write_bytes(net.content)
-            self._games.use_net(path, net.generation)
-            path.unlink()
+            with tempfile.TemporaryDirectory(prefix="variant-ai-player-") as folder:
+                path = Path(folder) / f"{net.generation:06}.onnx"
+                path.write_bytes(net.content)
+                games.use_net(path, net.generation)
             self._generation = net.generation
-        lines = tuple(game_line(record) for record in self._played(time.monotonic() + seconds))
-        before, self._counted = self._counted, self._games.evaluations
+        lines = tuple(game_line(record) for record in _played(games, time.monotonic() + seconds))
+        evaluations, resignations = self._evaluations, self._resignations
+        self._evaluations, self._resignations = games.evaluations, replace(games.resignations)
         return GameBlock(
-            lines, self._counted - before, cpu_seconds() - began, self._games.resignations
+            lines,
+            self._evaluations - evaluations,
+            cpu_seconds() - began,
+            self._resignations - resignations,
         )
 
-    def _played(self, until: float) -> Iterator[GameRecord]:
-        while True:
-            record = self._games.next_game(lambda: False)
-            if record is not None:
-                yield record
-            if time.monotonic() >= until:
-                return
+    def _begin(self) -> LocalGames:
+        setup = self._setup
+        spec = VariantSpec.model_validate_json(setup.spec)
+        return LocalGames(
+            spec,
+            setup.settings,
+            set(),
+            rules=setup.make_rules(spec),
+            first_game=self._first_game,
+            evaluators=setup.find_evaluators(),
+        )
+
+
+def _played(games: LocalGames, until: float) -> Iterator[GameRecord]:
+    while True:
+        record = games.next_game(lambda: False)
+        if record is not None:
+            yield record
+        if time.monotonic() >= until:
+            return

@@ -14,6 +14,7 @@ from typing import Any, Self
 from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import naming
+from variant_ai.core.system.text_tables import counted
 
 PLAYER = "self-play"
 """Name of both players of a game of self-play."""
@@ -103,7 +104,9 @@ def read_line(line: bytes, variant: str) -> GameRecord:
 def _record(line: dict[str, Any], variant: str) -> GameRecord:
     for name in ("visits", "values", "trains"):
         if len(line[name]) != len(line["moves"]):
-            raise ValueError(f"{len(line['moves'])} moves, but {len(line[name])} {name}")
+            raise ValueError(
+                f"{counted(len(line['moves']), 'move')}, but {name} of {len(line[name])}"
+            )
     return GameRecord(
         variant,
         moves=line["moves"],

@@ -1,4 +1,4 @@
-"""Where the games of a run come from: players in this process, or on other machines (`cluster`)."""
+"""Supplies of games for a run: players in this process, or on other machines (`cluster`)."""
 
 from __future__ import annotations
 

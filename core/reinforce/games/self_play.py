@@ -63,6 +63,19 @@ class Resignations:
     wrong: int = 0
     """Games in which the side that would have resigned did not lose."""
 
+    def __add__(self, other: Resignations) -> Resignations:
+        return self._combined(other, 1)
+
+    def __sub__(self, other: Resignations) -> Resignations:
+        return self._combined(other, -1)
+
+    def _combined(self, other: Resignations, sign: int) -> Resignations:
+        return Resignations(
+            self.played_out + sign * other.played_out,
+            self.would_resign + sign * other.would_resign,
+            self.wrong + sign * other.wrong,
+        )
+
 
 @dataclass
 class _Playing:
@@ -202,7 +215,7 @@ class BaseSelfPlay(ABC):
             generation=playing.generation,
             tags={OPENING_TAG: str(opening)},
         )
-        self.positions += sum(bits > 0 for bits in record.trains or ())
+        self.positions += recorded_positions(record)
         self._earlier.append(record)
         self._count_resignation(playing, record)
         return record
@@ -224,6 +237,11 @@ class BaseSelfPlay(ABC):
                     self.resignations.wrong += record.result != _LOST_BY[player]
                     return
             side = 1 - side
+
+
+def recorded_positions(record: GameRecord) -> int:
+    """Number of positions of a game that a net learns from."""
+    return sum(bits > 0 for bits in record.trains or ())
 
 
 def _weights(searched: SearchedMove) -> PlyVisits:
@@ -392,6 +410,8 @@ class SlowSelfPlay(BaseSelfPlay):
         )
         self._evaluations = 0
         self._visits = 0
+        self._playing: _Playing | None = None
+        self._rng = np.random.default_rng()
         self._make_search(evaluator)
 
     def _make_search(self, evaluator: Evaluator) -> None:

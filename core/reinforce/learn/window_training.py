@@ -48,7 +48,7 @@ data all the time, so only a loss that destroys the net counts."""
 
 @dataclass(frozen=True)
 class Course:
-    """What changes from one generation to the next."""
+    """Values that change from one generation to the next."""
 
     generation: int
     """Of the net that is being trained."""

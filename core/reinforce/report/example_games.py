@@ -18,8 +18,8 @@ from variant_ai.core.train.report.report_page import Board, BoardRow
 
 EVERY = 10
 """Generations from one game that is shown to the next."""
-MOST_GAMES = 12
-BOARDS = 16
+MOST_GAMES = 10
+BOARDS = 24
 """Boards of a game, at most."""
 PIXELS = 230
 """Width of a board."""

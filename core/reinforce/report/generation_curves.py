@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREEN,
@@ -43,7 +45,9 @@ def learning_picture(rows: Sequence[Row]) -> Picture:
     zero = points(rows, lambda row: row["zero_value_loss"])
     _line(value, zero, "loss of always 0", GREY, dashed=True)
     value.set_ylabel("value, squared error")
-    _finish((policy, value), legends=(policy, value))
+    _finish((policy, value), rows, legends=(policy, value))
+    _from_zero(policy)
+    _from_zero(value)
     return picture(
         figure,
         "generations-learning",
@@ -61,10 +65,12 @@ def games_picture(rows: Sequence[Row]) -> Picture:
     names = ("first_player_wins", "draws", "second_player_wins")
     shares = {name.replace("_", " "): [100 * row[name] for row in rows] for name in names}
     _stack(results, rows, shares, (BLUE, GREY, VERMILION))
+    results.set_ylim(0, 100)
     results.set_ylabel("results, % of the games")
     kinds = end_shares(rows)
     others = [GREY] * ("others" in kinds)
     _stack(ends, rows, kinds, (*SERIES[: len(kinds) - len(others)], *others))
+    ends.set_ylim(0, 100)
     ends.set_ylabel("ends, % of the games")
     _line(length, points(rows, lambda row: row["plies"]), "mean", BLUE)
     longest = points(rows, lambda row: row["longest"])
@@ -73,8 +79,8 @@ def games_picture(rows: Sequence[Row]) -> Picture:
     _line(distinct, points(rows, lambda row: 100 * row["distinct_positions"]), "", GREEN)
     distinct.set_ylabel("distinct positions, %")
     distinct.set_ylim(0, 103)
-    _finish((results, ends, length, distinct), legends=(length,))
-    length.set_ylim(bottom=0)
+    _finish((results, ends, length, distinct), rows, legends=(length,))
+    _from_zero(length)
     return picture(
         figure,
         "generations-games",
@@ -97,9 +103,9 @@ def speed_picture(rows: Sequence[Row]) -> Picture:
     cpu.set_ylabel("CPU minutes of a generation")
     _line(memory, points(rows, lambda row: row.get("memory_mb")), "", GREY)
     memory.set_ylabel("memory, MB")
-    _finish((games, evaluations, cpu, memory))
+    _finish((games, evaluations, cpu, memory), rows)
     for axis in (games, evaluations, memory):
-        axis.set_ylim(bottom=0)
+        _from_zero(axis)
     return picture(
         figure,
         "generations-speed",
@@ -208,13 +214,23 @@ def _stack(
     )  # fmt: skip
 
 
-def _finish(axes: Sequence[Axes], legends: Sequence[Axes] = ()) -> None:
-    from matplotlib.ticker import MaxNLocator
+def _finish(axes: Sequence[Axes], rows: Sequence[Row], legends: Sequence[Axes] = ()) -> None:
+    """Label the axes, and show the same generations on all of them."""
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+    first, last = rows[0]["generation"], rows[-1]["generation"]
     for axis in axes:
         tidy(axis, "y" if axis.containers else "both")
         axis.set_xlabel("generation")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.margins(y=0.12 if not axis.containers else 0.0)
+        axis.set_xlim(first - 0.5, last + 0.5)
+        if axis.get_ylim()[1] >= 1000:
+            axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     for axis in legends:
         axis.legend(framealpha=0.8, edgecolor="none", fontsize=9)
+
+
+def _from_zero(axis: Axes) -> None:
+    """Begin the axis at 0, with some room above the greatest number."""
+    greatest = float(max((np.max(line.get_ydata()) for line in axis.lines), default=0.0))
+    axis.set_ylim(0, 1.12 * greatest or 1.0)

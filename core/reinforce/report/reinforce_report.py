@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.draw import png_bytes
+from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
@@ -37,7 +38,36 @@ from variant_ai.core.train.run.run_folder import ENVIRONMENT, PICTURES, REPORT, 
 LAST_ROWS = 10
 """Generations at the end of a run that are all in the table; of the earlier ones every tenth is."""
 LAST_MATCHES = 30
-LADDER_PIXELS = 1100
+LADDER_PIXELS = 840
+CPU_SHARE = 0.01
+"""Share of the CPU time of a run that its reports may take before the last one."""
+FIRST_SECONDS = 5.0
+"""CPU time that the first report is expected to take."""
+
+
+class RunningReport:
+    """The report of a run that is under way: it is written when it is cheap, and never ends the run."""
+
+    def __init__(self, run: Path, rules: Rules, warn: Callable[[str], None]) -> None:
+        """warn: gets a sentence about an error."""
+        self._run, self._rules, self._warn = run, rules, warn
+        self._written = cpu_seconds()
+        self._cost = FIRST_SECONDS
+
+    def after_generation(self) -> None:
+        """Write the report if that takes at most CPU_SHARE of the time since the last one."""
+        if self._cost <= CPU_SHARE * (cpu_seconds() - self._written):
+            self.write()
+
+    def write(self) -> None:
+        """Write the report, or warn about the error that prevents it."""
+        began = cpu_seconds()
+        try:
+            write_reinforce_report(self._run, self._rules)
+        except Exception as error:  # a picture is no reason to lose hours of self-play
+            self._warn(f"No report was written: {str(error) or type(error).__name__}.")
+        self._written = cpu_seconds()
+        self._cost = self._written - began
 
 
 def write_reinforce_report(
@@ -95,14 +125,14 @@ def _summary(
         ("net that plays", f"generation {state.player}"),
         ("CPU time, minutes", _of(state.cpu_seconds / 60, settings.minutes)),
         ("elapsed time, minutes", f"{state.seconds / 60:.1f}"),
-        *_machine(run),
     ]
     measured = list(ladder.elo().items())
     if len(measured) > 1:
         generation, (elo, error) = measured[-1]
-        facts.insert(
-            -1, (f"Elo of generation {generation} over generation 0", f"{elo:+.0f} ± {error:.0f}")
+        facts.append(
+            (f"Elo of generation {generation} above generation 0", f"{elo:+.0f} ± {error:.0f}")
         )
+    facts += _machine(run)
     tables = [Table("Run", ("", ""), facts, numbers=False)]
     if rows:
         tables.append(_cpu_table(state, rows))
@@ -213,7 +243,7 @@ def _strength(run: Path, ladder: LadderRecord) -> Chapter:
         )
         pictures.append(Picture("ladder", "Ladder", caption, png))
     heads = (
-        "generation", "opponent", "games", "wins", "draws", "losses", "score", "longest allowed",
+        "generation", "opponent", "games", "wins", "draws", "losses", "score", "at greatest length",
         "different", "CPU s",
     )  # fmt: skip
     rows = [
@@ -232,8 +262,8 @@ def _strength(run: Path, ladder: LadderRecord) -> Chapter:
         for played in ladder.pairings[-LAST_MATCHES:]
     ]
     text = (
-        "Matches of a generation against earlier ones and outside players. `longest allowed`: draws "
-        "by reaching the greatest length; `different`: games that do not repeat another one."
+        "Matches of a generation against earlier ones and outside players. “at greatest length”: draws "
+        "by reaching the greatest length; “different”: games that do not repeat another one."
     )
     return Chapter(
         "Strength", text, tables=(Table("Last matches", heads, rows),), pictures=pictures
@@ -241,13 +271,17 @@ def _strength(run: Path, ladder: LadderRecord) -> Chapter:
 
 
 def _generations(rows: Sequence[Row], ladder: LadderRecord) -> Chapter:
-    """Curves, and a table of every tenth generation and the last ones."""
+    """Curves, and a table of the first, every tenth and the last generations."""
     elo = ladder.elo()
     late = rows[-LAST_ROWS]["generation"] if len(rows) >= LAST_ROWS else 0
-    shown = [row for row in rows if row["generation"] % 10 == 0 or row["generation"] >= late]
+    shown = [
+        row
+        for row in rows
+        if row is rows[0] or row["generation"] % 10 == 0 or row["generation"] >= late
+    ]
     heads = (
-        "generation", "games", "positions", "window", "plies", "draws", "most frequent end",
-        "entropy", "policy loss", "value loss", "of always 0", "distinct", "CPU min", "Elo",
+        "generation", "games", "window", "plies", "draws", "most frequent end",
+        "entropy", "policy loss", "value loss", "always 0", "distinct", "CPU min", "Elo",
     )  # fmt: skip
     table = Table("", heads, [_generation_row(row, elo) for row in shown])
     return Chapter(
@@ -269,7 +303,6 @@ def _generation_row(row: Row, elo: Mapping[int, tuple[float, float]]) -> tuple[s
     return (
         str(row["generation"]),
         f"{row['games']:,}",
-        f"{row['positions']:,}",
         f"{row['window']:,}",
         f"{row['plies']:.1f}",
         f"{100 * row['draws']:.1f} %",

@@ -17,7 +17,7 @@ DESCRIBED = frozenset(
     {"optimiser", "momentum", "weight_decay", "value_weight", "seed", "final_limit"}
     | {"split", "mirror", "labels"}
 )
-"""Settings that the card describes in words; the others are listed if they were changed."""
+"""Settings that the card has lines of its own for; the others are listed if they were changed."""
 
 
 def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ def _option(
 ) -> Any:
     """Return a field that is an option of `variant-ai train`.
 
-    flag: option and placeholder, `--size KEY=VALUE`. usual: what is taken without the option, if
+    flag: option and placeholder, `--size NAME=VALUE`. usual: what is taken without the option, if
     that is not `default`. synonyms: other words of the option for some values. bounds: least and
     greatest value, as in `pydantic.Field`.
     """

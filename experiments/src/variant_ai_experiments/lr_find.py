@@ -23,7 +23,6 @@ import click
 from variant_ai.cli.common.console import (
     FiniteRange,
     examples,
-    fail,
     json_option,
     note,
     print_facts,
@@ -31,6 +30,7 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.training_options import make_request, note_sample, training_command
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.text_tables import counted
@@ -86,12 +86,14 @@ WARM = 20
     show_default=True,
     help="Picture to write.",
 )
+@replace_option
 @json_option
 def command(
     low: float,
     high: float,
     steps: int,
     output: Path,
+    replace: bool,
     as_json: bool,
     given: dict[str, Any],
     stores: tuple[str, ...],
@@ -109,8 +111,7 @@ def command(
 
     if low >= high:
         raise click.UsageError(f"--lr-from {low:g} is not below --lr-to {high:g}")
-    if not output.parent.is_dir():
-        fail(f"{output.parent} is not a folder; {output.name} cannot be written there")
+    require_new(output, replace)
     request, rules = make_request({**given, "steps": steps}, stores=stores, **options)
     builders = registry().builders()
     prepared = prepare(request, rules=rules, builders=builders)

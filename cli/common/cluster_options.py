@@ -1,0 +1,60 @@
+"""The option `--ray`, and what commands send to the machines of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from variant_ai.core.inference.choosing.evaluator_factory import Plugins
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.spec.schema import VariantSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def ray_option(work: str) -> Callable[[F], F]:
+    """Add `--ray ADDRESS`, passed to the command as `cluster: str | None`. work: done there."""
+    return click.option(
+        "--ray",
+        "cluster",
+        metavar="local|ADDRESS",
+        help=f"{work} on a Ray cluster: one on this machine, or the one at an address (see "
+        "docs/cluster.md).",
+    )
+
+
+def cluster_pools(
+    address: str, processes: int | None = None
+) -> tuple[int, Callable[[int, Callable[..., None], tuple[Any, ...]], Executor]]:
+    """Connect to a cluster. Returns a number of processes, by default that of its processors, and a
+    function that makes a pool of them as `WorkerPool` does. Raises VariantAIError."""
+    from variant_ai.core.system.ray_cluster import ClusterPool, connect, processors_of
+
+    ray = connect(address)
+    wanted = processes or max(2, int(processors_of(ray)))
+
+    def make(
+        count: int, initialiser: Callable[..., None], initargs: tuple[Any, ...]
+    ) -> ClusterPool:
+        return ClusterPool(ray, initialiser, initargs)
+
+    return wanted, make
+
+
+def registered_rules(spec: VariantSpec) -> Rules:
+    """Make the rules of a spec, those of plugins included."""
+    from variant_ai.plugins import registry
+
+    return registry().rules(spec)
+
+
+def registered_evaluators() -> Plugins:
+    """Return the evaluators of plugins."""
+    from variant_ai.plugins import registry
+
+    return registry().evaluators
