@@ -27,8 +27,9 @@ from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.loop.distributed import ALONE, Workers, open_workers
 from variant_ai.core.train.loop.position_source import Samples
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.plan import prepare
 from variant_ai.core.train.run.training_data import NO_SPLIT, TrainSource
+from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry
 
 Row = dict[str, Any]

@@ -36,8 +36,8 @@ from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.device import autocast, choose_device, has_fast_bf16, place_net
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.run.plan import TrainRequest, prepare
-from variant_ai.core.train.run.training_settings import TrainConfig
+from variant_ai.core.train.run.plan import prepare
+from variant_ai.core.train.run.training_settings import TrainConfig, TrainRequest
 from variant_ai.plugins import registry
 
 

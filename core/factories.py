@@ -6,6 +6,8 @@
 | `INPUT_ENCODERS`, `LABEL_ENCODERS` | `core/encoding/interface.py` | `encoder:` in a spec |
 | `SEARCHES` | `core/search/interface.py` | the search setting `algorithm`, `--search NAME` |
 | `TRAINERS` | `core/train/interface.py` | `train --trainer NAME` |
+| `PROGRAM_PROTOCOLS` | `ProgramPlayer` in `core/arena/programs/program_player.py` | `protocol` of a player |
+| `DIALECTS` | `Dialect` in `core/engine/protocols/uci.py` | `engine --protocol`, `protocols:` in a spec |
 
 Networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size and head.
 Each implementation is a class or function given as `package.module:object` and imported when it is
@@ -22,7 +24,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
+    from variant_ai.core.arena.programs.program_player import ProgramPlayer
     from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
+    from variant_ai.core.engine.protocols.uci import Dialect
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.train.interface import BaseTrainer
@@ -101,3 +105,23 @@ SEARCHES: Factories[BaseSearch] = Factories(
 TRAINERS: Factories[BaseTrainer] = Factories(
     "trainer", {"standard": "variant_ai.core.train.loop.trainer:Trainer"}
 )
+PROGRAM_PROTOCOLS: Factories[ProgramPlayer[Any]] = Factories(
+    "protocol of programs",
+    {
+        "uci": "variant_ai.core.arena.programs.program_player:UciPlayer",
+        "ucci": "variant_ai.core.arena.programs.program_player:UcciPlayer",
+        "cyclone": "variant_ai.core.arena.programs.program_player:CyclonePlayer",
+        "xboard": "variant_ai.core.arena.programs.program_player:XboardPlayer",
+    },
+)
+"""Protocols in which other programs are asked."""
+DIALECTS: Factories[Dialect] = Factories(
+    "protocol",
+    {
+        "uci": "variant_ai.core.engine.protocols.uci:Uci",
+        "ucci": "variant_ai.core.engine.protocols.ucci:Ucci",
+        "cyclone": "variant_ai.core.engine.protocols.uci:Cyclone",
+    },
+)
+"""Protocols that the engine answers in. If several have the same first word, the first one is chosen by
+it."""

@@ -8,10 +8,11 @@ is not up to date.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -19,6 +20,7 @@ from variant_ai.core.arena.match.match_settings import MatchSettings
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, VARIANT, Option
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.spec.json_schema import schema_text
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
 
@@ -68,6 +70,26 @@ def model_rows(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
             yield f"`{key}: {name}`", _accepted(part), str(default), meaning
 
 
+def section_rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]:
+    """Dotted name, accepted values, default and meaning of every setting of a model and its sections."""
+    properties = model.model_json_schema()["properties"]
+    for name, field in model.model_fields.items():
+        kinds = [field.annotation, *get_args(field.annotation)]
+        section = next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+        if section is not None:
+            yield from section_rows(section, f"{prefix}{name}.")
+            continue
+        default = field.get_default(call_default_factory=True)
+        if field.is_required() or default is None:
+            text = ""
+        elif isinstance(default, dict):
+            text = ", ".join(f"{key}: {value}" for key, value in default.items())
+        else:
+            text = default if isinstance(default, str) else json.dumps(default)
+        meaning = (field.description or "").replace("\n", " ")
+        yield f"`{prefix}{name}`", _accepted(properties[name]), text, meaning
+
+
 def _accepted(part: dict[str, Any]) -> str:
     """Accepted values of a field, from its JSON schema."""
     if "anyOf" in part:
@@ -78,11 +100,17 @@ def _accepted(part: dict[str, Any]) -> str:
     kind: str = kinds.get(part.get("type", "object"), part.get("type", "mapping"))
     if kind == "object":
         return "mapping"
-    if "minimum" in part:
-        return f"{kind} from {part['minimum']}"
-    if "exclusiveMinimum" in part:
-        return f"{kind} above {part['exclusiveMinimum']}"
-    return kind
+    limits = [
+        f"{word} {part[key]:g}"
+        for key, word in (
+            ("minimum", "from"),
+            ("exclusiveMinimum", "above"),
+            ("maximum", "to"),
+            ("exclusiveMaximum", "below"),
+        )
+        if key in part
+    ]
+    return " ".join([kind, *limits])
 
 
 def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
@@ -102,6 +130,7 @@ def tables() -> Mapping[str, str]:
         "player settings": table(keys, model_rows(PlayerSpec)),
         "options": table(options, map(option_row, OptionSet(["a"], "a").uci)),
         "UCCI options": table(options, map(option_row, UCCI_OPTIONS)),
+        "self-play settings": table(keys, section_rows(ReinforceSettings)),
         "search settings": table(settings, map(setting_row, SEARCH_SETTINGS.values())),
     }
 

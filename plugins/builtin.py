@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from variant_ai import __version__
-from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
+from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_net, builtin_specs
 from variant_ai.plugins.hookspecs import API_VERSION, VariantEntry, hookimpl
 
 
@@ -31,11 +31,14 @@ class FolderPlugin:
 
 
 class SpecsPlugin:
-    """The specs that come with the project; a variant with a plugin of its own is dropped later."""
+    """The specs and nets that come with the project; a variant with a plugin of its own is dropped later."""
 
     variant_ai_api = API_VERSION
     variant_ai_version = __version__
 
     @hookimpl
     def register_variants(self) -> list[VariantEntry]:
-        return [VariantEntry(name, path) for name, path in builtin_specs().items()]
+        return [
+            VariantEntry(name, path, model=builtin_net(name))
+            for name, path in builtin_specs().items()
+        ]

@@ -21,8 +21,6 @@ import click
 from variant_ai.core.system import interrupts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
     from rich.progress import Progress
 
@@ -53,12 +51,6 @@ def examples(*lines: str) -> str:
     `#` is a comment on the next line.
     """
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def require_folder(file: Path) -> None:
-    """Fail if the folder of an output file does not exist: before the work, not after it."""
-    if not file.absolute().parent.is_dir():
-        fail(f"{file}: there is no folder {file.parent}")
 
 
 class FiniteRange(click.FloatRange):

@@ -7,18 +7,22 @@
     )
     def command(given: dict[str, Any]) -> None: ...
 
-Type, range, default and help of an option are those of the field. The command gets the values that
-were given as the mapping `given`, nested as in the model: `{"openings": {"file": "lines.pgn"}}`. The
-model is imported when the command is run or its help is shown, so the module of the command stays quick
-to import.
+Type, range, default and help of an option are those of the field. A model can name the options itself:
+`json_schema_extra={"option": "--games"}` of a field, with `"usual"` for what is taken without the
+option if that is not the field's default.
+
+The command gets the values that were given as the mapping `given`, nested as in the model:
+`{"openings": {"file": "lines.pgn"}}`. The model is imported when the command is run or its help is
+shown, so the module of the command stays quick to import.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import click
 
@@ -30,31 +34,46 @@ if TYPE_CHECKING:
 
 
 class ModelCommand(click.Command):
-    """A command with options of a model, before its last own parameter."""
+    """A command with options of a model."""
 
-    def __init__(self, *args: Any, model: str, options: Mapping[str, str], **kwargs: Any) -> None:
-        """model: `module:Model`; options: `--option METAVAR` -> path of a field."""
+    def __init__(
+        self,
+        *args: Any,
+        model: str,
+        options: Mapping[str, str] | None = None,
+        without: Collection[str] = (),
+        before: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """model: `module:Model`; options: `--option METAVAR` -> path of a field, by default the
+        options that the fields name, except fields in `without`. before: the own parameter that
+        they come before, by default the last."""
         super().__init__(*args, **kwargs)
         self._model = model
         self._options = options
-        self._is_complete = False
+        self._without = without
+        self._before = before
+        self._fields: tuple[str, ...] | None = None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Parameters of the command. The first call imports the model and adds its options."""
-        if not self._is_complete:
-            self._is_complete = True
+        if self._fields is None:
             module, _, name = self._model.partition(":")
             model = getattr(importlib.import_module(module), name)
-            made = [_option(text, path, model) for text, path in self._options.items()]
-            self.params[-1:-1] = made
+            options = _named_options(model) if self._options is None else self._options
+            options = {text: path for text, path in options.items() if path not in self._without}
+            self._fields = tuple(options.values())
+            names = [param.name for param in self.params]
+            place = -1 if self._before is None else names.index(self._before)
+            self.params[place:place] = [_option(*option, model) for option in options.items()]
         return super().get_params(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command with `given`."""
         given: dict[str, Any] = {}
-        for path in self._options.values():
+        for path in self._fields or ():
             value = ctx.params.pop(path)
-            if value is not None:
+            if value not in (None, ()):
                 *groups, name = path.split(".")
                 inner = given
                 for group in groups:
@@ -62,6 +81,16 @@ class ModelCommand(click.Command):
                 inner[name] = value
         ctx.params["given"] = given
         return super().invoke(ctx)
+
+
+def _extra(field: FieldInfo) -> Mapping[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _named_options(model: type[BaseModel]) -> dict[str, str]:
+    """Options that the fields of a model name: `--option METAVAR` -> field."""
+    extras = {name: _extra(field) for name, field in model.model_fields.items()}
+    return {extra["option"]: name for name, extra in extras.items() if "option" in extra}
 
 
 def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
@@ -72,33 +101,65 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     flag, _, metavar = text.partition(" ")
     meaning = field.description or name
     about = f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
-    if field.default not in (None, "") and not isinstance(field.default, bool):
-        about += f"  [default: {field.default}]"
-    kind = _kind(field)
+    usual = _extra(field).get("usual", field.default)
+    if usual not in (None, "", ()) and not isinstance(usual, bool):
+        shown = " ".join(map(str, usual)) if isinstance(usual, tuple) else usual
+        about += f"  [default: {shown}]"
+    many, kind = _kind(field.annotation, field.metadata)
+    synonyms: dict[str, str] = _extra(field).get("synonyms", {})
+    if synonyms:
+        kind = click.Choice([*kind.choices, *synonyms])
+    is_flag = kind is bool
     option = click.Option(
         [flag],
-        type=None if kind is bool else kind,
-        is_flag=kind is bool,
+        type=None if is_flag else kind,
+        is_flag=is_flag,
+        flag_value=field.default is not True if is_flag else None,
+        multiple=many,
         default=None,
         metavar=metavar or None,
         help=about,
+        callback=lambda _context, _option, given: (
+            synonyms.get(given, given) if isinstance(given, str) else given
+        ),
     )
     option.name = path
     return option
 
 
-def _kind(field: FieldInfo) -> Any:
-    """Type of a field for click."""
-    kind: Any = field.annotation
+def _kind(kind: Any, rules: Iterable[Any]) -> tuple[bool, Any]:
+    """Return True if an option of this type may be given several times, and its type for click."""
     if NoneType in get_args(kind):
         kind = next(part for part in get_args(kind) if part is not NoneType)
+    parts = get_args(kind)
+    if get_origin(kind) is Annotated:
+        return _kind(parts[0], _flat(parts[1:]))
     if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
-    least = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
-    above = next((rule.gt for rule in field.metadata if hasattr(rule, "gt")), None)
-    most = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
-    if kind is int:
-        return int if least is most is None else click.IntRange(min=least, max=most)
-    if kind is float:
-        return FiniteRange(min=above if least is None else least, max=most, min_open=least is None)
-    return kind
+        return False, click.Choice(parts)
+    if get_origin(kind) is tuple:
+        if parts[-1] is Ellipsis:
+            return True, _kind(parts[0], rules)[1]
+        return False, tuple(_kind(part, ())[1] for part in parts)
+    if kind is Path:
+        return False, click.Path(path_type=Path)
+    bounds = {
+        word: value
+        for rule in rules
+        for word in ("ge", "gt", "le", "lt")
+        if (value := getattr(rule, word, None)) is not None
+    }
+    if kind is int and not bounds:
+        return False, int
+    if kind in (int, float):
+        return False, (click.IntRange if kind is int else FiniteRange)(
+            min=bounds.get("gt", bounds.get("ge")),
+            max=bounds.get("lt", bounds.get("le")),
+            min_open="gt" in bounds,
+            max_open="lt" in bounds,
+        )
+    return False, kind
+
+
+def _flat(rules: Iterable[Any]) -> list[Any]:
+    """Rules of annotations, those of pydantic's `Field` taken out of it."""
+    return [inner for rule in rules for inner in getattr(rule, "metadata", [rule])]

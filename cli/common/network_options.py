@@ -13,13 +13,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def size_options(command: F) -> F:
-    """Add `--blocks`, `--channels`, `--size KEY=VALUE`; read them with `net_size`."""
+    """Add `--blocks`, `--channels`, `--size NAME=VALUE`; read them with `net_size`."""
     for option in (
         click.option(
             "--size",
             "sizes",
             multiple=True,
-            metavar="KEY=VALUE",
+            metavar="NAME=VALUE",
             help="Another option of the net, e.g. value_channels=4 (`variant-ai nets NAME`).",
         ),
         click.option("--channels", type=click.IntRange(min=1), help="Channels of the net's tower."),
@@ -31,17 +31,11 @@ def size_options(command: F) -> F:
 
 def net_size(blocks: int | None, channels: int | None, sizes: tuple[str, ...]) -> dict[str, Any]:
     """Return the given options, with values parsed as numbers or words. Raises click.UsageError."""
-    size: dict[str, Any] = {}
-    if blocks is not None:
-        size["blocks"] = blocks
-    if channels is not None:
-        size["channels"] = channels
-    for text in sizes:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise click.UsageError(f"--size {text}: expected KEY=VALUE, e.g. ratio=4")
-        size[key.strip()] = _value(value.strip())
-    return size
+    from variant_ai.cli.common.search_options import name_values
+
+    named = {"blocks": blocks, "channels": channels}
+    size: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    return size | {name: _value(text) for name, text in name_values(sizes, "--size").items()}
 
 
 def _value(text: str) -> int | bool | str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import fail, load_variant, note, progress, variant_option
+from variant_ai.cli.common.output_files import require_new
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ stores_argument = click.argument(
 output_option = click.option(
     "-o", "--output", type=StorePath(), required=True, metavar="STORE", help="Store to write."
 )
-replace_option = click.option("--replace", is_flag=True, help="Overwrite an existing file.")
 duplicates_option = click.option(
     "--drop-duplicates",
     is_flag=True,
@@ -44,12 +44,6 @@ duplicates_option = click.option(
 any_variant_option = variant_option(
     required=False, help="Variant that the store must have; by default that of the store."
 )
-
-
-def require_new(output: Path, replace: bool) -> None:
-    """Fail if a file to be written exists, unless `replace` is set."""
-    if output.exists() and not replace:
-        fail(f"{output} already exists; use --replace to overwrite it")
 
 
 def new_writer(

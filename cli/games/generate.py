@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         "--nodes": "nodes",
         "--node-jitter": "node_jitter",
         "--seed": "seed",
+        "--random-plies MIN MAX": "random_plies",
         "--random-share": "random_share",
         "--opening-plies": "opening_plies",
         "--max-plies": "max_plies",
@@ -91,12 +92,6 @@ if TYPE_CHECKING:
     help="Game store to write.",
 )
 @click.option(
-    "--random-plies",
-    type=(click.IntRange(min=0), click.IntRange(min=0)),
-    metavar="MIN MAX",
-    help="Minimum and maximum number of random plies at the start of each game.  [default: 2, 8]",
-)
-@click.option(
     "--openings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
@@ -116,7 +111,6 @@ if TYPE_CHECKING:
 def command(
     variant: str,
     output: Path,
-    random_plies: tuple[int, int] | None,
     openings: Path | None,
     options: tuple[str, ...],
     cluster: str | None,
@@ -144,8 +138,6 @@ def command(
     from variant_ai.core.data.store.game_store import Store
     from variant_ai.plugins import registry
 
-    if random_plies is not None:
-        given["random_plies"] = random_plies
     given |= {"openings": openings, "options": name_values(options, "--option")}
     settings = checked(GenerationSettings, given, "generate")
     _check(settings)
@@ -160,7 +152,9 @@ def command(
         generator = _on_cluster(cluster, generator, name, starts)
     mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
-        raise DataError(f"{output} already exists; use --append or --replace")
+        raise DataError(
+            f"{output} already exists; use --replace to overwrite it, or --append to add games"
+        )
     if mode == "append" and output.exists():
         Store(output, spec)  # raises before the first game if it is of another variant
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -305,7 +299,7 @@ class _SentNet:
     player: str
     """Name of the player in records."""
     named: str
-    """As the user named it."""
+    """The name that the user gave."""
     content: bytes | None
     """Of an ONNX file; None: each machine has what was named."""
 

@@ -135,7 +135,7 @@ def _show_store(store: Store, as_json: bool) -> None:
             if info.games_with_visits
             else []
         ),
-        *([("root values", f"of {valued:,} plies")] if (valued := _valued(store)) else []),
+        *([("root values", f"of {counted(valued, 'ply')}")] if (valued := _valued(store)) else []),
         ("format", info.format),
         ("rules hash", info.rules_hash),
         ("spec hash", info.spec_hash),

@@ -17,6 +17,7 @@ from variant_ai.cli.common.console import (
     seed_option,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.output_files import replace_option
 from variant_ai.cli.common.store_options import (
     Indices,
     copy_games,
@@ -24,7 +25,6 @@ from variant_ai.cli.common.store_options import (
     new_writer,
     open_store,
     output_option,
-    replace_option,
     store_argument,
     stores_argument,
 )

@@ -17,14 +17,13 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,
     StorePath,
     any_variant_option,
     open_store,
     parse_span,
-    replace_option,
-    require_new,
     rules_and_notation,
     store_argument,
     stores_argument,

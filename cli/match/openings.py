@@ -21,7 +21,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.store_options import require_new
+from variant_ai.cli.common.output_files import replace_option, require_new
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening, Priors
@@ -91,7 +91,7 @@ COUNT = 1000
     metavar="FILE",
     help="File to write: a line of UCI moves for each opening.",
 )
-@click.option("--replace", is_flag=True, help="Overwrite a file that exists.")
+@replace_option
 @seed_option()
 @json_option
 def command(

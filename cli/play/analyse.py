@@ -19,10 +19,10 @@ from variant_ai.cli.common.console import (
     print_json,
     print_table,
     progress,
-    require_folder,
     variant_option,
 )
 from variant_ai.cli.common.notation_options import load_notation, notation_option
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,
@@ -32,7 +32,6 @@ from variant_ai.cli.common.search_options import (
     net_options,
     search_params,
 )
-from variant_ai.cli.common.store_options import require_new
 from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
@@ -93,7 +92,7 @@ PV_PLIES = 8
     metavar="FILE",
     help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
 )
-@click.option("--replace", is_flag=True, help="Overwrite a file that exists.")
+@replace_option
 @json_option
 def command(
     what: tuple[str, ...],
@@ -131,7 +130,7 @@ def command(
     chosen = load_notation(spec, notation)
     params = search_params(spec, net)
     from_file = len(what) == 1 and is_file(what[0])
-    _check_usage(what, from_file, moves, svg or png, number, output, replace)
+    _check_usage(what, from_file, moves, [p for p in (svg, png) if p], number, output, replace)
     rules = registry().rules(spec)
     game = None
     if not from_file:
@@ -164,21 +163,27 @@ def _check_usage(
     what: tuple[str, ...],
     from_file: bool,
     moves: str,
-    picture: Path | None,
+    pictures: list[Path],
     number: int | None,
     output: Path | None,
     replace: bool,
 ) -> None:
-    if from_file and (moves or picture):
+    if from_file and (moves or pictures):
         raise click.UsageError("--moves, --svg and --png need a position, not a file")
     if not from_file and (number or output):
         _require_no_file_name(" ".join(what))
         raise click.UsageError("--game and --output need a file of games, not a FEN")
-    if picture is not None:
-        require_folder(picture)
-    if output is not None and output.exists():
+    for picture in pictures:
+        require_new(picture, replace)
+    if output is not None:
         require_new(output, replace)
-        if what and is_file(what[0]) and what[0] != "-" and output.samefile(what[0]):
+        if (
+            output.exists()
+            and what
+            and is_file(what[0])
+            and what[0] != "-"
+            and output.samefile(what[0])
+        ):
             fail(f"{output} is also the input; give --output another name")
 
 

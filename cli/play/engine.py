@@ -28,6 +28,7 @@ from variant_ai.cli.common.console import (
     plain_ends,
     reported_errors,
 )
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ SWITCH_INTERVAL = 0.0005
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["auto", "uci", "ucci", "cyclone"]),
+    type=click.Choice(["auto", *DIALECTS.names]),
     default="auto",
     show_default=True,
     help="Protocol of the client; auto: its first word decides.",
@@ -103,6 +104,7 @@ def command(
     The first word of the client decides the protocol. All settings are options of the protocol;
     docs/engine.md lists them. Messages go to standard error.
     """
+    from variant_ai.cli.common.search_options import name_values
     from variant_ai.core.engine.line_io import (
         LineReader,
         LineWriter,
@@ -132,11 +134,8 @@ def command(
     prepare_process()
     identity = Identity(f"variant-ai {__version__}", "the variant-ai authors")
     session = Session(identity, builder, write, protocol=protocol, variant=variant, log=log)
-    for text in options:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
-        session.preset(name.strip(), value.strip())
+    for name, value in name_values(options, "--option").items():
+        session.preset(name, value)
     status = 0
     try:
         session.run(lines)

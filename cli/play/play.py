@@ -16,7 +16,6 @@ from variant_ai.cli.common.console import (
     examples,
     load_variant,
     note,
-    require_folder,
     variant_option,
 )
 from variant_ai.cli.common.notation_options import (
@@ -25,6 +24,7 @@ from variant_ai.cli.common.notation_options import (
     notation_option,
     notations,
 )
+from variant_ai.cli.common.output_files import require_folder
 from variant_ai.cli.common.search_options import (
     NetChoice,
     limits_option,

@@ -22,7 +22,6 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import named_net
-from variant_ai.cli.common.training_options import policy_labels
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.system.text_tables import counted
 
@@ -42,6 +41,11 @@ if TYPE_CHECKING:
     from variant_ai.core.train.measure.metrics import Metrics
     from variant_ai.core.train.measure.prediction import Model
     from variant_ai.core.train.run.training_settings import TrainConfig
+
+
+def policy_labels(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
+    """Callback of `--labels`: a store keeps policy targets as visits, so both are one label."""
+    return "visits" if word == "targets" else word
 
 
 @click.command(

@@ -20,7 +20,9 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import named_net, spec_of_model
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
@@ -65,7 +67,7 @@ BATCH = 64
     type=click.IntRange(min=1),
     default=2000,
     show_default=True,
-    help="Number of positions for measuring the loss of accuracy.",
+    help="Number of positions for measuring the loss of accuracy; more than there are repeat some.",
 )
 @click.option(
     "--calibrate",
@@ -82,6 +84,7 @@ BATCH = 64
 )
 @variant_option(required=False, help="Reject a checkpoint of another variant or spec.")
 @seed_option()
+@replace_option
 @json_option
 def command(
     model: Path,
@@ -93,6 +96,7 @@ def command(
     spare: int | None,
     variant: str | None,
     seed: int,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Write a net as an ONNX file, from a run directory (its newest checkpoint) or a checkpoint.
@@ -105,6 +109,7 @@ def command(
     """
     from variant_ai.core.engine.packaged_nets import PACKAGED
 
+    require_new(output, replace)
     let_threads_sleep()
     given = load_variant(variant) if variant is not None else None
     facts: dict[str, Any] = {}
@@ -230,6 +235,11 @@ def _positions(
     sampler = Sampler(
         [Store(path, spec) for path in stores], encoder, batch=BATCH, seed=seed, rules=rules
     )
+    if sampler.positions < calibrate + positions:
+        note(
+            f"There are only {counted(sampler.positions, 'position')}: some are used more than once "
+            f"among the {calibrate:,} for calibration and the {positions:,} that are measured."
+        )
     calibration = take_samples(sampler, encoder, rules, calibrate)
     return calibration, take_samples(sampler, encoder, rules, positions, first=len(calibration))
 

@@ -19,11 +19,10 @@ from variant_ai.cli.common.console import (
     progress,
     seed_option,
 )
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     any_variant_option,
     open_store,
-    replace_option,
-    require_new,
     store_argument,
 )
 from variant_ai.core.system.text_tables import counted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +133,9 @@ def command(
     let_threads_sleep()
     from variant_ai.core.reinforce.reinforce_settings import START_RANDOM
     from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
+    from variant_ai.core.train.run.checkpoint import list_checkpoints
     from variant_ai.core.train.run.initial_weights import find_start
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS, REPORT
     from variant_ai.plugins import registry
 
     asked = _asked(variant, settings_file, words, given)
@@ -144,7 +148,9 @@ def command(
     spec = load_variant(settings.variant)
     start = None
     if settings.start != START_RANDOM:
-        start = find_start(registry().net(spec, Path(settings.start)))
+        begun = bool(list_checkpoints(folder / CHECKPOINTS))  # then its own net is as good
+        named = folder if begun else registry().net(spec, Path(settings.start))
+        start = find_start(named)
         spec = start.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
@@ -162,6 +168,7 @@ def command(
             ),
             playing=playing,
             step=lambda text: bar.update(task, description=text),
+            warning=note,
         )
         reinforcement = Reinforcement(
             settings,
@@ -174,10 +181,16 @@ def command(
             watcher=watcher,
             supply=None if cluster is None else _cluster_games(cluster, settings, spec),
         )
-        whole = reinforcement.run()
-    note(f"The newest net: {run.newest_net}")
+        try:
+            whole = reinforcement.run()
+        except KeyboardInterrupt:  # the second Ctrl-C
+            whole = False
+    if run.newest_net.is_file():
+        note(f"The newest net: {run.newest_net}")
+    if (page := run.path / REPORT).is_file():
+        note(f"The report: {page}")
     if not whole:
-        note(f"Stopped. Go on with: variant-ai reinforce --run {folder}")
+        note(f"Stopped. Go on with: variant-ai reinforce --run {shlex.quote(str(folder))}")
         context.exit(EXIT_INTERRUPTED)
 
 
@@ -216,7 +229,30 @@ def _asked(
         set_word(asked, name, value)
     if variant is not None:
         asked["variant"] = variant
-    return asked
+    return _absolute(asked)
+
+
+def _absolute(asked: dict[str, Any]) -> dict[str, Any]:
+    """The same with absolute paths, so that a run goes on from any folder."""
+    from variant_ai.core.engine.packaged_nets import PACKAGED
+    from variant_ai.core.reinforce.reinforce_settings import START_RANDOM
+    from variant_ai.core.spec.catalogue import home_path
+    from variant_ai.plugins import registry
+
+    found = dict(asked)
+    variant, start, mixture = asked.get("variant"), asked.get("start"), asked.get("mixture")
+    if isinstance(variant, str) and variant not in registry().variants:
+        found["variant"] = str(registry().path(variant).resolve())
+    if isinstance(start, str) and start not in (START_RANDOM, PACKAGED):
+        found["start"] = str(home_path(start).resolve())
+    if isinstance(mixture, list):
+        found["mixture"] = [
+            part | {"store": str(home_path(part["store"]).resolve())}
+            if isinstance(part, dict) and isinstance(part.get("store"), str)
+            else part
+            for part in mixture
+        ]
+    return found
 
 
 def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
@@ -234,7 +270,8 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
     """One line about a generation."""
     spent = row["play_seconds"]
     parts = [
-        f"generation {row['generation']}: {row['games']} games, {row['positions']:,} positions"
+        f"generation {row['generation']}: {counted(row['games'], 'game')}, "
+        f"{counted(row['positions'], 'position')}"
         + (f" ({row['positions'] / spent:,.0f}/s)" if spent > 0.01 else ""),
     ]
     if train := row.get("train"):

@@ -11,11 +11,13 @@ import click
 from variant_ai.cli.common.console import (
     examples,
     json_option,
+    load_variant,
     note,
     print_json,
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
         "# with another run's learning curves, and a mate-in-one set from the validation games",
         "variant-ai report runs/mine --beside runs/other --mates 1000",
         "variant-ai report runs/mine -o mine.html",
+        "# a run of self-play",
+        "variant-ai report runs/reinforce-NAME",
     )
 )
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False))
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Page to write; report.html in the run directory by default.",
+    help="Page to write; by default report.html in the run directory, which is replaced.",
 )
 @click.option(
     "--measure",
@@ -63,6 +67,7 @@ if TYPE_CHECKING:
     help="Maximum number of validation positions to measure.",
 )
 @mates_option
+@replace_option
 @json_option
 def command(
     run: Path,
@@ -71,18 +76,31 @@ def command(
     measure: bool,
     limit: int,
     mates: str | None,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Draw a run's pictures and write its report, a file that opens without a network.
 
-    The run may still be training, or be stopped. If its stores are missing, the parts that need
-    them are left out. The pictures are also written to `pictures/` in the run directory.
+    The run, of `train` or of `reinforce`, may still be under way, or be stopped. If its stores are
+    missing, the parts that need them are left out. The pictures are also written to `pictures/` in
+    the run directory.
     """
+    if output is not None:
+        require_new(output, replace)
     let_threads_sleep()
+    from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+
+    if ReinforceFolder(run).exists():
+        if beside or measure or mates is not None:
+            raise click.UsageError(
+                f"{run} is a run of self-play: its report takes no --beside, --measure and --mates"
+            )
+        _print_written(run, _reinforce_report(run, output), as_json)
+        return
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.report.run_report import write_report
     from variant_ai.core.train.run.checkpoint import find_checkpoint
-    from variant_ai.core.train.run.run_folder import PICTURES, run_config
+    from variant_ai.core.train.run.run_folder import run_config
     from variant_ai.core.train.run.training_settings import run_spec
     from variant_ai.plugins import registry
 
@@ -106,11 +124,27 @@ def command(
         out=output,
         report=note,
     )
+    _print_written(run, page, as_json)
+
+
+def _print_written(run: Path, page: Path, as_json: bool) -> None:
+    from variant_ai.core.train.run.run_folder import PICTURES
+
     pictures = sorted((run / PICTURES).glob("*.png"))
     if as_json:
         print_json({"report": page, "pictures": pictures})
         return
     click.echo(f"{page}, {page.stat().st_size / 1e6:.1f} MB; pictures in {run / PICTURES}")
+
+
+def _reinforce_report(run: Path, output: Path | None) -> Path:
+    """Write the report of a run of self-play."""
+    from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+    from variant_ai.core.reinforce.report.reinforce_report import write_reinforce_report
+    from variant_ai.plugins import registry
+
+    spec = load_variant(ReinforceFolder(run).settings().variant)
+    return write_reinforce_report(run, registry().rules(spec), out=output)
 
 
 def _open(run: Path, rules: Rules) -> Prepared | None:

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
-    FiniteRange,
     examples,
     json_option,
     load_variant,
@@ -29,7 +28,7 @@ from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import (
     make_request,
     note_sample,
-    recipe_options,
+    training_command,
     weighted_stores,
 )
 from variant_ai.core.system.text_tables import counted
@@ -51,7 +50,7 @@ KEPT_ON_RESUME = (
 """Options that can be used with --resume; all others come from the run."""
 
 
-@click.command(
+@training_command(
     epilog=examples(
         "# a first net from the variant's sample games, in a few minutes",
         "variant-ai train -V NAME",
@@ -69,41 +68,7 @@ KEPT_ON_RESUME = (
         "torchrun --nproc-per-node 2 -m variant_ai.cli.main -- train -V NAME --data games.store",
         "# resume a training that was stopped or killed",
         "variant-ai train --resume runs/mine",
-    )
-)
-@recipe_options
-@click.option("--epochs", type=FiniteRange(0, min_open=True), help="Passes over the data.")
-@click.option("--steps", type=click.IntRange(min=1), help="Steps of the optimiser.")
-@click.option(
-    "--minutes",
-    type=FiniteRange(0, min_open=True),
-    help="Plan as many steps as this time allows for the whole command, by measuring this machine. "
-    "With --epochs or --steps, the smallest number of steps is used.",
-)
-@click.option(
-    "--lr",
-    "lr_max",
-    type=FiniteRange(0, min_open=True),
-    help="Greatest learning rate; by default for SGD the spec's, scaled with the batch.",
-)
-@click.option("--lr-min", type=FiniteRange(0), help="Least learning rate.")
-@click.option(
-    "--warmup",
-    type=FiniteRange(0, 1, min_open=True, max_open=True),
-    help="Share of the steps in which the learning rate rises.",
-)
-@click.option(
-    "--spike",
-    type=FiniteRange(0),
-    help="Return to the last checkpoint if the loss is above this multiple of the usual one (plus 1); "
-    "2 by default, 0 never.",
-)
-@click.option(
-    "--ema",
-    type=FiniteRange(0, 1, max_open=True),
-    default=0.0,
-    metavar="DECAY",
-    help="Validate and keep a moving average of the weights, e.g. 0.999.",
+    ),
 )
 @click.option(
     "--run",
@@ -134,6 +99,9 @@ def command(
     folder: Path | None,
     report: bool,
     as_json: bool,
+    given: dict[str, Any],
+    variant: str | None,
+    stores: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Train a network on stored games, and write an ONNX file, metrics and learning curves.
@@ -154,15 +122,13 @@ def command(
     with open_workers() as workers:
         if resume is not None:
             _reject_options(context)
-            variant = options["variant"]
             spec = load_variant(variant) if variant else None
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
-            moved, weights = weighted_stores(options["stores"])
-            device = context.get_parameter_source("device") == ParameterSource.COMMANDLINE
+            moved, weights = weighted_stores(stores)
             prepared = open_run(
                 resume, spec, rules, workers, moved, options["validation_stores"],
-                device=options["device"] if device else None, threads=options["threads"],
+                device=given.get("device"), threads=given.get("threads"),
             )  # fmt: skip
             if weights and weights != prepared.config.data.weights:
                 raise click.UsageError(
@@ -172,16 +138,20 @@ def command(
             if folder is not None:
                 require_empty(folder)
             sample = {"minutes": SAMPLE_MINUTES, "epochs": SAMPLE_EPOCHS}
-            if workers.world > 1 or any(
-                options[name] is not None for name in ("steps", "minutes", "epochs")
-            ):
+            if workers.world > 1 or {"steps", "minutes", "epochs"} & set(given):
                 sample = {}
-            request, rules = make_request({**options, "started": started}, sample=sample)
+            request, rules = make_request(
+                {**given, "started": started},
+                variant=variant,
+                stores=stores,
+                sample=sample,
+                **options,
+            )
             prepared = prepare(
                 request, rules=rules, builders=builders, workers=workers, report=note
             )
             if workers.first:
-                note_sample(options, prepared.config.variant)
+                note_sample(stores, prepared.config.variant)
             target = workers.broadcast_object(folder or _default_folder(prepared.config))
         if workers.first:
             _announce(prepared, target, workers)
@@ -202,7 +172,7 @@ def command(
     elif workers.first:
         _print(done)
         if not done.stopped:
-            _print_next(options["variant"] or prepared.config.variant, done.folder)
+            _print_next(variant or prepared.config.variant, done.folder)
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
@@ -214,12 +184,11 @@ def command(
 
 def _reject_options(context: click.Context) -> None:
     """Raise UsageError if an option cannot be used with --resume."""
-    for name in context.params:
-        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-        if given and name not in KEPT_ON_RESUME:
-            option = next(p.opts[0] for p in context.command.params if p.name == name)
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name or "")
+        if source == ParameterSource.COMMANDLINE and param.name not in KEPT_ON_RESUME:
             raise click.UsageError(
-                f"{option} cannot be used with --resume: a training continues with its own configuration"
+                f"{param.opts[0]} cannot be used with --resume: a training continues with its own configuration"
             )
 
 

@@ -19,6 +19,7 @@ from variant_ai.cli.common.console import (
     print_table,
     seed_option,
 )
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -358,7 +359,8 @@ def diff(one: str, other: str, as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write instead of stdout.",
 )
-def schema(output: Path | None) -> None:
+@replace_option
+def schema(output: Path | None, replace: bool) -> None:
     """Print the JSON schema of specs.
 
     Editors use it to complete and check specs.
@@ -368,5 +370,6 @@ def schema(output: Path | None) -> None:
     if output is None:
         click.echo(schema_text(), nl=False)
         return
+    require_new(output, replace)
     output.write_text(schema_text(), encoding="utf-8")
     note(f"wrote {output}")

@@ -38,6 +38,8 @@ PIECE = 0.88
 """Size of a piece in squares."""
 LABEL_HEIGHT = 17.0
 """Distance between labels at the same square, in units of the picture."""
+DOTS_PER_INCH = 96
+"""Of sizes in points or millimetres, as in CSS."""
 THINNEST, WIDEST = 0.07, 0.2
 """Width of arrows in squares, for weights 0 and 1."""
 
@@ -106,7 +108,11 @@ def png_bytes(svg: str, *, width: int | None = None) -> bytes:
     try:
         return bytes(
             svg_to_bytes(
-                svg_string=svg, width=width, font_files=_fonts(), font_family="DejaVu Sans"
+                svg_string=svg,
+                width=width,
+                dpi=DOTS_PER_INCH,
+                font_files=_fonts(),
+                font_family="DejaVu Sans",
             )
         )
     except ValueError as error:

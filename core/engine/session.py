@@ -38,9 +38,10 @@ from variant_ai.core.engine.commands import (
 from variant_ai.core.engine.engine import Engine
 from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
-from variant_ai.core.engine.protocols.ucci import Ucci
-from variant_ai.core.engine.protocols.uci import Cyclone, Dialect, Identity, Uci, shown
+from variant_ai.core.engine.protocols.engine_options import VARIANT
+from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system import compilation_progress as compilation
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ GRACE = 0.5
 """Seconds that a running search has to end after `quit`."""
 PATIENCE = 10.0
 """Seconds that commands sent before `quit` have to be answered, searches excluded."""
-DIALECTS: dict[str, type[Dialect]] = {"uci": Uci, "ucci": Ucci, "cyclone": Cyclone}
 AUTO = "auto"
 
 
@@ -71,7 +71,7 @@ class Session:
         variant: str | None = None,
         log: ProtocolLog | None = None,
     ) -> None:
-        """protocol: `auto` (the first word of the client decides), `uci`, `ucci` or `cyclone`.
+        """protocol: a name of `DIALECTS`, or `auto`: the first word of the client decides.
         variant: the one to play until the client chooses another; None: the default of the builder,
         or one that the protocol is made for."""
         self.identity = identity
@@ -83,7 +83,7 @@ class Session:
         self._write = write
         self._log = log
         self._auto = protocol == AUTO
-        self._dialect: Dialect = DIALECTS["uci" if self._auto else protocol]()
+        self._dialect: Dialect = DIALECTS.load("uci" if self._auto else protocol)()
         self._is_greeted = False
         self._is_variant_chosen = variant is not None
         self._queue = CommandQueue()
@@ -97,23 +97,29 @@ class Session:
         self._patience = GRACE
         self._worker = threading.Thread(target=self._work, name="worker", daemon=True)
         write.broken = self.leave
-        if protocol in ("ucci", "cyclone"):
+        if not self._dialect.has_variants:
             self._prefer_variant_for(protocol)
 
     def preset(self, name: str, text: str) -> None:
         """Set an option before the client does; the handshake declares the value as the default.
         Raises SettingError."""
         option = self.options.find(name)
-        is_variant = option.name == "UCI_Variant"
+        is_variant = option.name == VARIANT
         self.options.preset(name, self.builder.resolve_name(text) if is_variant else text)
         self._is_variant_chosen |= is_variant
         self.debug = self.options.is_on("debug")
-        self._set_time_unit()
+        self._dialect.apply(self.options)
 
-    def _set_time_unit(self) -> None:
-        """Apply UCCI's unit of time if it was set before the handshake."""
-        if isinstance(self._dialect, Ucci):
-            self._dialect.milliseconds = self.options.is_on("usemillisec")
+    def _select_dialect(self, text: str) -> None:
+        """Speak the protocol whose handshake the line is; any other line is read as UCI."""
+        words = text.lower().split(maxsplit=1)
+        dialects = (DIALECTS.load(name)() for name in DIALECTS.names)
+        found = next((each for each in dialects if [each.first_word] == words[:1]), None)
+        if found is not None and found.first_word != self._dialect.first_word:
+            self._dialect = found
+            found.apply(self.options)
+            if not found.has_variants:
+                self._prefer_variant_for(found.name)
 
     # --- the reading thread --------------------------------------------------------------------
 
@@ -145,11 +151,8 @@ class Session:
         if line.cut:
             self._error(f"a line of more than {MAX_LINE} bytes was not read")
             return
-        first_word = line.text.lower().split(maxsplit=1)[:1]
-        if self._auto and not self._is_greeted and first_word == ["ucci"]:
-            self._dialect = Ucci()
-            self._set_time_unit()
-            self._prefer_variant_for("ucci")
+        if self._auto and not self._is_greeted:
+            self._select_dialect(line.text)
         try:
             command = self._dialect.parse(line.text)
         except Exception as error:  # no line of a client may end the program
@@ -180,9 +183,8 @@ class Session:
             case Unreadable():
                 self._error(command.problem)
             case Go():
-                # in UCCI's batch mode a search waits for the one before it
-                is_batch = isinstance(self._dialect, Ucci) and self.options.is_on("batch")
-                number = signals.next_number(stop_others=not is_batch)
+                waits = self._dialect.queues_searches(self.options)
+                number = signals.next_number(stop_others=not waits)
                 self._put(command, line.at, len(line.text), number)
             case Ignored():
                 pass
@@ -190,12 +192,8 @@ class Session:
                 self._put(command, line.at, len(line.text))
 
     def _greet(self) -> None:
-        dialect, options = self._dialect, self.options
-        if isinstance(dialect, Ucci):
-            declared = options.for_ucci()
-        else:
-            declared = [o for o in options.uci if dialect.has_variants or o.name != "UCI_Variant"]
-        self._print(*dialect.greeting(self.identity, declared))
+        declared = self._dialect.declared(self.options)
+        self._print(*self._dialect.greeting(self.identity, declared))
         self._is_greeted = True
         self._put(Ignored())  # the working thread imports modules meanwhile
 
@@ -320,16 +318,16 @@ class Session:
         if not self._is_variant_chosen:
             name = self.builder.variant_for(protocol)
             if name is not None:
-                self.options.put("UCI_Variant", name)
+                self.options.put(VARIANT, name)
 
     def _set_option(self, command: SetOption) -> None:
         try:
             option = self.options.find(command.name)
         except VariantAIError:
-            if not isinstance(self._dialect, Ucci):
+            if not self._dialect.ignores_unknown_options:
                 raise
-            return  # UCCI: engines ignore unknown options
-        if option.name == "UCI_Variant":
+            return
+        if option.name == VARIANT:
             self._set_variant(command.value or "")
         elif option.name == "Clear Hash":
             self.engine.clear()
@@ -342,26 +340,26 @@ class Session:
 
     def _set_variant(self, given: str) -> None:
         name = self.builder.resolve_name(given)
-        protocol = self._dialect.name
-        if protocol != "uci" and not self.builder.supports(name, protocol):
+        dialect = self._dialect
+        if not dialect.has_variants and not self.builder.supports(name, dialect.name):
             return  # a bridge names the variant that it plays over UCI; this protocol has its own
-        before = self.options.text("UCI_Variant")
-        self.options.set("UCI_Variant", name)
+        before = self.options.text(VARIANT)
+        self.options.set(VARIANT, name)
         try:
             description = self.engine.describe_variant()
             self.engine.game()
         except VariantAIError:  # a spec that cannot be read: keep the variant before
-            self.options.put("UCI_Variant", before)
+            self.options.put(VARIANT, before)
             raise
         self._is_variant_chosen = True
         self._print(self._dialect.message(description))
 
     def _set_position(self, command: SetPosition) -> None:
-        if command.bare and self._dialect.name == "uci":
-            # a bare `fen` or `startpos`: the client speaks cyclone, if its variant supports that
-            self._prefer_variant_for("cyclone")
-            if self.builder.supports(self.options.text("UCI_Variant"), "cyclone"):
-                self._dialect = Cyclone()
+        other = self._dialect.bare_dialect
+        if command.bare and other:
+            self._prefer_variant_for(other)
+            if self.builder.supports(self.options.text(VARIANT), other):
+                self._dialect = DIALECTS.load(other)()
         first_rank = self._dialect.first_rank
         self.engine.game().set(command, first_rank=first_rank, continues=first_rank == 0)
 
@@ -376,8 +374,8 @@ class Session:
             if go.perft is not None:
                 self._perft(go.perft, number)
                 return
-            if go.depth == 0 and isinstance(dialect, Ucci):
-                lines = [*dialect.info(self.engine.static_info()), "nobestmove"]
+            if go.depth == 0 and dialect.has_static_search:
+                lines = [*dialect.info(self.engine.static_info()), *dialect.idle_stop()]
                 self._finish_go(number, *lines)
                 return
             lines = self._search(go, number, at)
@@ -414,8 +412,8 @@ class Session:
         return lines
 
     def _verdict(self, go: Go, number: int, answer: Answer) -> str:
-        """UCCI's `resign`, or `draw` if an offered draw is accepted."""
-        if not isinstance(self._dialect, Ucci) or answer.report is None:
+        """`resign`, `draw` if an offered draw is accepted, or empty."""
+        if not self._dialect.has_verdicts or answer.report is None:
             return ""
         if resigns(self.engine.chances, self.options.number("resign")):
             return "resign"

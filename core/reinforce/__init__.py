@@ -7,6 +7,7 @@ reinforce_folder    the files of a run
 games/              who plays the games, and how they are kept
 learn/              the replay window, and training on it
 ladder/             matches that measure the nets
+report/             one page with curves and games
 cluster/            players on other machines, by Ray
 generation_summary  numbers of a generation
 cpu_clock           CPU time of a run

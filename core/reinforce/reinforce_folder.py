@@ -9,7 +9,8 @@
 | generations.jsonl | a line of numbers for each generation |
 | ladder.json, ladder.svg | results of matches between the nets |
 | state.json | the last complete generation and what was counted, written last |
-| report.html | everything on one page |
+| report.html, pictures/ | everything on one page, and its pictures |
+| environment.json | the machine and the versions of packages of the last process |
 
 The folder is a run directory of `variant-ai train` as well: `config.json`, `checkpoints/`,
 `metrics.jsonl` and `model.onnx` (the newest net) are the learner's, so that the folder is accepted
@@ -35,26 +36,29 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.settings_file import read_settings, settings_text
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.run.run_folder import read_object
+
+_BEGUN = ("lock", "games", "nets", "settings.yaml.part")
+"""Names that a folder may have before it has settings."""
 
 
 class RunState(BaseModel):
-    """What a run has done so far."""
+    """Counts of a run so far."""
 
     model_config = ConfigDict(extra="forbid")
 
-    generation: int = 0
+    generation: int = Field(default=0, ge=0)
     """The last complete generation; 0: none."""
-    player: int = 0
+    player: int = Field(default=0, ge=0)
     """Generation of the net that plays."""
-    games: int = 0
+    games: int = Field(default=0, ge=0)
     """Games in the stores."""
-    positions: int = 0
+    positions: int = Field(default=0, ge=0)
     """Recorded positions in the stores."""
-    steps: int = 0
+    steps: int = Field(default=0, ge=0)
     """Steps of the learner up to the last complete generation."""
-    evaluations: int = 0
+    evaluations: int = Field(default=0, ge=0)
     """Positions evaluated by self-play."""
     cpu_seconds: float = Field(default=0.0, ge=0)
     """CPU time of all processes of the run, over all resumes."""
@@ -95,27 +99,30 @@ class ReinforceFolder:
         """Return True if there is a run."""
         return self.settings_file.is_file()
 
-    def create(self, settings: ReinforceSettings) -> None:
-        """Begin a run. Raises DataError if the folder is not empty, OSError."""
-        if self.path.is_file() or (self.path.is_dir() and any(self._others())):
-            raise DataError(f"{self.path} is not empty and holds no run of self-play; name another")
+    def require_free(self) -> None:
+        """Raise DataError if the path holds anything but a run of self-play."""
+        if self.exists() or not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise DataError(f"{self.path} is not a folder; name another for the run")
+        if other := sorted(path.name for path in self.path.iterdir() if path.name not in _BEGUN):
+            raise DataError(
+                f"{self.path} holds no run of self-play but other files ({other[0]}); name another "
+                "folder"
+            )
+
+    def write(self, settings: ReinforceSettings) -> None:
+        """Write the settings of a run, and make the folders of a new one. Raises OSError."""
         for name in ("games", "nets"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
-        self.write_settings(settings)
-
-    def _others(self) -> Iterator[Path]:
-        return (path for path in self.path.iterdir() if path.name not in ("lock", "games", "nets"))
-
-    def write_settings(self, settings: ReinforceSettings) -> None:
         write_whole(self.settings_file, settings_text(settings))
 
     def settings(self) -> ReinforceSettings:
         """Read the settings. Raises DataError if the folder is not a run, or they are damaged."""
         if not self.exists():
-            what = (
-                "holds no run of self-play (settings.yaml)" if self.path.exists() else "is missing"
-            )
-            raise DataError(f"{self.path} {what}")
+            if not self.path.exists():
+                raise DataError(f"there is no folder {self.path}; name that of a run of self-play")
+            raise DataError(f"{self.path} holds no run of self-play: it has no settings.yaml")
         return read_settings(self.settings_file)
 
     def state(self) -> RunState:
@@ -126,7 +133,12 @@ class ReinforceFolder:
         try:
             return RunState.model_validate(read_object(path))
         except ValidationError as error:
-            raise DataError(f"{path} is damaged: {error.errors()[0]['msg']}") from None
+            fault = error.errors()[0]
+            word = ".".join(str(part) for part in fault["loc"])
+            raise DataError(
+                f"{path} is damaged ({word}: {fault['msg']}); delete it, and games and nets are counted "
+                "again, with the CPU time from 0"
+            ) from None
 
     def write_state(self, state: RunState) -> None:
         write_whole(self.path / "state.json", state.model_dump_json(indent=2))
@@ -151,7 +163,9 @@ class ReinforceFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the run. Raises DataError that names the process that holds the lock."""
+        """Lock the run. Raises DataError if the folder holds other files, or that names the process
+        that holds the lock; OSError."""
+        self.require_free()
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / "lock"
         with contextlib.ExitStack() as held:
@@ -161,8 +175,11 @@ class ReinforceFolder:
                 held.enter_context(write_lock(file, path))
             except DataError:
                 holder = path.read_text().strip() or "another process"
-                raise DataError(f"{self.path} is being run by {holder}") from None
-            file.truncate(0)
-            file.write(f"process {os.getpid()}, since {time.ctime()}".encode())
+                raise DataError(
+                    f"{self.path} is being run by {holder}; name another folder, or stop it first"
+                ) from None
+            with naming(path):
+                file.truncate(0)
+                file.write(f"process {os.getpid()}, since {time.ctime()}".encode())
             yield
             file.truncate(0)

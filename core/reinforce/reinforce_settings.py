@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 START_RANDOM = "random"
 """Start from random weights."""
@@ -28,7 +28,9 @@ CHANGEABLE = (
 class Section(BaseModel):
     """Base of all sections: frozen, and an unknown word is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class SearchChoice(Section):
@@ -51,7 +53,7 @@ class SearchChoice(Section):
     noise_epsilon: float = Field(default=0.25, ge=0, le=1)
     """PUCT: share of the noise in the root priors."""
     noise_alpha: float | None = Field(default=None, gt=0)
-    """PUCT: concentration of the noise; None: 10 / number of legal moves."""
+    """PUCT: concentration of the noise; by default 10 / number of legal moves."""
     fpu_reduction: float = Field(default=0.2, ge=0, le=2)
     """PUCT: value of untried moves below that of their parent; 0 at a root with noise."""
     cpuct: float = Field(default=1.5, gt=0)
@@ -59,16 +61,19 @@ class SearchChoice(Section):
     forced_playouts: float = Field(default=2.0, ge=0)
     """PUCT: k of sqrt(k * P * N), the least visits of a root move; 0: none."""
     full_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of the moves with all nodes; the others get `fast_nodes` and are not recorded
+    """Share of the moves with all nodes; the others get `fast_nodes` and teach no policy
     ([KataGo], playout cap randomisation)."""
     fast_nodes: int = Field(default=0, ge=0)
     """Visits of the other moves; 0: a sixth of `nodes`."""
 
 
+Plies = Annotated[int, Field(ge=0, le=1000)]
+
+
 class Variety(Section):
     """Settings that make games differ."""
 
-    random_plies: tuple[int, int] = (0, 4)
+    random_plies: tuple[Plies, Plies] = (0, 4)
     """Least and greatest number of uniformly random plies at the start; they are not recorded."""
     sampled_plies: int = Field(default=10, ge=0)
     """Plies in which moves are sampled from the policy target instead of the best one being played."""
@@ -83,18 +88,25 @@ class Variety(Section):
     draw_penalty: float = Field(default=0.0, ge=0, le=1)
     """Value of a drawn game for both sides is minus this."""
     resign_below: float | None = Field(default=None, gt=-1, lt=0)
-    """Root value under which a side resigns; None: never."""
+    """Root value under which a side resigns; by default never."""
     resign_plies: int = Field(default=4, ge=1)
     """Plies in a row in which both sides' root values must agree on the winner."""
     played_out: float = Field(default=0.1, ge=0, le=1)
     """Share of games without resignation, to measure how often it would have been wrong."""
+
+    @field_validator("random_plies")
+    @classmethod
+    def _ordered(cls, plies: tuple[int, int]) -> tuple[int, int]:
+        if plies[0] > plies[1]:
+            raise ValueError("the least number comes first, then the greatest")
+        return plies
 
 
 class Window(Section):
     """Replay window N = min(T, c * (1 + beta * ((T / c)^alpha - 1) / alpha)) of T positions."""
 
     size: int = Field(default=50_000, ge=1)
-    """c, in positions."""
+    """c, in positions: until so many are recorded, the window has all of them."""
     alpha: float = Field(default=0.75, gt=0, le=1)
     """Exponent of the growth."""
     beta: float = Field(default=0.4, ge=0)
@@ -120,7 +132,7 @@ class Learning(Section):
     lr: float = Field(default=2e-3, gt=0)
     """Learning rate at the start of the run."""
     lr_end: float | None = Field(default=2e-4, gt=0)
-    """Rate at the end of the run, reached exponentially; None: constant."""
+    """Rate at the end of the run, reached exponentially; null: constant."""
     weight_decay: float = Field(default=1e-4, ge=0)
     """Weight decay of the optimiser."""
     batch: int = Field(default=256, ge=2)
@@ -134,7 +146,7 @@ class Learning(Section):
     root_value_share: float = Field(default=0.25, ge=0, le=1)
     """lambda: value target = (1 - lambda) * result + lambda * root value."""
     root_value_share_end: float | None = Field(default=None, ge=0, le=1)
-    """lambda at the end of the run, reached linearly; None: constant."""
+    """lambda at the end of the run, reached linearly; by default constant."""
     mirror: bool = True
     """Also learn from left-right images, if the variant is symmetric."""
     checkpoint_every: int = Field(default=500, ge=1)
@@ -148,7 +160,7 @@ class Mixture(Section):
 
     store: str
     """Path of the store."""
-    weight: float = Field(gt=0)
+    weight: float = Field(gt=0, lt=1)
     """Share of the samples; the window has the rest."""
 
 
@@ -164,6 +176,7 @@ class Ladder(Section):
     every: int = Field(default=1, ge=1)
     """Generations from one measurement to the next."""
     opening_plies: int = Field(default=4, ge=0)
+    """Random plies of each opening."""
     engines: tuple[str, ...] = ()
     """Outside players with their limits, as `variant-ai match` takes them: `fairy-stockfish;nodes=10`,
     `random`."""
@@ -177,7 +190,7 @@ class Cluster(Section):
     """Players on a Ray cluster (`--ray`)."""
 
     players: int | None = Field(default=None, ge=1)
-    """Number of players; None: as many as there are processors for, and more when machines join."""
+    """Number of players; by default as many as there are processors for, and more when machines join."""
     player_cpus: float = Field(default=1.0, gt=0)
     """Processors of a player."""
     player_gpus: float = Field(default=0.0, ge=0)
@@ -193,7 +206,7 @@ class ReinforceSettings(Section):
 
     variant: str
     """Name or file of the spec."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=1 << 31)
     """Seed of weights, games and samples."""
     generations: int | None = Field(default=None, ge=1)
     """Generations of the whole run."""
@@ -221,3 +234,12 @@ class ReinforceSettings(Section):
     mixture: tuple[Mixture, ...] = ()
     ladder: Ladder = Ladder()
     cluster: Cluster = Cluster()
+
+    @field_validator("mixture")
+    @classmethod
+    def _leave_some(cls, mixture: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
+        if sum(part.weight for part in mixture) >= 1:
+            raise ValueError(
+                "the weights add up to 1 or more; the games of self-play have the rest"
+            )
+        return mixture

@@ -13,15 +13,17 @@ numbered in the order in which they begin; numbers whose games were lost are pla
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.inference.interface import Evaluator
@@ -42,12 +44,15 @@ from variant_ai.core.reinforce.learn.window_training import (
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.report.reinforce_report import RunningReport
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.run.initial_weights import Start
+from variant_ai.core.train.run.run_folder import ENVIRONMENT
+from variant_ai.core.train.run.training_run import describe_environment
 
 SAVE_SECONDS = 30.0
 """Time between two records of the CPU time during the games of a generation."""
@@ -58,7 +63,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Watcher:
-    """Functions that are told how a run goes on."""
+    """Functions that are called as a run goes on."""
 
     generation: Callable[[Row], None] = lambda row: None
     """Called when a generation is complete."""
@@ -66,6 +71,8 @@ class Watcher:
     """Called when a game has ended: positions recorded of those wanted in this generation."""
     step: Callable[[str], None] = lambda text: None
     """Called when another step begins, and with sentences for the user."""
+    warning: Callable[[str], None] = lambda text: None
+    """Called with a sentence about an error that does not end the run."""
 
 
 class Reinforcement:
@@ -100,6 +107,7 @@ class Reinforcement:
         self.training = WindowTraining(
             settings, spec, net, folder, start=start, rules=self.rules, builders=builders
         )
+        self._codec = RulesCodec(spec, self.rules)
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
         self._make_supply = supply or self._local_games
@@ -117,14 +125,17 @@ class Reinforcement:
         """
         folder = self.folder
         with folder.locked():
-            if not folder.exists():
-                folder.create(self.settings)
-            else:
-                folder.write_settings(self.settings)
             self.state = folder.state()
-            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
-            self._require_nets()
+            self._require_files()
+            if not folder.exists():
+                self.training.export_start(folder.net(0))
+                self._open_net(0).close()  # raises before there is a run
+            folder.write(self.settings)
+            self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
+            environment = json.dumps(describe_environment(), indent=2)
+            write_whole(folder.path / ENVIRONMENT, environment)
+            report = RunningReport(folder.path, self.rules, self.watcher.warning)
             if not folder.net(0).is_file():
                 self.training.export_start(folder.net(0))
             if not folder.newest_net.is_file():
@@ -134,19 +145,39 @@ class Reinforcement:
                     stop.stops.append(self.ladder.stop)
                     while not self.finished:
                         if stop() or not self._generation(stop):
-                            return False
+                            break
+                        report.after_generation()
+            except BaseException:
+                with suppress(OSError):  # on a full disk the first error is the one to report
+                    self._save_clock()
+                raise
             finally:
-                self._save_clock()
                 if self._players is not None:
                     self._players.close()
-        return True
+            self._save_clock()
+            if self.finished:
+                report.write()
+        return self.finished
 
-    def _require_nets(self) -> None:
-        """Raise DataError for a net of another variant or encoding in the folder."""
+    def _require_files(self) -> None:
+        """Raise DataError if a store of a complete generation or the net that plays is missing, or if
+        a net in the folder is of another variant or encoding."""
         from variant_ai.core.inference.model_file import read_model_file
 
+        for generation in range(1, self.state.generation + 1):
+            self._existing(self.folder.store(generation))
+        if self.state.generation:
+            self._existing(self.folder.net(self.state.player))
         for path in sorted((self.folder.path / "nets").glob("*/*.onnx")):
             read_model_file(path).info.require(self.spec)
+
+    def _existing(self, path: Path) -> Path:
+        if not path.is_file():
+            raise DataError(
+                f"{path} is missing, and the run cannot go on without it; put it back, or begin another "
+                f"run with --from {self.folder.path}"
+            )
+        return path
 
     @property
     def progress(self) -> float:
@@ -167,24 +198,37 @@ class Reinforcement:
         """Go on with the next generation to its end; False if it was stopped."""
         generation = self.state.generation + 1
         row: Row = {"generation": generation, "net": self.state.player}
-        began, cpu = self._clock.elapsed, self._clock.cpu
-        store = self.folder.store(generation)
-        if not store.is_file():
+        for name, step in (("play", self._games), ("learn", self._net), ("ladder", self._measure)):
+            elapsed, cpu = self._clock.elapsed, self._clock.cpu
+            if stop() or not step(generation, row, stop):
+                return False
+            row[f"{name}_seconds"] = self._clock.elapsed - elapsed
+            row[f"{name}_cpu"] = self._clock.cpu - cpu
+        self._complete(generation, row)
+        return True
+
+    def _games(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 1: the store of a generation, and what its games were like."""
+        if not self.folder.store(generation).is_file():
             self.watcher.step(f"generation {generation}: games")
             if not self._play(generation, stop):
                 return False
-        row["evaluations"] = self.state.evaluations
-        row["play_seconds"], row["play_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
-        if stop():
-            return False
-        began, cpu = self._clock.elapsed, self._clock.cpu
-        progress = self.progress
+        self.folder.journal(generation).unlink(missing_ok=True)
         games = list(self._store(generation).games())
-        share = root_value_share(self.settings.learning, progress)
+        share = root_value_share(self.settings.learning, self.progress)
         row |= summarise_games(games, self.rules, share)
-        total = self.state.positions + row["positions"]
-        course = self._course(generation, row["positions"], progress)
-        row["window"] = window_size(total, self.settings.window)
+        row["evaluations"] = self.state.evaluations
+        row["total_games"] = self.state.games + row["games"]
+        row["total_positions"] = self.state.positions + row["positions"]
+        return True
+
+    def _net(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 2: the net of a generation."""
+        learning = self.settings.learning
+        steps = max(1, round(row["positions"] * learning.samples_per_position / learning.batch))
+        course = Course(generation, self.state.steps + steps, self.progress)
+        row["steps"] = course.steps
+        row["window"] = window_size(row["total_positions"], self.settings.window)
         net = self.folder.net(generation)
         if not net.is_file():
             self.watcher.step(f"generation {generation}: training")
@@ -192,29 +236,15 @@ class Reinforcement:
             trained = self.training.train(window, course, self.state.steps, self.watcher.step)
             if trained.stopped:
                 return False
-            if trained.train is not None:
-                row |= {"train": trained.train.as_dict()}
             self.training.export(trained, course, net)
-        row["steps"] = course.steps
-        row["learn_seconds"], row["learn_cpu"] = self._clock.elapsed - began, self._clock.cpu - cpu
+        if measured := self.training.measured(course.steps):
+            row["train"] = measured
         write_whole(self.folder.newest_net, net.read_bytes())
-        if stop():
-            return False
-        self._measure(generation, row)
-        if stop():
-            return False
-        self.state = self.state.model_copy(
-            update={
-                "generation": generation,
-                "games": self.state.games + row["games"],
-                "positions": total,
-                "steps": course.steps,
-                "player": row["player"],
-            }
-        )
+        return True
+
+    def _complete(self, generation: int, row: Row) -> None:
+        """Write the numbers of a generation and, last of all, the state."""
         row |= {
-            "total_games": self.state.games,
-            "total_positions": total,
             "cpu_minutes": self._clock.cpu / 60,
             "minutes": self._clock.elapsed / 60,
             "memory_mb": memory_mb(),
@@ -222,9 +252,17 @@ class Reinforcement:
         if self._players is not None:
             row["resignations"] = vars(self._players.resignations).copy()
         self.folder.add_row(row)
+        self.state = self.state.model_copy(
+            update={
+                "generation": generation,
+                "games": row["total_games"],
+                "positions": row["total_positions"],
+                "steps": row["steps"],
+                "player": row["player"],
+            }
+        )
         self._save_clock()
         self.watcher.generation(row)
-        return True
 
     # --- games ---------------------------------------------------------------------------------
 
@@ -251,10 +289,11 @@ class Reinforcement:
                     return False
             games = sorted(journal.games, key=lambda record: record.number)
         target = self.folder.store(generation)
-        with StoreWriter(target, self.spec, mode="replace", sources=["self-play"]) as writer:
+        with StoreWriter(
+            target, self.spec, mode="replace", sources=["self-play"], codec=self._codec
+        ) as writer:
             for record in games:
                 writer.add(record)
-        path.unlink()
         return True
 
     def _supply(self, generation: int, journal: GameJournal) -> GameSupply:
@@ -263,7 +302,8 @@ class Reinforcement:
             done = self._numbers(generation) | {record.number for record in journal.games}
             self._players = self._make_supply(done)
         if self._playing_net != self.state.player:
-            self._players.use_net(self.folder.net(self.state.player), self.state.player)
+            net = self._existing(self.folder.net(self.state.player))
+            self._players.use_net(net, self.state.player)
             self._playing_net = self.state.player
         return self._players
 
@@ -287,13 +327,8 @@ class Reinforcement:
 
     # --- training and matches --------------------------------------------------------------------
 
-    def _course(self, generation: int, positions: int, progress: float) -> Course:
-        learning = self.settings.learning
-        steps = max(1, round(positions * learning.samples_per_position / learning.batch))
-        return Course(generation, self.state.steps + steps, progress)
-
-    def _measure(self, generation: int, row: Row) -> None:
-        """Play the matches of a generation and choose the net that plays next."""
+    def _measure(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+        """Step 3: the matches of a generation, and the net that plays next."""
         state, ladder = self.state, self.ladder
         wanted = self.settings.ladder
         if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
@@ -308,27 +343,28 @@ class Reinforcement:
                     evaluations=state.evaluations,
                 )
             state.ladder_cpu_seconds += cpu_seconds() - began
+            if stop():
+                return False
         ratings = ladder.elo()
         if generation in ratings:
             row["elo"], row["elo_error"] = ratings[generation]
         row["player"] = generation if ladder.accepts(generation, state.player) else state.player
+        return True
 
     # --- files -----------------------------------------------------------------------------------
 
     def _open_net(self, generation: int) -> Evaluator:
         return open_net(
             self.spec,
-            self.folder.net(generation),
+            self._existing(self.folder.net(generation)),
             self.settings,
             plugins=self._evaluators,
             builders=self._builders,
         )
 
     def _store(self, generation: int) -> Store:
-        path = self.folder.store(generation)
-        if not path.is_file():
-            raise DataError(f"{path} is missing; the run cannot go on without it")
-        return Store(path, self.spec)
+        path = self._existing(self.folder.store(generation))
+        return Store(path, self.spec, codec=self._codec)
 
     def _save_clock(self) -> None:
         if self._players is not None:

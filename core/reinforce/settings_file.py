@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from variant_ai.core.errors import DataError, SettingError, SpecError
 from variant_ai.core.reinforce.reinforce_settings import CHANGEABLE, ReinforceSettings
 from variant_ai.core.spec.yaml_reader import (
     load_yaml,
-    located_message,
+    location_of,
     parse_yaml,
     plain_values,
     read_text,
@@ -29,7 +29,10 @@ def make_settings(words: Mapping[str, Any]) -> ReinforceSettings:
     try:
         return ReinforceSettings.model_validate(words)
     except ValidationError as error:
-        raise SettingError("; ".join(_sentences(error))) from None
+        wrong = (
+            f"{'.'.join(map(str, word))}{given}: {what}" for word, given, what in _faults(error)
+        )
+        raise SettingError("; ".join(wrong)) from None
 
 
 def read_words(path: Path) -> dict[str, Any]:
@@ -46,10 +49,10 @@ def read_words(path: Path) -> dict[str, Any]:
     try:
         ReinforceSettings.model_validate({"variant": "", **words})
     except ValidationError as error:
-        lines = [
-            located_message(tree, yaml_path(tree, fault["loc"]), sentence)
-            for fault, sentence in zip(error.errors(), _sentences(error), strict=True)
-        ]
+        lines = []
+        for word, given, what in _faults(error):
+            where = location_of(tree, yaml_path(tree, word))
+            lines.append(f"{where}: {'.'.join(map(str, word))}{given}: {what}")
         raise SettingError("\n".join(lines)) from None
     return words
 
@@ -98,8 +101,9 @@ def changed(settings: ReinforceSettings, words: Mapping[str, Any], where: str) -
     """
     own = settings.model_dump(mode="json")
     asked = make_settings(_merged(own, words)).model_dump(mode="json")
-    for name, before in flattened(own).items():
-        value = flattened(asked).get(name)
+    ours, theirs = flattened(own), flattened(asked)
+    for name in ours | theirs:
+        before, value = ours.get(name), theirs.get(name)
         if value != before and name.split(".")[0] not in CHANGEABLE:
             raise SettingError(
                 f"{where} was begun with {name} = {before!r}, not {value!r}; a run keeps its "
@@ -131,8 +135,15 @@ def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _sentences(error: ValidationError) -> Iterable[str]:
+def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Path of each wrong word, its value as ` = VALUE` ("" if it is missing), and what is wrong."""
     for fault in error.errors():
-        name = ".".join(str(part) for part in fault["loc"])
-        given = "" if fault["type"] == "missing" else f" = {fault['input']!r}"
-        yield f"{name}{given}: {fault['msg']}"
+        message = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "model_type":
+            message = "a mapping of words was expected"
+        elif fault["type"] == "extra_forbidden":
+            message = "there is no such word"
+        elif fault["type"] == "missing":
+            yield fault["loc"], "", "a value is needed"
+            continue
+        yield fault["loc"], f" = {fault['input']!r}", message

@@ -18,6 +18,8 @@ from variant_ai.specs.names import FAIRY_NAMES, SHIPPED
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the rooms: `core/`, `specs/`, `variants/`."""
 SPECS = ROOT / "specs"
+NETS = ROOT / "variants" / "nets"
+"""Nets that were learnt by self-play, each with its card."""
 SPEC_SUFFIXES = (".yaml", ".yml")
 
 
@@ -36,6 +38,12 @@ def home_path(text: str | os.PathLike[str]) -> Path:
 def builtin_specs() -> dict[str, Path]:
     """Name -> file of every spec that ships with the project."""
     return {path.stem: path for path in sorted(SPECS.glob("*.yaml"))}
+
+
+def builtin_net(name: str) -> Path | None:
+    """File of the net that ships for a variant without a plugin of its own; None if there is none."""
+    path = NETS / f"{name}.onnx"
+    return path if path.is_file() else None
 
 
 def builtin_plugins() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ exists, a zone is on the board) are in `consistency.py` and the modules it uses.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,13 @@ from pydantic import (
     create_model,
 )
 
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
+
+if TYPE_CHECKING:
+    Protocol = str
+else:
+    Protocol = Literal[DIALECTS.names]
 
 MAX_FILES = 12
 MAX_RANKS = 10
@@ -480,4 +486,4 @@ class VariantSpec(Model):
     )
     drawing: Drawing = Drawing()
     training: Training = Training()
-    protocols: tuple[Literal["uci", "ucci", "cyclone"], ...] = ("uci",)
+    protocols: tuple[Protocol, ...] = ("uci",)

@@ -58,12 +58,16 @@ class Interrupt:
     def _answer(self, number: int, frame: FrameType | None) -> None:
         now = _program.latest = time.monotonic()
         if not self.requested:
-            self.requested, self._at = True, now
-            for stop in self.stops:
-                stop()
+            self._at = now
+            self._request()
         elif now - self._at > TOGETHER:
             self._at = now
             _program.interrupt()
+
+    def _request(self) -> None:
+        self.requested = True
+        for stop in self.stops:
+            stop()
 
 
 @contextlib.contextmanager
@@ -71,18 +75,24 @@ def stop_on_signal() -> Iterator[Interrupt]:
     """Turn the first signal within this context into a request to stop; the second one raises
     KeyboardInterrupt.
 
-    Outside the main thread this does nothing.
+    Within another such context, the request reaches that one at the end of this one. Outside the main
+    thread this does nothing.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
     before = _handle(interrupt._answer)
+    outer, _program.stopping = _program.stopping, interrupt
     try:
         yield interrupt
     finally:
+        _program.stopping = outer
         for number, old in before.items():
             signal.signal(number, old)
+        if interrupt.requested and outer is not None and not outer.requested:
+            outer._at = interrupt._at
+            outer._request()
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, Any]:
@@ -108,6 +118,8 @@ class _Program:
         """Time of the last signal (`time.monotonic`)."""
         self.waiting_since = 0.0
         """Time of a signal that waits for the end of an import; 0 if none waits."""
+        self.stopping: Interrupt | None = None
+        """That of the innermost `stop_on_signal`."""
 
     def answer(self, number: int, frame: FrameType | None) -> None:
         if self.age != "running":

@@ -70,6 +70,16 @@ def test_what_is_lost_is_printed(folder: Path) -> None:
     for text in ("policy accuracy", "same first move where decided", "value difference"):
         assert text in result.stdout
     assert "in fp32: the last layer of the policy" in result.stderr
+    assert "There are only" not in result.stderr
+
+
+def test_repeated_positions_and_an_existing_file_are_reported(folder: Path) -> None:
+    words = ("--precision", "fp16", "--store", folder / "games.store", "-o", folder / "many.onnx")
+    result = call("export", folder / "net.onnx", *words, "--positions", 4000)
+    assert result.exit_code == 0, result.output
+    assert "some are used more than once" in result.stderr
+    again = call("export", folder / "net.onnx", *words)
+    assert again.exit_code == 1 and "many.onnx already exists; use --replace" in again.stderr
 
 
 @pytest.mark.parametrize(

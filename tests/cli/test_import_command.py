@@ -215,7 +215,7 @@ def test_bad_files(tmp_path: Path, store: Path, content: bytes, reason: str) -> 
     [
         (["--reader", "pgm"], "did you mean 'pgn'"),
         (["--notation", "sam"], "did you mean 'san'"),
-        (["--min-plies", "-1"], "negative"),
+        (["--min-plies", "9", "--max-plies", "3"], "no game fits"),
         (["--since", "soon"], "not a date"),
     ],
 )

@@ -140,6 +140,20 @@ def test_every_number_has_a_range() -> None:
     assert found == {"store show --game", "match --sprt"}
 
 
+def test_every_command_that_writes_a_file_has_replace() -> None:
+    """A file is overwritten with --replace only; -o FOLDER is created or continued."""
+    missing = {
+        words
+        for words, command in every_command()
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        and {"--output", "--svg", "--png"} & {*parameter.opts}
+        if not (isinstance(parameter.type, click.Path) and not parameter.type.file_okay)
+        if not any("--replace" in other.opts for other in command.params)
+    }
+    assert missing == {"data fetch lichess"}  # it adds the missing months to its store
+
+
 def test_every_fen_may_be_startpos() -> None:
     options = {
         words: parameter

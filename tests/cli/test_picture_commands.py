@@ -148,7 +148,7 @@ def test_report_later_and_beside_another(run: Path, folder: Path, store: Path) -
     config = json.loads((moved / "config.json").read_text())
     config["data"]["stores"] = [str(folder / "gone.store")]
     (moved / "config.json").write_text(json.dumps(config))
-    result = succeed("report", moved, "-o", page)
+    result = succeed("report", moved, "-o", page, "--replace")
     assert "Without the games" in result.stderr
     assert "Learning curves" in page.read_text()
     assert "is no run directory" in complaint("report", folder)
@@ -158,6 +158,8 @@ def test_show(run: Path, folder: Path) -> None:
     planes = folder / "planes.png"
     succeed("show", "planes", "-V", "crazyhouse", "--moves", "e2e4 e7e5", "-o", planes)
     assert planes.read_bytes().startswith(PNG)
+    args = ("-V", "crazyhouse", "-o", planes)
+    assert "planes.png already exists; use --replace" in complaint("show", "planes", *args)
     maps = folder / "maps"
     said = json.loads(succeed("show", "activations", run, "-o", maps, "--json").stdout)
     assert [Path(p["path"]).name for p in said["pictures"]] == [
@@ -171,10 +173,10 @@ def test_show(run: Path, folder: Path) -> None:
         policy.unlink(missing_ok=True)
         succeed("show", "policy", model, "--notation", "san", "--played", "e4", "-o", policy)
         assert "e5" in complaint(
-            "show", "policy", model, "--notation", "san", "--played", "e5", "-o", policy
+            "show", "policy", model, "--notation", "san", "--played", "e5", "-o", folder / "no.png"
         )
         assert policy.read_bytes().startswith(PNG)
-    succeed("show", "policy", "packaged", "-V", "crazyhouse", "-o", policy)
+    succeed("show", "policy", "packaged", "-V", "crazyhouse", "-o", policy, "--replace")
 
 
 def test_show_says_what_is_wrong(run: Path, folder: Path) -> None:

@@ -65,6 +65,8 @@ def test_a_position_as_table_and_picture(tmp_path: Path) -> None:
     picture = tmp_path / "board.svg"
     moves = "f2f3 e7e5 g2g4"
     result = analyse("startpos", "--moves", moves, "-n", "400", "--svg", str(picture))
+    again = analyse("startpos", "-n", "4", "--svg", str(picture), ok=False)
+    assert "board.svg already exists; use --replace" in again.output
     assert "Qh4#" in result.stdout
     assert "#1" in result.stdout
     assert "solved" in result.stdout

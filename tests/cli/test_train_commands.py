@@ -339,7 +339,7 @@ def test_a_run_whose_stores_were_moved(folder: Path, store: Path) -> None:
     )  # fmt: skip
     here.rename(there)
     assert "here.store" in complaint("train", "--resume", run)
-    assert "trained with 1 stores" in complaint(
+    assert "trained with 1 store (" in complaint(
         "train", "--resume", run, "--data", there, "--data", store
     )
     other = made_store(folder / "other.store", "xiangqi", games=9)
@@ -459,7 +459,7 @@ class TestWrongInput:
 
     def test_size_without_value(self, store: Path) -> None:
         said = complaint("train", "-V", "xiangqi", "--data", store, "--size", "pool")
-        assert "expected KEY=VALUE" in said
+        assert "not NAME=VALUE" in said
 
     def test_existing_run(self, run: Path, store: Path) -> None:
         said = complaint(

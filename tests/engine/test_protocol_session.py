@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine import running_search as loading
 from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
+from variant_ai.core.engine.protocols.engine_options import Option
+from variant_ai.core.engine.protocols.uci import Dialect, Identity
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -229,6 +232,32 @@ def test_the_handshake_may_come_twice() -> None:
     with hello() as client:
         client.send("uci")
         assert client.until("uciok")[-1] == "uciok"
+
+
+class Plain(Dialect):
+    """A protocol of a test: UCI with a handshake of its own and another last line."""
+
+    name = "plain"
+    first_word = "hello"
+
+    def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
+        return [f"hello {identity.name}", "hellook"]
+
+    def best(self, move: str, ponder: str | None, verdict: str = "") -> list[str]:
+        return [f"bestmove plain {move}"]
+
+
+def test_a_protocol_is_added_by_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DIALECTS._targets, "plain", Plain)
+    with hello("hello") as client:
+        client.send("position startpos", "go nodes 5")
+        assert client.until("bestmove")[-1].startswith("bestmove plain ")
+    with Client(protocol="plain") as client:
+        client.send("hello")
+        assert client.until("hellook")[-2:] == ["hello Test 1", "hellook"]
+    with hello() as client:
+        client.send("position startpos", "go nodes 5")
+        assert not client.until("bestmove")[-1].startswith("bestmove plain ")
 
 
 def test_isready_is_answered_during_a_search_and_stop_gives_one_move() -> None:

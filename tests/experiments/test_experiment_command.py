@@ -140,7 +140,7 @@ def test_a_net_that_was_trained_again_is_measured_again(
     assert "measuring" not in call(home / "weights.yaml", "-o", out).stderr
     results = out / "light" / "results.json"
     results.write_text(results.read_text().replace("2.0", "1.5"))
-    assert "measuring 1 nets on all games" in call(home / "weights.yaml", "-o", out).stderr
+    assert "measuring 1 net on all games" in call(home / "weights.yaml", "-o", out).stderr
 
 
 def test_a_full_disk_takes_nothing_of_what_was_measured(

@@ -74,7 +74,7 @@ def test_commands_in_documents_exist(path: Path) -> None:
 
 def options_of(command: click.Command) -> Iterator[str]:
     """Yield the options of a command and of its subcommands."""
-    for parameter in command.params:
+    for parameter in command.get_params(click.Context(command)):
         yield from (*parameter.opts, *parameter.secondary_opts)
     if isinstance(command, click.Group):
         for name in command.list_commands(click.Context(command)):

@@ -234,6 +234,18 @@ def test_a_stopped_match_is_not_kept(tmp_path: Path) -> None:
     assert [match.opponent for match in LadderRecord.read(tmp_path / "ladder.json").pairings] == [0]
 
 
+def test_a_stopped_match_of_nets_is_not_kept(tmp_path: Path) -> None:
+    one = ladder(tmp_path, games=100)
+    net_of, _ = nets()
+
+    def stopping(generation: int) -> Evaluator:
+        one.stop()
+        return net_of(generation)
+
+    one.measure(1, net_of(1), stopping)
+    assert not one.record.pairings
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -110,7 +110,7 @@ def test_games_that_are_done_are_left_out() -> None:
     )
     numbers = {record.number for record in itertools.islice(playing.finished(), 12)}
     assert not numbers & {1, 3, 4}
-    assert playing.next_game > 13
+    assert playing.next_number > 13
 
 
 def test_another_net_in_the_middle_of_games() -> None:

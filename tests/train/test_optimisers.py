@@ -22,9 +22,9 @@ from variant_ai.core.train.loop.muon import Muon, orthogonal
 from variant_ai.core.train.loop.optimisers import OPTIMISERS, OneCycle, Optimiser
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
-from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.plan import prepare
 from variant_ai.core.train.run.run_folder import read_metrics
-from variant_ai.core.train.run.training_settings import TrainConfig
+from variant_ai.core.train.run.training_settings import TrainConfig, TrainRequest
 
 
 def trainer(folder: Path, optimiser: str, **changes: object) -> Trainer:
@@ -59,6 +59,7 @@ def rmsprop(monkeypatch: pytest.MonkeyPatch) -> None:
     record = Optimiser(
         "rmsprop",
         "RMSprop",
+        "steps divided by the root of the mean square of gradients",
         make,
         lambda training, batch, factor: 1e-3,
         {"square_avg": ""},
@@ -195,9 +196,7 @@ def test_without_normalising_the_net_sees_what_the_encoder_calls_raw(
     net = config.net.build()
     seen = net.stem[0](torch.from_numpy(normal))  # type: ignore[index, operator]
     np.testing.assert_allclose(seen.numpy(), raw, rtol=1e-6)
-    assert (
-        prepare(TrainRequest(**{**vars(request), "normalise": True})).config.net.input_scale == ()
-    )
+    assert prepare(request.model_copy(update={"normalise": True})).config.net.input_scale == ()
 
 
 # --- one cycle -----------------------------------------------------------------------------------

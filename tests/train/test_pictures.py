@@ -36,13 +36,8 @@ from variant_ai.core.train.pictures.training_curves import (
     last_steps,
     learning_curves,
 )
-from variant_ai.core.train.report.run_report import (
-    Chapter,
-    Table,
-    activation_pictures,
-    page,
-    policy_of,
-)
+from variant_ai.core.train.report.report_page import Chapter, Table, page
+from variant_ai.core.train.report.run_report import activation_pictures, policy_of
 
 OUTSIDE = re.compile(r"""(?:src|href)\s*=\s*["'](?!data:|#)|url\(|@import|<script|<link""")
 """References to other files, which a page must not have."""

@@ -13,8 +13,9 @@ from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.reduced_precision import write_fp16
-from variant_ai.core.train.run.plan import TrainRequest, prepare, require_compiler
+from variant_ai.core.train.run.plan import prepare, require_compiler
 from variant_ai.core.train.run.training_data import parse_split
+from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
@@ -103,7 +104,7 @@ def test_flat_head_and_its_actions(xiangqi: VariantSpec, store: Path) -> None:
 
 
 def test_validation_stores(xiangqi: VariantSpec, store: Path, other_store: Path) -> None:
-    ready = prepared(xiangqi, store, split=None, validation_stores=(other_store,), steps=1)
+    ready = prepared(xiangqi, store, split="", validation_stores=(other_store,), steps=1)
     data = ready.config.data
     assert (data.train_games, data.validation_games) == (24, 8)
     assert data.split == "none"
@@ -213,7 +214,7 @@ class TestBeforeTheData:
             ({"momentum": (0.95, 0.8)}, "0.95, is above the greatest, 0.8"),
             ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant learning rate .* --warmup"),
             ({"start_from": Path("nowhere")}, "nowhere does not exist"),
-            ({"weights": (1.0, 2.0)}, "2 weights for 1 stores"),
+            ({"weights": (1.0, 2.0)}, "2 weights for 1 store"),
             ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
         ],
     )

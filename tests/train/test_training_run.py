@@ -21,8 +21,9 @@ from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load
 from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.measure.prediction import open_model
 from variant_ai.core.train.run import run_folder
-from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.plan import prepare
 from variant_ai.core.train.run.training_run import open_run, run_training
+from variant_ai.core.train.run.training_settings import TrainRequest
 
 TINY = {"blocks": 1, "channels": 8, "value_hidden": 8}
 

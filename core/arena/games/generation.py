@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,6 +46,9 @@ RANDOM_MOVE = "random"
 NextGame: TypeAlias = Callable[[], tuple[int, Game] | None]
 
 
+Plies = Annotated[int, Field(ge=0)]
+
+
 class GenerationSettings(BaseModel):
     """Settings of `variant-ai generate`."""
 
@@ -68,7 +71,7 @@ class GenerationSettings(BaseModel):
     """Nodes are uniform in nodes · (1 ± node_jitter) ([CrazyAra-preprint] section 7: 1,000,000 ±
     100,000)."""
     seed: int = Field(default=0, ge=0, description="seed of everything random")
-    random_plies: tuple[int, int] = Field(
+    random_plies: tuple[Plies, Plies] = Field(
         default=(2, 8),
         description="minimum and maximum number of random plies at the start of each game",
     )

@@ -15,17 +15,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from variant_ai.core.arena.players.player import Allowance
 from variant_ai.core.errors import SettingError, SpecError, UnknownNameError, unknown
+from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.spec.search_settings import setting
 
-PROTOCOLS = ("uci", "ucci", "cyclone", "xboard")
+if TYPE_CHECKING:
+    Protocol = str
+else:
+    Protocol = Literal[PROGRAM_PROTOCOLS.names]
+
 RANDOM = "random"
-_HEAD = re.compile(rf"(?P<kind>{'|'.join((*PROTOCOLS, 'net'))}):(?P<rest>.*)", re.DOTALL)
+_HEAD = re.compile(
+    rf"(?P<kind>{'|'.join((*PROGRAM_PROTOCOLS.names, 'net'))}):(?P<rest>.*)", re.DOTALL
+)
 M = TypeVar("M", bound=BaseModel)
 _GROUPS = {"option": "options", "search": "search"}
 
@@ -64,9 +71,7 @@ class PlayerSpec(Limits):
 
     name: str = Field(default="", description="name in tables; if empty, a program's own name")
     command: str = Field(default="", description="program with its arguments")
-    protocol: Literal["uci", "ucci", "cyclone", "xboard"] = Field(
-        default="uci", description="protocol of the program"
-    )
+    protocol: Protocol = Field(default="uci", description="protocol of the program")
     options: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="options of the program: {Hash: 64}"
     )

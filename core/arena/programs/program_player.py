@@ -13,7 +13,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
 from variant_ai.core.arena.players.player_spec import PlayerSpec
@@ -27,6 +27,7 @@ from variant_ai.core.arena.programs.engine_process import (
 from variant_ai.core.arena.programs.uci_client import CycloneClient, UcciClient, UciClient
 from variant_ai.core.arena.programs.xboard_client import XboardClient, level_lines
 from variant_ai.core.errors import EngineError, MoveError
+from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
@@ -97,7 +98,13 @@ Client = TypeVar("Client", bound=EngineProcess)
 
 
 class ProgramPlayer(Player, Generic[Client]):
-    """A program that plays; started when first needed, and again after it died or hung."""
+    """A program that plays; started when first needed, and again after it died or hung.
+
+    There is one class per protocol; `core.factories.PROGRAM_PROTOCOLS` names them.
+    """
+
+    ponders = False
+    """True if the program thinks during the other side's turn."""
 
     def __init__(
         self,
@@ -167,6 +174,17 @@ class ProgramPlayer(Player, Generic[Client]):
 
     # --- steps of a protocol -------------------------------------------------------------------
 
+    @classmethod
+    def first_rank(cls, rules: Rules) -> int:
+        """Number of the first rank in moves, unless the player's description says another."""
+        return 1
+
+    @classmethod
+    @abstractmethod
+    def make_client(cls, spec: PlayerSpec, soft_options: Mapping[str, str]) -> Client:
+        """Make the client of a program, which is not started yet. Raises EngineError if the program
+        does not exist."""
+
     def _begin(self) -> None:
         self.client.start()
 
@@ -207,14 +225,14 @@ class ProgramPlayer(Player, Generic[Client]):
 
 
 class UciPlayer(ProgramPlayer[UciClient]):
-    """A program that speaks UCI, UCI-cyclone or (`UcciPlayer`) UCCI.
+    """A program that speaks UCI.
 
     With `ponders` it searches the expected reply during the other side's turn (`go ponder`). If
     that reply is played, the search continues (`ponderhit`), else it is stopped and a new one
     begins.
     """
 
-    ponders = False
+    client_type: type[UciClient] = UciClient
     resets_threads = False
     """Set `Threads` again before each game: Stockfish and its relatives keep tables of pawns and
     material over `ucinewgame`, and clear them only when their threads are created again."""
@@ -223,6 +241,15 @@ class UciPlayer(ProgramPlayer[UciClient]):
     _pondered: list[int] | None = None
     """Moves of the game that the engine ponders on, the expected one last; None: it does not
     ponder."""
+
+    @classmethod
+    def make_client(cls, spec: PlayerSpec, soft_options: Mapping[str, str]) -> UciClient:
+        return cls.client_type(
+            engine_command(spec.command),
+            options=spec.option_texts,
+            soft_options=soft_options,
+            timeout=spec.timeout,
+        )
 
     def play(self, game: Game, turn: Turn) -> Reply:
         self._expected = ""
@@ -290,10 +317,25 @@ class UciPlayer(ProgramPlayer[UciClient]):
         return uci_limits(turn)
 
 
+class CyclonePlayer(UciPlayer):
+    """A program that speaks UCI-cyclone."""
+
+    client_type = CycloneClient
+
+    @classmethod
+    def first_rank(cls, rules: Rules) -> int:
+        return 0
+
+
 class UcciPlayer(UciPlayer):
     """A program that speaks UCCI: moves are sent from the last capture on."""
 
     client: UcciClient
+    client_type = UcciClient
+
+    @classmethod
+    def first_rank(cls, rules: Rules) -> int:
+        return 0
 
     def rejection(self, allowance: Allowance) -> str:
         limits = (allowance.depth, allowance.nodes, allowance.movetime or allowance.base)
@@ -329,6 +371,20 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
     """A program that speaks XBoard's protocol."""
 
     _game_began = False
+
+    @classmethod
+    def first_rank(cls, rules: Rules) -> int:
+        return 0 if rules.spec.board.ranks >= XBOARD_TEN else 1
+
+    @classmethod
+    def make_client(cls, spec: PlayerSpec, soft_options: Mapping[str, str]) -> XboardClient:
+        return XboardClient(
+            engine_command(spec.command),
+            options=spec.option_texts,
+            lines=spec.lines,
+            ponder=spec.ponder,
+            timeout=spec.timeout,
+        )
 
     def rejection(self, allowance: Allowance) -> str:
         if allowance.nodes is not None:
@@ -402,36 +458,15 @@ def program_player(
 ) -> Player:
     """Make a player of a program; it is not started. soft_options: UCI options that are set only if
     the program has them. Raises EngineError if the program does not exist."""
-    command, options = engine_command(spec.command), spec.option_texts
-    first_rank = spec.ranks
-    if first_rank is None:
-        counts_from_zero = spec.protocol in ("ucci", "cyclone") or (
-            spec.protocol == "xboard" and rules.spec.board.ranks >= XBOARD_TEN
-        )
-        first_rank = 0 if counts_from_zero else 1
+    kind = cast(type[ProgramPlayer[Any]], PROGRAM_PROTOCOLS.load(spec.protocol))
+    first_rank = kind.first_rank(rules) if spec.ranks is None else spec.ranks
     coordinates = Coordinates(rules, first_rank=first_rank, other_letters=spec.letters == "also")
-    variant = spec.variant or rules.spec.fairy or rules.spec.variant
-    if spec.protocol == "xboard":
-        xboard = XboardClient(
-            command,
-            options=options,
-            lines=spec.lines,
-            ponder=spec.ponder,
-            timeout=spec.timeout,
-        )
-        return XboardPlayer(xboard, coordinates, variant, name=spec.name, restart=spec.restart)
-    kinds: dict[str, tuple[type[UciPlayer], type[UciClient]]] = {
-        "uci": (UciPlayer, UciClient),
-        "cyclone": (UciPlayer, CycloneClient),
-        "ucci": (UcciPlayer, UcciClient),
-    }
-    player, client = kinds[spec.protocol]
-    made = player(
-        client(command, options=options, soft_options=soft_options, timeout=spec.timeout),
+    player = kind(
+        kind.make_client(spec, soft_options or {}),
         coordinates,
-        variant,
+        spec.variant or rules.spec.fairy or rules.spec.variant,
         name=spec.name,
         restart=spec.restart,
     )
-    made.ponders = spec.ponder
-    return made
+    player.ponders = spec.ponder
+    return player

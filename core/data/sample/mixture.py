@@ -35,13 +35,8 @@ class MixedSampler(BatchMaker):
         self.encoder = parts[0].encoder
         self.size, self.rank, self.world = batch, rank, world
         self._parts = tuple(parts)
-        self.counts = distribute(batch * batches, weights)
+        self.counts = sample_counts(batch * batches, weights)
         """Samples of each part in a step."""
-        if 0 in self.counts:
-            raise DataError(
-                f"a batch of {batch * batches} has no sample of a store with "
-                f"{min(weights) / sum(weights):.2g} of the weight; use a larger weight or batch"
-            )
         self._until = _distributed(self.counts, batches)
         self.positions = sum(part.positions for part in parts)
         self.choices = max(part.choices for part in parts)
@@ -95,6 +90,18 @@ def _distributed(counts: Sequence[int], batches: int) -> NDArray[np.int64]:
     of = parts[np.argsort(at, kind="stable")].reshape(batches, -1)
     distributed = np.stack([(of == part).sum(axis=1) for part in range(len(counts))], axis=1)
     return np.concatenate([np.zeros((1, len(counts)), np.int64), distributed.cumsum(axis=0)])
+
+
+def sample_counts(batch: int, weights: Sequence[float]) -> tuple[int, ...]:
+    """Return the samples of each part in a batch, at least one. Raises DataError if a weight is too
+    small for that."""
+    counts = distribute(batch, weights)
+    if 0 in counts:
+        raise DataError(
+            f"a batch of {batch} has no sample of a store with "
+            f"{min(weights) / sum(weights):.2g} of the weight; use a larger weight or batch"
+        )
+    return counts
 
 
 def distribute(total: int, weights: Sequence[float]) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Column
 from variant_ai.core.data.store.store_format import Moves, Pending, known
 from variant_ai.core.data.store.visits import VisitBlock, VisitsHash, add_visits
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.text_tables import counted
 
 STEPS = 10_000
 """Root values are kept as whole multiples of 1 / STEPS."""
@@ -32,7 +33,9 @@ def check_root(record: GameRecord) -> None:
     """Raises DataError if root values, `trains` or generation of a record cannot be written."""
     for name, values in (("root values", record.root_values), ("trains", record.trains)):
         if values is not None and len(values) != record.plies:
-            raise DataError(f"{name} of {len(values)} plies for a game of {record.plies} plies")
+            raise DataError(
+                f"{name} of {counted(len(values), 'ply')} for a game of {counted(record.plies, 'ply')}"
+            )
     for ply, value in enumerate(record.root_values or ()):
         if value is not None and not -1 <= value <= 1:
             raise DataError(f"ply {ply}: root value {value}; accepted: -1 to 1")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from variant_ai.core.errors import SettingError
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, setting
 
 Kind = Literal["check", "spin", "combo", "string", "button"]
@@ -232,7 +233,7 @@ OPTIONS: tuple[Option, ...] = (
     _spin("Contempt", 0, -100, 100, _NO_EFFECT, effect=False),
     _combo("Analysis Contempt", "Both", ("Off", "White", "Black", "Both"), _NO_EFFECT,
            effect=False, ucci=False),
-    _combo("Protocol", "uci", ("uci", "ucci", "cyclone", "xboard"), "Accepted, without effect: the "
+    _combo("Protocol", "uci", (*DIALECTS.names, "xboard"), "Accepted, without effect: the "
            "first word of the client decides", effect=False, ucci=False),
 )  # fmt: skip
 

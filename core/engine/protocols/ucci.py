@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.commands import Command, Go, SetOption
 from variant_ai.core.engine.protocols.engine_options import (
@@ -25,6 +26,9 @@ from variant_ai.core.engine.protocols.uci import (
     read_go,
 )
 
+if TYPE_CHECKING:
+    from variant_ai.core.engine.protocols.chosen_options import OptionSet
+
 MATE_SCORE = 30_000
 """Score of a mate in n plies is MATE_SCORE - n; UCCI has no other form."""
 
@@ -33,12 +37,24 @@ class Ucci(Dialect):
     """UCCI 3.0. Its only state is the unit of time."""
 
     name = "ucci"
+    first_word = "ucci"
     first_rank = 0
     has_variants = False
-    handshake_word = "ucci"
+    has_verdicts = True
+    has_static_search = True
+    ignores_unknown_options = True
 
     def __init__(self) -> None:
         self.milliseconds = False
+
+    def declared(self, options: OptionSet) -> Sequence[Option]:
+        return options.for_ucci()
+
+    def apply(self, options: OptionSet) -> None:
+        self.milliseconds = options.is_on("usemillisec")
+
+    def queues_searches(self, options: OptionSet) -> bool:
+        return options.is_on("batch")
 
     def parse(self, text: str) -> Command | None:
         words = text.split()

@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from variant_ai.core.engine.commands import (
     BanMoves,
@@ -32,7 +32,10 @@ from variant_ai.core.engine.commands import (
     Stop,
     Unreadable,
 )
-from variant_ai.core.engine.protocols.engine_options import Option, declare
+from variant_ai.core.engine.protocols.engine_options import VARIANT, Option, declare
+
+if TYPE_CHECKING:
+    from variant_ai.core.engine.protocols.chosen_options import OptionSet
 
 SHOWN = 60
 """Most characters of a client's text that are repeated in an error."""
@@ -73,14 +76,39 @@ class Identity:
 
 
 class Dialect:
-    """A protocol: parses lines and formats answers. Moves are passed in and out as UCI text."""
+    """A protocol: parses lines and formats answers. Moves are passed in and out as UCI text.
+
+    This class is UCI; the attributes say how a protocol differs from it.
+    """
 
     name = "uci"
+    """Name in `core.factories.DIALECTS` and in `protocols:` of a spec."""
+    first_word = "uci"
+    """The handshake of the client, which selects the protocol."""
     first_rank = 1
     """Number of the first rank: 1 in UCI, 0 in UCCI and cyclone."""
     has_variants = True
     """True if the client can choose the variant by UCI_Variant."""
-    handshake_word = "uci"
+    bare_dialect = ""
+    """Name of the protocol that a position without the word `position` selects."""
+    has_verdicts = False
+    """True if a draw offer and resignation can come with a move."""
+    has_static_search = False
+    """True if `go depth 0` asks for the value of the position alone."""
+    ignores_unknown_options = False
+
+    # --- options -------------------------------------------------------------------------------
+
+    def declared(self, options: OptionSet) -> Sequence[Option]:
+        """Return the options of the greeting."""
+        return [o for o in options.uci if self.has_variants or o.name != VARIANT]
+
+    def apply(self, options: OptionSet) -> None:
+        """Take over options that were set before the handshake."""
+
+    def queues_searches(self, options: OptionSet) -> bool:
+        """Return True if a `go` waits for the search before it, instead of stopping it."""
+        return False
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -91,7 +119,7 @@ class Dialect:
             return None
         word = words[0].lower()
         rest = words[1:]
-        if word in ("uci", "ucci"):
+        if word in (self.first_word, "uci", "ucci"):
             return Handshake()
         simple = _SIMPLE.get(word)
         if simple is not None:
@@ -114,7 +142,7 @@ class Dialect:
             position = parse_position(rest)
             return Probe(position) if isinstance(position, SetPosition) else position
         return Unreadable(
-            f"unknown command {shown(words[0])}; commands are {self.handshake_word}, isready, "
+            f"unknown command {shown(words[0])}; commands are {self.first_word}, isready, "
             "setoption, position, go, stop, quit and others"
         )
 
@@ -165,7 +193,9 @@ class Dialect:
 
 
 class Uci(Dialect):
-    """UCI of GUIs for chess and its variants."""
+    """UCI of GUIs for chess and its variants. A bare `fen` or `startpos`: the client speaks cyclone."""
+
+    bare_dialect = "cyclone"
 
 
 class Cyclone(Dialect):

@@ -88,8 +88,8 @@ def _likely(contenders: list[Choice]) -> Choice:
 
 
 def _make_saved(saved: SavedChoice, request: EvaluatorRequest, log: Log) -> Evaluator | None:
-    """Make the evaluator of a saved choice; None if it fails or should be measured again, with the
-    reason in the log."""
+    """Make the evaluator of a saved choice, which is not news and not logged; None if it fails or
+    should be measured again, with the reason in the log."""
     from variant_ai.core.inference.choosing.evaluator_factory import make
 
     choice = saved.choice
@@ -104,7 +104,6 @@ def _make_saved(saved: SavedChoice, request: EvaluatorRequest, log: Log) -> Eval
         made.close()
         log(f"{choice.describe()}, chosen on {saved.measured}, is measured again: {reason}.")
         return None
-    log(f"Evaluator: {_named(choice, made)} (measured {saved.measured}).")
     return made
 
 

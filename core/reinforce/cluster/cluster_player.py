@@ -49,7 +49,7 @@ class GameBlock:
     """Games that ended during one call of a player."""
 
     lines: tuple[bytes, ...]
-    """As in a journal."""
+    """Lines of a journal."""
     evaluations: int
     """Positions evaluated during the call."""
     cpu_seconds: float

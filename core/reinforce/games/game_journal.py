@@ -14,6 +14,7 @@ from typing import Any, Self
 from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import naming
+from variant_ai.core.system.text_tables import counted
 
 PLAYER = "self-play"
 """Name of both players of a game of self-play."""
@@ -39,16 +40,23 @@ class GameJournal:
                 raise DataError(
                     f"{path}:{number}: {error}; delete the line to go on without this game"
                 ) from None
-        self._file = path.open("ab")
-        if whole < len(content):
+        with naming(path):
+            self._file = path.open("ab", buffering=0)
             self._file.truncate(whole)
+        self._end = whole
 
     def add(self, record: GameRecord) -> None:
-        """Append a game. Raises OSError, e.g. for a full disk; then the journal ends with a whole line
-        when it is read again."""
+        """Append a game. Raises OSError, e.g. for a full disk; the journal is as before then."""
+        line = game_line(record) + b"\n"
         with naming(self.path):
-            self._file.write(game_line(record) + b"\n")
-            self._file.flush()
+            try:
+                written = 0
+                while written < len(line):
+                    written += self._file.write(line[written:])
+            except OSError:
+                self._file.truncate(self._end)
+                raise
+        self._end += len(line)
         self.games.append(record)
 
     def close(self) -> None:
@@ -94,6 +102,11 @@ def read_line(line: bytes, variant: str) -> GameRecord:
 
 
 def _record(line: dict[str, Any], variant: str) -> GameRecord:
+    for name in ("visits", "values", "trains"):
+        if len(line[name]) != len(line["moves"]):
+            raise ValueError(
+                f"{counted(len(line['moves']), 'move')}, but {name} of {len(line[name])}"
+            )
     return GameRecord(
         variant,
         moves=line["moves"],

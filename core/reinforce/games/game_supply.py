@@ -1,10 +1,10 @@
-"""Where the games of a run come from: players in this process, or on other machines (`cluster`)."""
+"""Supplies of games for a run: players in this process, or on other machines (`cluster`)."""
 
 from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
@@ -68,7 +68,6 @@ class LocalGames(GameSupply):
         self._evaluators, self._builders = evaluators, builders
         self._done, self._first_game = done, first_game
         self._player: BaseSelfPlay | None = None
-        self._games: Iterator[GameRecord] = iter(())
         self._net: Evaluator | None = None
 
     @property
@@ -99,14 +98,14 @@ class LocalGames(GameSupply):
                 done=frozenset(number for number in self._done if number > first),
                 rules=self._rules,
             )
-            self._games = self._player.finished()
         else:
             self._player.set_net(evaluator, generation)
         self.close()
         self._net = evaluator
 
     def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
-        return None if stop() else next(self._games)
+        assert self._player is not None
+        return self._player.next_game(stop)
 
     def close(self) -> None:
         if self._net is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -112,7 +112,7 @@ class BaseSelfPlay(ABC):
         self.resignations = Resignations()
         self.positions = 0
         """Recorded positions of the games that have ended."""
-        self.next_game = first_game
+        self.next_number = first_game
         self._done = done
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
 
@@ -131,15 +131,23 @@ class BaseSelfPlay(ABC):
         """Go on with another net; games in progress go on, too. Raises DataError if it does not fit."""
 
     @abstractmethod
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        """Play until a game ends; None if `stop` returned True first. The games in progress go on with
+        the next call.
+
+        Games end in any order: `number` of a record is the place of the game in the order in which
+        they began, from 1."""
+
     def finished(self) -> Iterator[GameRecord]:
-        """Play on, and yield games as they end, in any order, without end. `number` of a record is the
-        place of the game in the order in which they began, from 1."""
+        """Yield games as they end, without end."""
+        while (record := self.next_game(lambda: False)) is not None:
+            yield record
 
     def _new_game(self) -> _Playing:
-        while self.next_game in self._done:
-            self.next_game += 1
-        number = self.next_game
-        self.next_game += 1
+        while self.next_number in self._done:
+            self.next_number += 1
+        number = self.next_number
+        self.next_number += 1
         rng = np.random.default_rng([self.settings.seed, number])
         variety = self.settings.variety
         resigns = variety.resign_below is not None and rng.random() >= variety.played_out
@@ -300,6 +308,8 @@ class SelfPlay(BaseSelfPlay):
         """By tree."""
         self._tree_of: dict[int, int] = {}
         """Tree of each game in progress."""
+        self._ended: deque[int] = deque()
+        """Trees whose game has ended and is not reported yet."""
 
     @property
     def evaluations(self) -> int:
@@ -313,20 +323,24 @@ class SelfPlay(BaseSelfPlay):
         self._forest.set_evaluator(evaluator)
         self.generation = generation
 
-    def finished(self) -> Iterator[GameRecord]:
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
         forest = self._forest
-        for tree in range(forest.games):
-            if tree not in self._playing:
+        if not self._playing:
+            for tree in range(forest.games):
                 self._start(tree)
         while True:
-            forest.step()
-            for searched in forest.entries():
-                self._playing[self._tree_of[searched.game]].searched.append(searched)
-            for tree in np.flatnonzero(forest.states >= ENDED).tolist():
+            while self._ended:
+                tree = self._ended.popleft()
                 record = self._end(tree)
                 if record is not None:
                     self._start(tree)
-                    yield record
+                    return record
+            if stop():
+                return None
+            forest.step()
+            for searched in forest.entries():
+                self._playing[self._tree_of[searched.game]].searched.append(searched)
+            self._ended.extend(np.flatnonzero(forest.states >= ENDED).tolist())
 
     def _start(self, tree: int) -> None:
         old = self._playing.get(tree)
@@ -396,6 +410,8 @@ class SlowSelfPlay(BaseSelfPlay):
         )
         self._evaluations = 0
         self._visits = 0
+        self._playing: _Playing | None = None
+        self._rng = np.random.default_rng()
         self._make_search(evaluator)
 
     def _make_search(self, evaluator: Evaluator) -> None:
@@ -417,18 +433,18 @@ class SlowSelfPlay(BaseSelfPlay):
         self._make_search(evaluator)
         self.generation = generation
 
-    def finished(self) -> Iterator[GameRecord]:
-        while True:
-            playing = self._new_game()
-            rng = np.random.default_rng([self.settings.seed, playing.number, 1])
-            self._search.clear(int(rng.integers(1 << 31)))
-            while True:
-                searched = self._move(playing, rng)
-                playing.searched.append(searched)
-                record = self._record(playing, None)
-                if record is not None:
-                    yield record
-                    break
+    def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
+        if self._playing is None:
+            self._playing = self._new_game()
+            self._rng = np.random.default_rng([self.settings.seed, self._playing.number, 1])
+            self._search.clear(int(self._rng.integers(1 << 31)))
+        while not stop():
+            self._playing.searched.append(self._move(self._playing, self._rng))
+            record = self._record(self._playing, None)
+            if record is not None:
+                self._playing = None
+                return record
+        return None
 
     def _move(self, playing: _Playing, rng: np.random.Generator) -> SearchedMove:
         from variant_ai.core.search.move.limits import Limits

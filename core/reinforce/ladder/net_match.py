@@ -7,7 +7,7 @@ move by move, so that each evaluates the positions of about half the games in on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from variant_ai.core.arena.games.openings import Opening, played_out, random_lines
@@ -60,12 +60,14 @@ def play_match(
     seed: int,
     search: SearchChoice,
     rules: Rules | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> MatchScore:
     """Play a match of two nets, or of a net against uniformly random moves (`second` None).
 
     nodes: visits of a search; 0: the raw policy, one evaluation a move. opening_plies: random plies of
     each opening. max_plies: a game of this length, opening included, is a draw. search: its settings
-    but `nodes`; there is no noise. Raises DataError if an evaluator does not fit the variant.
+    but `nodes`; there is no noise. stop: ends the match when it returns True; the score counts the games
+    that have ended by then. Raises DataError if an evaluator does not fit the variant.
     """
     rules = rules or rules_for(spec)
 
@@ -82,7 +84,7 @@ def play_match(
 
     one = player_of(first)
     other = GuessingPlayer(seed) if second is None else player_of(second)
-    return _play((one, other), games, opening_plies, max_plies, seed, rules)
+    return _play((one, other), games, opening_plies, max_plies, seed, rules, stop)
 
 
 def match_openings(rules: Rules, games: int, plies: int, seed: int) -> Sequence[Opening]:
@@ -111,8 +113,9 @@ def _play(
     max_plies: int,
     seed: int,
     rules: Rules,
+    stop: Callable[[], bool],
 ) -> MatchScore:
-    """Play the games of a match, and close the players. The k-th opening is played in the games 2k and
+    """Play the games of a match, or until `stop`, and close the players. The k-th opening is played in the games 2k and
     2k + 1."""
     openings = match_openings(rules, games, min(opening_plies, max_plies - 1), seed)
     playing: dict[int, _Playing] = {}
@@ -121,7 +124,7 @@ def _play(
     seen: set[tuple[object, ...]] = set()
     begun = 0
     try:
-        while playing or begun < games:
+        while (playing or begun < games) and not stop():
             while begun < games and len(playing) < AT_ONCE:
                 opening = openings[begun // 2 % len(openings)]
                 game = played_out(rules, opening)

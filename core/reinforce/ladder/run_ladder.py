@@ -84,8 +84,7 @@ class RunLadder:
         self.record = LadderRecord.read(folder / RECORD)
 
     def stop(self) -> None:
-        """End `measure` soon, after a match of nets or in the middle of a match against a program, which
-        is then played again. From any thread."""
+        """End `measure` soon, in the middle of a match, which is then played again. From any thread."""
         self._stopped.set()
 
     def pairings(self, generation: int) -> list[int]:
@@ -210,7 +209,10 @@ class RunLadder:
             seed=self._seed(generation),
             search=self.settings.search,
             rules=self.rules,
+            stop=self._stopped.is_set,
         )
+        if self._stopped.is_set():
+            return None
         return LadderMatch(
             generation=generation,
             opponent=opponent,

@@ -15,7 +15,7 @@ from variant_ai.core.reinforce.reinforce_settings import Window
 def window_size(total: int, settings: Window) -> int:
     """Positions of the window when `total` positions were recorded so far, at most `total`.
 
-    It grows more slowly than the run: c (1 + β ((T / c)^α - 1) / α) ([KataGo] section 3).
+    It grows more slowly than the run: c (1 + β ((T / c)^α - 1) / α) ([KataGo]).
     """
     if total <= settings.size:
         return total

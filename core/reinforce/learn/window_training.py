@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.mixture import MixedSampler, sample_counts
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
@@ -33,8 +34,10 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device, choose_precision
+from variant_ai.core.train.loop.optimisers import find_optimiser
+from variant_ai.core.train.measure.metrics import Metrics
 from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
-from variant_ai.core.train.run.run_folder import CONFIG
+from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
@@ -45,7 +48,7 @@ data all the time, so only a loss that destroys the net counts."""
 
 @dataclass(frozen=True)
 class Course:
-    """What changes from one generation to the next."""
+    """Values that change from one generation to the next."""
 
     generation: int
     """Of the net that is being trained."""
@@ -100,7 +103,9 @@ class WindowTraining:
     ) -> None:
         """folder: of the run; checkpoints and metrics are written there.
 
-        Raises DataError for a store of the mixture that is missing or of another variant."""
+        Raises DataError for a store of the mixture that is missing, of another variant or
+        without a sample in a batch, UnknownNameError for an optimiser or device that does not exist, VariantAIError."""
+        find_optimiser(settings.learning.optimiser)
         self.settings = settings
         self.spec = spec
         self.net = net
@@ -111,6 +116,10 @@ class WindowTraining:
         self.encoder = Encoder(spec, net.head)
         self.device = choose_device(settings.device)
         self._mixed = tuple(Store(Path(part.store), spec) for part in settings.mixture)
+        weights = [part.weight for part in settings.mixture]
+        self._weights = [1 - sum(weights), *weights]
+        """Of the window and of the stores of the mixture."""
+        sample_counts(settings.learning.batch, self._weights)  # raises before there is a run
 
     def export_start(self, path: Path) -> None:
         """Write the net that the run starts from."""
@@ -182,6 +191,13 @@ class WindowTraining:
         )
         return trainer.run(resume=True, report=report)
 
+    def measured(self, step: int) -> dict[str, Any] | None:
+        """Metrics of the training that ended with a step; None if there are none."""
+        for event in reversed(read_metrics(self.folder)):
+            if event["kind"] == "train" and event["step"] == step:
+                return Metrics.of(event).as_dict()
+        return None
+
     def _source(
         self, window: ReplayWindow, course: Course, config: TrainConfig
     ) -> Sampler | MixedSampler:
@@ -205,8 +221,7 @@ class WindowTraining:
         if not self._mixed:
             return own
         parts = [own, *(make([store]) for store in self._mixed)]
-        weights = [part.weight for part in self.settings.mixture]
-        return MixedSampler(parts, [max(1 - sum(weights), 1e-3), *weights], batch=config.batch)
+        return MixedSampler(parts, self._weights, batch=config.batch)
 
     def export(self, trained: TrainResult, course: Course, path: Path) -> None:
         """Write the trained net."""

@@ -7,7 +7,7 @@ that works on a tree works here unchanged.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,6 @@ early because their slab was full."""
 Counters: TypeAlias = Annotated[NDArray[np.void], array(COUNTERS)]
 PastSlabs: TypeAlias = Annotated[NDArray[np.void], array(PAST)]
 PathInfos: TypeAlias = Annotated[NDArray[np.void], array(PATH_INFO)]
-Sizes: TypeAlias = Annotated[Any, array(np.int64)]
 
 
 class Forest(NamedTuple):

@@ -89,6 +89,10 @@ class SearchedMove(NamedTuple):
     """[n] their weights, the sum is 1."""
 
 
+DEEPEST = 1000
+"""Longest path from a root, in plies: as long as the search allows."""
+
+
 def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> SearchParams:
     """Search settings of the trees: the net's own logits, one waiting leaf a tree."""
     return SearchParams.of(
@@ -105,7 +109,7 @@ def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> 
         u_divisor=1.0,
         virtual_loss=1.0,
         mate_stop=False,
-        max_depth=settings.nodes + 2,
+        max_depth=min(settings.nodes + 2, DEEPEST),
     )
 
 

@@ -89,6 +89,8 @@ class Optimiser:
     """Name in `--optimiser` and in config.json."""
     title: str
     """Name in reports."""
+    about: str
+    """A line about it, for the help of `--optimiser`."""
     make: Callable[[nn.Module, TrainConfig], torch.optim.Optimizer]
     default_rate: Callable[[Training, int, float], float]
     """(training settings of the spec, batch, factor of fine-tuning) -> greatest learning rate."""
@@ -209,6 +211,7 @@ OPTIMISERS: dict[str, Optimiser] = {
         Optimiser(
             "nesterov",
             "SGD",
+            "SGD with Nesterov momentum on one cycle of the rate",
             _sgd,
             # The published rate is for the published batch size.
             lambda training, batch, factor: factor * training.lr_max * batch / training.batch,
@@ -217,6 +220,7 @@ OPTIMISERS: dict[str, Optimiser] = {
         Optimiser(
             "adam",
             "Adam",
+            f"Adam at a constant rate ({ADAM_RATE:g} by default)",
             _adam,
             lambda training, batch, factor: ADAM_RATE,
             {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
@@ -226,6 +230,7 @@ OPTIMISERS: dict[str, Optimiser] = {
         Optimiser(
             "adamw",
             "AdamW",
+            f"Adam with separate weight decay ({ADAM_RATE:g} by default)",
             _adamw,
             lambda training, batch, factor: ADAM_RATE,
             {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
@@ -235,6 +240,8 @@ OPTIMISERS: dict[str, Optimiser] = {
         Optimiser(
             "muon",
             "Muon",
+            f"Muon on one cycle (up to {MUON_RATE:g} by default), which orthogonalises the steps of "
+            "convolutions",
             _muon,
             lambda training, batch, factor: factor * MUON_RATE,
             {"momentum_buffer": ""},

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 from variant_ai.core.data.sample.value_labels import ValueLabels
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metric_tables import result_rows
-from variant_ai.core.train.run.training_settings import TrainConfig
+from variant_ai.core.train.run.training_settings import DataChoice, Recipe, TrainConfig
+
+DESCRIBED = frozenset(
+    {"optimiser", "momentum", "weight_decay", "value_weight", "seed", "final_limit"}
+    | {"split", "mirror", "labels"}
+)
+"""Settings that the card has lines of its own for; the others are listed if they were changed."""
 
 
 def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
@@ -50,6 +58,7 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         ),
         f"- validation: {counted(data.validation_games, 'game')}, {counted(data.validation_positions, 'position')}",
         f"- split: {data.split}, seed {data.seed}",
+        *_others(data, DataChoice),
         f"- content hashes of the stores: {', '.join(data.hashes)}",
         "",
         "## Training",
@@ -57,6 +66,7 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         f"- {results['steps']:,} of {counted(config.steps, 'step')} of {counted(config.batch, 'position')}: "
         f"{find_optimiser(config.optimiser).describe(config)}, weight decay {config.weight_decay:g}, value weight "
         f"{config.value_weight:g}, seed {config.seed}",
+        *_others(config, Recipe),
         f"- {results['seconds'] / 60:.1f} minutes on {config.device} in {config.precision}",
         "",
         "## Metrics",
@@ -78,3 +88,13 @@ def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _others(settings: BaseModel, model: type[BaseModel]) -> list[str]:
+    """The line of the settings of `model` that differ from their defaults; empty if none does."""
+    texts = [
+        f"{name} {getattr(settings, name)}"
+        for name, field in model.model_fields.items()
+        if name not in DESCRIBED and getattr(settings, name) != field.default
+    ]
+    return [f"- other settings: {'; '.join(texts)}"] if texts else []

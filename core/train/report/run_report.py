@@ -1,15 +1,10 @@
-"""The report of a run: its pictures, and one HTML page (`page.html.jinja`) with pictures and numbers.
-
-The page is a single file without scripts or links to other files; its pictures are embedded.
-"""
+"""The report of a training: its pictures, and one HTML page with pictures and numbers."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +46,7 @@ from variant_ai.core.train.pictures.training_curves import (
     last_steps,
     learning_curves,
 )
+from variant_ai.core.train.report.report_page import Chapter, Table, page
 from variant_ai.core.train.run.run_folder import (
     ENVIRONMENT,
     PICTURES,
@@ -65,41 +61,6 @@ SHOWN_PLY = 16
 """First ply of a position that is worth showing: pieces are in contact by then."""
 SEARCHED_POSITIONS = 64
 """Positions searched for one to show."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under heads; the first column is text, the others are numbers."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: bool = True
-    """True if all columns but the first are right-aligned."""
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A part of the page."""
-
-    title: str
-    text: str = ""
-    tables: Sequence[Table] = ()
-    pictures: Sequence[Picture] = ()
-    folded: Sequence[tuple[str, str]] = ()
-    """(title, preformatted text) of parts that are hidden until clicked."""
-
-
-def page(title: str, subtitle: str, chapters: Sequence[Chapter]) -> str:
-    """Render the page."""
-    from jinja2 import Environment, FileSystemLoader
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, keep_trailing_newline=True
-    )
-    environment.globals["base64"] = lambda data: base64.b64encode(data).decode("ascii")
-    template = environment.get_template("page.html.jinja")
-    return template.render(title=title, subtitle=subtitle, chapters=chapters)
 
 
 def write_report(

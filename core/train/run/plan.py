@@ -9,13 +9,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import BaseModel
 
-from variant_ai.core.data.game_record import Labels
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, SpecError, VariantAIError
@@ -29,7 +28,6 @@ from variant_ai.core.nets.interface import (
 from variant_ai.core.nets.network import first_layers
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.hashing import encoding_hash, spec_hash
-from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.distributed import ALONE, Workers
@@ -43,7 +41,13 @@ from variant_ai.core.train.run.training_data import (
     open_data,
     parse_split,
 )
-from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
+from variant_ai.core.train.run.training_settings import (
+    DataChoice,
+    DataConfig,
+    Recipe,
+    TrainConfig,
+    TrainRequest,
+)
 
 DEFAULT_SPLIT = "group:0.05"
 GPU_NET = "risev2-mobile"
@@ -54,73 +58,8 @@ CLOSING_SECONDS = 15.0
 """Part of a budget that is reserved for export, report and the like."""
 VALIDATIONS = 10
 """Number of validations during training, evenly spread."""
-FROM_SPEC = ("momentum", "weight_decay", "value_weight")
-"""Settings with a default in the spec."""
-COPIED = (
-    *FROM_SPEC,
-    *("trainer", "optimiser", "warmup", "plies_weight", "clip", "spike", "ema", "freeze"),
-    *("seed", "compile", "final_limit"),
-)
-"""Settings of a request that replace the defaults of the spec or of `TrainConfig`."""
 FORGOTTEN_NUMBERS = 0.1
 """Share of the samples whose move number restarts, for encodings that contain it."""
-
-
-@dataclass(frozen=True)
-class TrainRequest:
-    """Wishes of a user; None means the default of the spec, the machine or the budget."""
-
-    spec: VariantSpec
-    stores: tuple[Path, ...]
-    weights: tuple[float, ...] = ()
-    """Relative shares of the stores in each batch; empty: all positions have the same weight."""
-    validation_stores: tuple[Path, ...] = ()
-    """Stores to validate on as a whole, instead of a split of `stores`."""
-    split: str | None = None
-    split_seed: int = 0
-    """Seed of the split; separate from the training's, so that runs with several seeds are measured
-    on the same games."""
-    net: str | None = None
-    head: str | None = None
-    size: Mapping[str, Any] = field(default_factory=dict)
-    normalise: bool = True
-    """True if the net sees counts divided by the spec's maxima."""
-    start_from: Path | None = None
-    """Run directory, checkpoint or ONNX file whose net the training continues, instead of a new one."""
-    freeze: int = 0
-    """Number of its first layers that stay unchanged."""
-    epochs: float | None = None
-    steps: int | None = None
-    minutes: float | None = None
-    started: float | None = None
-    """`time.perf_counter()` at the start of the minutes; None: when the plan is made."""
-    batch: int | None = None
-    accumulate: int = 1
-    """Number of parts of a step that each process computes one after the other."""
-    trainer: str = "standard"
-    optimiser: str = "nesterov"
-    lr_max: float | None = None
-    lr_min: float | None = None
-    momentum: tuple[float, float] | None = None
-    warmup: float | None = None
-    weight_decay: float | None = None
-    value_weight: float | None = None
-    plies_weight: float | None = None
-    clip: float | None = None
-    spike: float | None = None
-    ema: float = 0.0
-    mirror: bool = False
-    labels: Labels = "move"
-    """Labels of the policy: the move played, or the visits of a search if there are any."""
-    value_labels: str = "result"
-    """Labels of the value (`ValueLabels.parse`)."""
-    forget_move_number: float | None = None
-    seed: int = 0
-    device: str = "auto"
-    precision: str = "auto"
-    threads: int | None = None
-    compile: bool = False
-    final_limit: int | None = None
 
 
 def prepare(
@@ -160,22 +99,15 @@ def prepare(
             f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
         )
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
-    forgotten = request.forget_move_number
-    if forgotten is None:
-        shows_number = encoder.compiled and any(
-            plane.item == "move_number" for plane in encoder.input_planes
-        )
-        forgotten = FORGOTTEN_NUMBERS if shows_number else 0.0
+    shows_number = encoder.compiled and any(
+        plane.item == "move_number" for plane in encoder.input_planes
+    )
+    chosen = {"forget_move_number": FORGOTTEN_NUMBERS if shows_number else 0.0}
     data = DataConfig(
         stores=_paths(request.stores),
-        weights=request.weights,
         validation_stores=_paths(request.validation_stores),
-        split=split,
         seed=request.split_seed,
-        mirror=request.mirror,
-        labels=request.labels,
-        value_labels=request.value_labels,
-        forget_move_number=forgotten,
+        **{**chosen, **given_of(request, DataChoice), "split": split},
     )
     opened = open_data(
         spec,
@@ -196,7 +128,6 @@ def prepare(
     if epochs is not None:
         by_epochs = max(1, round(epochs * per_epoch))
         steps = by_epochs if steps is None else min(steps, by_epochs)
-    given = {name: getattr(request, name) for name in COPIED if getattr(request, name) is not None}
     draft = TrainConfig(
         variant=spec.variant,
         spec_hash=spec_hash(spec),
@@ -214,7 +145,7 @@ def prepare(
         micro_batches=micro_batches,
         start_from="" if start is None else str(start.path.resolve()),
         validation_limit=4096 if on_cpu else 16_384,
-        **{**recipe.model_dump(include=set(FROM_SPEC)), **given},
+        **{**recipe.model_dump(include=set(Recipe.model_fields)), **given_of(request, Recipe)},
     )
     if request.minutes is not None:
         report(f"Measuring this machine, to plan a training of {request.minutes:g} min ...")
@@ -224,6 +155,11 @@ def prepare(
             draft, request.minutes, begun, steps, train, validation, threads, builders
         )
     return opened.prepared(_with_intervals(draft), encoder)
+
+
+def given_of(request: TrainRequest, model: type[BaseModel]) -> dict[str, Any]:
+    """Settings of `model` that the request gives."""
+    return request.model_dump(include=set(model.model_fields), exclude_unset=True)
 
 
 def configure(
@@ -282,7 +218,7 @@ def _check(
     cycle = [
         f"--{name.replace('_', '-')}"
         for name in ("lr_min", "momentum", "warmup")
-        if getattr(request, name) is not None
+        if name in request.model_fields_set
     ]
     optimiser = find_optimiser(request.optimiser)
     if optimiser.constant_momentum is not None and cycle:
@@ -290,8 +226,8 @@ def _check(
             f"{optimiser.title} has a constant learning rate and its own momentum; remove "
             f"{', '.join(cycle)}, or choose an optimiser with a cycle of the rate"
         )
-    if request.momentum and request.momentum[0] > request.momentum[1]:
-        least, greatest = request.momentum
+    least, greatest = request.momentum
+    if least > greatest:
         raise VariantAIError(f"the least momentum, {least:g}, is above the greatest, {greatest:g}")
     if request.freeze and request.start_from is None:
         raise VariantAIError("layers can be frozen only in a net to start from (--from)")

@@ -1,4 +1,9 @@
-"""The configuration of a training: every number that affects the result.
+"""Settings of a training: what a user asks for, and the configuration made of it.
+
+A setting that means the same in both is declared once, as a field of `Recipe` or `DataChoice`. From it
+follow the option of `variant-ai train` (the field names it), its range and help, the field of
+`TrainRequest`, the key of `config.json`, and its place in the model card. A setting that is chosen
+for the user if left out is two fields: the wish in `TrainRequest`, the result in `TrainConfig`.
 
 The `config.json` of a run directory is resolved: it has no defaults to fill in, no `auto` and no
 budget of minutes, so that the same configuration on the same data gives the same net again.
@@ -7,7 +12,9 @@ budget of minutes, so that the same configuration on the same data gives the sam
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -19,11 +26,80 @@ from variant_ai.core.spec.hashing import encoding_hash
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.train.loop.optimisers import OPTIMISERS
 
+Share = Annotated[float, Field(ge=0, le=1)]
 
-class DataConfig(BaseModel):
-    """The data of a training."""
+
+def _option(
+    flag: str,
+    default: Any,
+    meaning: str,
+    *,
+    usual: str = "",
+    synonyms: Mapping[str, str] | None = None,
+    **bounds: Any,
+) -> Any:
+    """Return a field that is an option of `variant-ai train`.
+
+    flag: option and placeholder, `--size NAME=VALUE`. usual: what is taken without the option, if
+    that is not `default`. synonyms: other words of the option for some values. bounds: least and
+    greatest value, as in `pydantic.Field`.
+    """
+    extra: dict[str, Any] = {"option": flag}
+    if usual:
+        extra["usual"] = usual
+    if synonyms:
+        extra["synonyms"] = dict(synonyms)
+    return Field(default, description=meaning, json_schema_extra=extra, **bounds)
+
+
+class _Settings(BaseModel):
+    """Base of all models here: frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataChoice(_Settings):
+    """Settings of the data."""
+
+    split: str = _option(
+        "--split BY[:SHARE[:TEST]]",
+        "",
+        "what to validate on: group:0.05 (5 % of the games, a group of games on one side), game:0.1, "
+        "year:2008, source:club*, none. A third part is left out altogether: year:2008:2009-",
+        usual="group:0.05",
+    )
+    mirror: bool = _option("--mirror", False, "also train on every position mirrored left-right")
+    labels: Labels = _option(
+        "--labels",
+        "move",
+        "what the policy learns: the move played, or how often a search visited each move, in "
+        "positions that have visits. A store keeps the policy targets of self-play as visits, so "
+        "targets is another word for visits",
+        synonyms={"targets": "visits"},
+    )
+    value_labels: str = _option(
+        "--value-labels LABELS",
+        "result",
+        "what the value learns: result of the game, root (value of the search), score (of the "
+        "engine, through a logistic curve fitted to the results; score:180 names its scale in "
+        "centipawns), or mixed:0.25 (a quarter root value, the rest result). Where one is unknown "
+        "the other is learnt",
+    )
+    forget_move_number: float = _option(
+        "--forget SHARE",
+        0.0,
+        "share of the samples whose move number restarts at 1, as in positions that graphical "
+        "interfaces send",
+        usual="0.1 if the encoding shows it",
+        ge=0,
+        le=1,
+    )
+    weights: tuple[float, ...] = ()
+    """Relative shares of the stores in each batch; empty: all positions have the same weight."""
+
+
+class DataConfig(DataChoice):
+    """The data of a training."""
 
     stores: tuple[str, ...]
     """Paths of the stores trained on."""
@@ -31,8 +107,6 @@ class DataConfig(BaseModel):
     """Paths of stores validated on as a whole, instead of a split of the others."""
     hashes: tuple[str, ...] = ()
     """Content hash of each store, then of each validation store."""
-    split: str = ""
-    """The split of the games, as given to `--split`."""
     seed: int = 0
     """Seed of the split; the order of samples depends on the run's seed."""
     sides: str = ""
@@ -41,26 +115,152 @@ class DataConfig(BaseModel):
     validation_games: int = Field(default=0, ge=0)
     train_positions: int = Field(default=0, ge=0)
     validation_positions: int = Field(default=0, ge=0)
-    mirror: bool = False
-    labels: Labels = "move"
-    """Labels of the policy: the move played, or the visits of a search if there are any."""
     searched_positions: int = Field(default=0, ge=0)
     """Number of training positions with visits; 0 with the labels `move`."""
-    value_labels: str = "result"
-    """Labels of the value, as `ValueLabels.parse` reads them; scores with their scale."""
     valued_positions: int = Field(default=0, ge=0)
     """Number of training positions whose value label has a root value or score."""
-    weights: tuple[float, ...] = ()
-    """Relative shares of the stores in each batch; empty: all positions have the same weight."""
-    forget_move_number: float = Field(default=0.0, ge=0, le=1)
-    """Share of the training samples whose move number restarts at 1, as in a single position that a
-    graphical interface sends."""
 
 
-class TrainConfig(BaseModel):
+class Recipe(_Settings):
+    """Settings of the steps."""
+
+    optimiser: str = _option(
+        "--optimiser NAME",
+        "nesterov",
+        "rule of the steps; "
+        + "; ".join(f"{name}: {known.about}" for name, known in OPTIMISERS.items()),
+    )
+    momentum: tuple[Share, Share] = _option(
+        "--momentum LEAST GREATEST",
+        (0.8, 0.95),
+        "momentum at the greatest and at the least learning rate",
+        usual="the variant's",
+    )
+    warmup: float = _option(
+        "--warmup SHARE",
+        0.15,
+        "share of the steps in which the learning rate rises",
+        gt=0,
+        lt=1,
+    )
+    weight_decay: float = _option(
+        "--weight-decay", 1e-4, "weight decay", usual="the variant's", ge=0
+    )
+    value_weight: float = _option(
+        "--value-weight", 0.01, "weight α of the value loss", usual="the variant's", ge=0
+    )
+    plies_weight: float = _option(
+        "--plies-weight", 0.01, "weight γ of the loss of the plies left", ge=0
+    )
+    clip: float = _option("--clip", 5.0, "greatest norm of a gradient", gt=0)
+    spike: float = _option(
+        "--spike",
+        2.0,
+        "return to the last checkpoint, as after a NaN, if the loss is above this multiple of the "
+        "usual one (plus 1); 0: never",
+        ge=0,
+    )
+    ema: float = _option(
+        "--ema DECAY",
+        0.0,
+        "validate and keep a moving average of the weights, e.g. 0.999; 0: the last weights",
+        ge=0,
+        lt=1,
+    )
+    freeze: int = _option(
+        "--freeze N",
+        0,
+        "with --from: the first N layers stay as they are (the stem, then block after block)",
+        ge=0,
+    )
+    trainer: str = _option("--trainer NAME", "standard", "trainer: standard, or one of a plugin")
+    compile: bool = _option(
+        "--compile",
+        False,
+        "let torch compile the net first: a minute at the start, for faster steps",
+    )
+    seed: int = _option("--seed", 0, "seed of all random numbers", ge=0)
+    final_limit: int | None = Field(default=None, ge=1)
+    """Positions of the last validation; None: all."""
+
+
+class TrainRequest(Recipe, DataChoice):
+    """Wishes of a user. What is not given is chosen: by the spec, the machine or the budget."""
+
+    spec: VariantSpec
+    stores: tuple[Path, ...]
+    validation_stores: tuple[Path, ...] = ()
+    """Stores to validate on as a whole, instead of a split of `stores`."""
+    split_seed: int = _option(
+        "--split-seed",
+        0,
+        "which games or groups a share of a split is; --seed does not change it, so that runs with "
+        "several seeds are measured on the same games",
+        ge=0,
+    )
+
+    epochs: float | None = _option("--epochs", None, "passes over the data", gt=0)
+    steps: int | None = _option("--steps", None, "steps of the optimiser", ge=1)
+    minutes: float | None = _option(
+        "--minutes",
+        None,
+        "plan as many steps as this time allows for the whole command, by measuring this machine. "
+        "With --epochs or --steps, the smallest number of steps is used",
+        gt=0,
+    )
+    started: float | None = None
+    """`time.perf_counter()` at the start of the minutes; None: when the plan is made."""
+    batch: int | None = _option(
+        "--batch", None, "positions a step", usual="the variant's; on a CPU at most 256", ge=2
+    )
+    accumulate: int = _option(
+        "--accumulate K",
+        1,
+        "compute the positions of a step in K parts one after the other, which takes a K-th of the "
+        "memory",
+        ge=1,
+    )
+    lr_max: float | None = _option(
+        "--lr",
+        None,
+        "greatest learning rate",
+        usual="the optimiser's; for SGD the variant's, scaled with the batch",
+        gt=0,
+    )
+    lr_min: float | None = _option(
+        "--lr-min", None, "least learning rate", usual="the variant's", ge=0
+    )
+
+    device: str = _option(
+        "--device auto|cpu|cuda", "auto", "device for computing; auto uses a GPU if there is one"
+    )
+    precision: str = _option(
+        "--precision auto|fp32|bf16",
+        "auto",
+        "number format of the tower; auto takes bf16 where the hardware multiplies it",
+    )
+    threads: int | None = _option("--threads", None, "threads on the CPU", ge=1)
+
+    start_from: Path | None = _option(
+        "--from RUN|CHECKPOINT|ONNX|packaged",
+        None,
+        "go on with the net of this run or file, or with the one that comes with the variant, in "
+        "place of a new one (fine-tuning); the learning rate is then 0.01/0.35 of the usual one by "
+        "default",
+    )
+    normalise: bool = _option(
+        "--no-normalise",
+        True,
+        "the net sees counts as they are, not divided by the spec's maxima",
+    )
+    net: str | None = _option("--net NAME", None, "network (`variant-ai nets`)")
+    head: str | None = _option("--head map|flat", None, "policy head", usual="the net's first")
+    size: Mapping[str, Any] = {}
+    """Options of the net: blocks, channels and others of its builder."""
+
+
+class TrainConfig(Recipe):
     """A resolved training. Steps are optimiser steps."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1] = 1
     variant: str
@@ -73,50 +273,23 @@ class TrainConfig(BaseModel):
 
     steps: int = Field(ge=1)
     batch: int = Field(ge=1)
-    optimiser: str = "nesterov"
-    """Name in `OPTIMISERS`."""
     lr_max: float = Field(gt=0)
     lr_min: float = Field(ge=0)
-    momentum: tuple[float, float] = (0.8, 0.95)
-    """(least, greatest); it is least when the learning rate is greatest."""
-    warmup: float = Field(default=0.15, gt=0, lt=1)
-    """Share of the steps in which the learning rate rises."""
-    weight_decay: float = Field(default=1e-4, ge=0)
-    value_weight: float = Field(default=0.01, ge=0)
-    """α of the loss."""
-    plies_weight: float = Field(default=0.01, ge=0)
-    """Weight γ of the loss of `plies left`, for a net that predicts them."""
-    clip: float = Field(default=5.0, gt=0)
-    """Greatest norm of a step's gradient."""
-    spike: float = Field(default=2.0, ge=0)
-    """A loss above this multiple of the usual one, plus one, makes the training return to its last
-    checkpoint, as a NaN does; 0 accepts every number."""
     micro_batches: int = Field(default=1, ge=1)
     """Number of parts of a step, computed one after the other or by several processes; each has its
     own batch norm statistics. Divides `batch`."""
-    ema: float = Field(default=0.0, ge=0, lt=1)
-    """Decay of the moving average of the weights that is validated and kept; 0 keeps the last."""
-    trainer: str = "standard"
-    """Name of the trainer, built in or of a plugin."""
-    seed: int = 0
-
     start_from: str = ""
     """Checkpoint or ONNX file whose weights the training starts with; empty: random weights."""
-    freeze: int = Field(default=0, ge=0)
-    """Number of first layers that keep those weights: the stem, then block after block."""
 
     device: str = "cpu"
     precision: Literal["fp32", "bf16"] = "fp32"
     threads: int = Field(default=0, ge=0)
     """Threads of torch on the CPU; 0: torch's default. Another number may change the last bits."""
-    compile: bool = False
-    """Compile the net with torch: a minute at the start, for faster steps."""
 
     log_every: int = Field(default=50, ge=1)
     validate_every: int = Field(default=500, ge=1)
     validation_limit: int | None = Field(default=10_000, ge=1)
     """Positions of the validations during training; the last one uses `final_limit`."""
-    final_limit: int | None = Field(default=None, ge=1)
     checkpoint_every: int = Field(default=500, ge=1)
     keep: int = Field(default=2, ge=1)
     """Number of newest checkpoints to keep."""

@@ -14,8 +14,9 @@ from variant_ai.core.testing import (
     check_search,
     check_trainer,
 )
-from variant_ai.core.train.run.plan import TrainRequest, prepare
+from variant_ai.core.train.run.plan import prepare
 from variant_ai.core.train.run.run_log import Observer
+from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry
 
 

@@ -23,7 +23,6 @@ import click
 from variant_ai.cli.common.console import (
     FiniteRange,
     examples,
-    fail,
     json_option,
     note,
     print_facts,
@@ -31,7 +30,8 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.training_options import make_request, note_sample, recipe_options
+from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.training_options import make_request, note_sample, training_command
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.text_tables import counted
 
@@ -50,15 +50,15 @@ WARM = 20
 """Steps before it may end: until then the mean says little."""
 
 
-@click.command(
+@training_command(
+    without=("epochs", "steps", "minutes", "lr_max", "lr_min", "warmup", "spike", "ema"),
     epilog=examples(
         "variant-ai lr-find -V NAME --data games.store",
         "variant-ai lr-find -V NAME --data games.store --blocks 5 --channels 64 --batch 256",
         "# for fine-tuning a net",
         "variant-ai lr-find -V NAME --data games.store --from runs/mine --lr-to 1",
-    )
+    ),
 )
-@recipe_options
 @click.option(
     "--lr-from",
     "low",
@@ -86,9 +86,18 @@ WARM = 20
     show_default=True,
     help="Picture to write.",
 )
+@replace_option
 @json_option
 def command(
-    low: float, high: float, steps: int, output: Path, as_json: bool, **options: Any
+    low: float,
+    high: float,
+    steps: int,
+    output: Path,
+    replace: bool,
+    as_json: bool,
+    given: dict[str, Any],
+    stores: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Find the largest useful learning rate by a short training at increasing rates.
 
@@ -96,21 +105,18 @@ def command(
     same net, data and batch. Nothing else is kept.
     """
     let_threads_sleep()
-    from dataclasses import replace
-
     from variant_ai.core.train.loop.trainer import Trainer
     from variant_ai.core.train.run.plan import prepare
     from variant_ai.plugins import registry
 
     if low >= high:
         raise click.UsageError(f"--lr-from {low:g} is not below --lr-to {high:g}")
-    if not output.parent.is_dir():
-        fail(f"{output.parent} is not a folder; {output.name} cannot be written there")
-    request, rules = make_request(options)
+    require_new(output, replace)
+    request, rules = make_request({**given, "steps": steps}, stores=stores, **options)
     builders = registry().builders()
-    prepared = prepare(replace(request, steps=steps), rules=rules, builders=builders)
+    prepared = prepare(request, rules=rules, builders=builders)
     config = prepared.config
-    note_sample(options, config.variant)
+    note_sample(stores, config.variant)
     trainer = Trainer(config, prepared.train, None, Path(), builders=builders, tensorboard=False)
     trainer.load_initial_weights()
     note(

@@ -27,6 +27,7 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,
@@ -111,6 +112,7 @@ STYLES = ("-", "--", "-", "-.", ":")
     metavar="FILE",
     help="Plot: .png, .svg or .pdf.",
 )
+@replace_option
 @json_option
 def command(
     variant: str,
@@ -121,6 +123,7 @@ def command(
     points: int,
     only: tuple[str, ...],
     output: Path | None,
+    replace: bool,
     as_json: bool,
 ) -> int:
     """Show visits and Q of a move while the search grows, for each setting.
@@ -144,6 +147,8 @@ def command(
             raise UnknownNameError("setting", name, SETTINGS)
     if output is not None and output.suffix.lower() not in (".png", ".svg", ".pdf"):
         fail(f"{output}: a plot ends in .png, .svg or .pdf")
+    if output is not None:
+        require_new(output, replace)
     search_set = net.search_set
     if search_set == DEFAULT_SET and PAPER in spec.settings:
         search_set = PAPER

@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.notation_options import fen_option, notation_option
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import named_net
 
 if TYPE_CHECKING:
@@ -74,12 +75,16 @@ _output = click.option(
 @variant_option()
 @_position_options
 @_output
+@replace_option
 @json_option
-def planes(variant: str, fen: str | None, moves: str, output: Path, as_json: bool) -> None:
+def planes(
+    variant: str, fen: str | None, moves: str, output: Path, replace: bool, as_json: bool
+) -> None:
     """Draw every input plane of a position, with its number and name, beside the board."""
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.pictures.position_pictures import planes_picture
 
+    require_new(output, replace)
     spec = load_variant(variant)
     rules, position = _position(spec, fen, moves)
     _write([planes_picture(Encoder(spec), rules, position)], output, as_json)
@@ -147,6 +152,7 @@ def activations(
 @notation_option()
 @click.option("--played", default="", metavar="MOVE", help="Mark this move, written in --notation.")
 @_output
+@replace_option
 @json_option
 def policy(
     model: Path,
@@ -156,12 +162,14 @@ def policy(
     notation: str,
     played: str,
     output: Path,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Draw the moves with the highest policy in a position, with their probabilities.
 
     MODEL is an ONNX file, a run directory, a checkpoint, or `packaged`.
     """
+    require_new(output, replace)
     let_threads_sleep()
     from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.core.encoding import Encoder

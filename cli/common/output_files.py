@@ -1,0 +1,28 @@
+"""The one rule for files that commands write.
+
+A file that exists is overwritten with `--replace` only, and its folder must exist; both are checked
+before the work. Folders (`-o FOLDER`) are created, and a play log (`--save`) is appended to.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from variant_ai.cli.common.console import fail
+
+replace_option = click.option("--replace", is_flag=True, help="Overwrite an existing file.")
+
+
+def require_folder(file: Path) -> None:
+    """Fail if the folder of a file to be written does not exist."""
+    if not file.absolute().parent.is_dir():
+        fail(f"{file}: there is no folder {file.parent}")
+
+
+def require_new(file: Path, replace: bool) -> None:
+    """Fail if a file to be written exists, unless `replace` is set, or if its folder does not."""
+    if file.exists() and not replace:
+        fail(f"{file} already exists; use --replace to overwrite it")
+    require_folder(file)

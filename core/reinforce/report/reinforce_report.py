@@ -1,0 +1,343 @@
+"""The report of a run of self-play: one HTML page with numbers, curves and games."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.draw import png_bytes
+from variant_ai.core.reinforce.cpu_clock import cpu_seconds
+from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
+from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.report.example_games import (
+    example_game,
+    game_boards,
+    shown_generations,
+)
+from variant_ai.core.reinforce.report.generation_curves import (
+    Row,
+    cpu_minutes,
+    games_picture,
+    learning_picture,
+    speed_picture,
+)
+from variant_ai.core.reinforce.settings_file import flattened, settings_text
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.text_tables import counted
+from variant_ai.core.train.measure.metric_tables import TITLES
+from variant_ai.core.train.pictures.canvas import Picture, write_pictures
+from variant_ai.core.train.report.report_page import Chapter, Table, page
+from variant_ai.core.train.run.run_folder import ENVIRONMENT, PICTURES, REPORT, read_object
+
+LAST_ROWS = 10
+"""Generations at the end of a run that are all in the table; of the earlier ones every tenth is."""
+LAST_MATCHES = 30
+LADDER_PIXELS = 840
+CPU_SHARE = 0.01
+"""Share of the CPU time of a run that its reports may take before the last one."""
+FIRST_SECONDS = 5.0
+"""CPU time that the first report is expected to take."""
+
+
+class RunningReport:
+    """The report of a run that is under way: it is written when it is cheap, and never ends the run."""
+
+    def __init__(self, run: Path, rules: Rules, warn: Callable[[str], None]) -> None:
+        """warn: gets a sentence about an error."""
+        self._run, self._rules, self._warn = run, rules, warn
+        self._written = cpu_seconds()
+        self._cost = FIRST_SECONDS
+
+    def after_generation(self) -> None:
+        """Write the report if that takes at most CPU_SHARE of the time since the last one."""
+        if self._cost <= CPU_SHARE * (cpu_seconds() - self._written):
+            self.write()
+
+    def write(self) -> None:
+        """Write the report, or warn about the error that prevents it."""
+        began = cpu_seconds()
+        try:
+            write_reinforce_report(self._run, self._rules)
+        except Exception as error:  # a picture is no reason to lose hours of self-play
+            self._warn(f"No report was written: {str(error) or type(error).__name__}.")
+        self._written = cpu_seconds()
+        self._cost = self._written - began
+
+
+def write_reinforce_report(
+    run: Path, rules: Rules, *, notation: Notation | None = None, out: Path | None = None
+) -> Path:
+    """Draw the pictures of a run into `RUN/pictures` and write its page; return the page's path.
+
+    The run may be under way. rules: of its spec. notation: of the moves, SAN by default. out: the page
+    to write, `RUN/report.html` by default.
+
+    Raises DataError if the folder is not a run or a file is damaged, OSError.
+    """
+    folder = ReinforceFolder(run)
+    settings, state, rows = folder.settings(), folder.state(), folder.rows()
+    ladder = LadderRecord.read(run / RECORD)
+    chapters = [_summary(run, settings, state, rows, ladder)]
+    if ladder.pairings:
+        chapters.append(_strength(run, ladder))
+    if rows:
+        chapters.append(_generations(rows, ladder))
+        chapters.append(_games(folder, rows, rules, notation))
+    chapters.append(_making(run, settings))
+    every = [drawn for chapter in chapters for drawn in chapter.pictures]
+    write_pictures(every, run / PICTURES)
+    text = page(
+        f"{settings.variant}: report of a run of self-play",
+        f"{counted(state.generation, 'generation')}, {counted(state.games, 'game')}, "
+        f"{counted(state.positions, 'position')}; run directory {run.resolve().name}.",
+        chapters,
+    )
+    target = out or run / REPORT
+    write_whole(target, text.encode())
+    return target
+
+
+# --- chapters ------------------------------------------------------------------------------------
+
+
+def _summary(
+    run: Path,
+    settings: ReinforceSettings,
+    state: RunState,
+    rows: Sequence[Row],
+    ladder: LadderRecord,
+) -> Chapter:
+    facts = [
+        ("variant", settings.variant),
+        ("start", settings.start),
+        ("net", settings.learning.net),
+        ("generations", _of(state.generation, settings.generations)),
+        ("games", f"{state.games:,}"),
+        ("recorded positions", f"{state.positions:,}"),
+        ("evaluations of self-play", f"{state.evaluations:,}"),
+        ("steps of the learner", f"{state.steps:,}"),
+        ("net that plays", f"generation {state.player}"),
+        ("CPU time, minutes", _of(state.cpu_seconds / 60, settings.minutes)),
+        ("elapsed time, minutes", f"{state.seconds / 60:.1f}"),
+    ]
+    measured = list(ladder.elo().items())
+    if len(measured) > 1:
+        generation, (elo, error) = measured[-1]
+        facts.append(
+            (f"Elo of generation {generation} above generation 0", f"{elo:+.0f} ± {error:.0f}")
+        )
+    facts += _machine(run)
+    tables = [Table("Run", ("", ""), facts, numbers=False)]
+    if rows:
+        tables.append(_cpu_table(state, rows))
+    tables.append(_changed_settings(settings))
+    if resigned := _resignations(rows):
+        tables.append(resigned)
+    text = "" if rows else "No generation is complete yet."
+    return Chapter("Summary", text, tables=tables)
+
+
+def _of(used: float, whole: float | None) -> str:
+    """A number with the budget for it, if there is one."""
+    text = f"{used:,}" if isinstance(used, int) else f"{used:,.1f}"
+    return text if whole is None else f"{text} of {whole:g}"
+
+
+def _machine(run: Path) -> list[tuple[str, str]]:
+    """The processor and the GPUs of the machine that ran it last, if they are known."""
+    if not (run / ENVIRONMENT).is_file():
+        return []
+    environment = read_object(run / ENVIRONMENT)
+    processor = environment.get("cpu") or {}
+    facts = [("processor", f"{processor.get('name')}, {processor.get('cores')} logical cores")]
+    if extensions := processor.get("extensions"):
+        facts.append(("instruction sets", ", ".join(extensions)))
+    if gpus := environment.get("gpus"):
+        facts.append(("GPUs", ", ".join(gpus)))
+    return facts
+
+
+def _cpu_table(state: RunState, rows: Sequence[Row]) -> Table:
+    """CPU time by step. Time without a step of its own is that of earlier processes that were
+    killed, and of writing files."""
+    spent = cpu_minutes(rows)
+    total = state.cpu_seconds / 60
+    parts = {
+        "self-play": sum(spent["self-play"]),
+        "training": sum(spent["training"]),
+        "matches": state.ladder_cpu_seconds / 60,
+    }
+    parts["everything else"] = max(0.0, total - sum(parts.values()))
+    shown = [
+        (name, f"{minutes:,.1f}", f"{100 * minutes / total:.1f} %" if total else "")
+        for name, minutes in parts.items()
+    ]
+    return Table("CPU time", ("step", "minutes", "share"), [*shown, ("all", f"{total:,.1f}", "")])
+
+
+def _changed_settings(settings: ReinforceSettings) -> Table:
+    """Settings that differ from their defaults."""
+    own = flattened(settings.model_dump(mode="json"))
+    usual = flattened(ReinforceSettings(variant=settings.variant).model_dump(mode="json"))
+    rows = [
+        (name, _word(value), _word(usual.get(name)))
+        for name, value in own.items()
+        if name != "variant" and value != usual.get(name)
+    ]
+    return Table(
+        "Settings that differ from the defaults",
+        ("setting", "here", "default"),
+        rows or [("none", "", "")],
+        numbers=False,
+    )
+
+
+def _word(value: Any) -> str:
+    """A value as in a settings file."""
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _resignations(rows: Sequence[Row]) -> Table | None:
+    """Resignations that were checked by games played out; None if there were none. Each process of a
+    run counts from 0."""
+    names = ("played_out", "would_resign", "wrong")
+    total = dict.fromkeys(names, 0)
+    before = total
+    for row in rows:
+        now: Mapping[str, int] = row.get("resignations") or dict.fromkeys(names, 0)
+        begun_again = any(now[name] < before[name] for name in names)
+        total = {
+            name: total[name] + now[name] - (0 if begun_again else before[name]) for name in names
+        }
+        before = dict(now)
+    if not total["played_out"]:
+        return None
+    wrong = f"{total['wrong']:,}"
+    if total["would_resign"]:
+        wrong += f" ({100 * total['wrong'] / total['would_resign']:.1f} %)"
+    return Table(
+        "Resignations",
+        ("", ""),
+        [
+            ("games played out regardless", f"{total['played_out']:,}"),
+            ("of these, a side would have resigned", f"{total['would_resign']:,}"),
+            ("of these, it did not lose", wrong),
+        ],
+    )
+
+
+def _strength(run: Path, ladder: LadderRecord) -> Chapter:
+    """Elo over the generations, and the last matches."""
+    pictures = []
+    if (run / PICTURE).is_file():
+        png = png_bytes((run / PICTURE).read_text("utf-8"), width=LADDER_PIXELS)
+        caption = (
+            "Elo of each measured generation above generation 0, with its 95 % interval. "
+            "Outside players are dotted lines."
+        )
+        pictures.append(Picture("ladder", "Ladder", caption, png))
+    heads = (
+        "generation", "opponent", "games", "wins", "draws", "losses", "score", "at greatest length",
+        "different", "CPU s",
+    )  # fmt: skip
+    rows = [
+        (
+            str(played.generation),
+            str(played.opponent),
+            str(played.tally.games),
+            str(played.wins),
+            str(played.draws),
+            str(played.losses),
+            f"{100 * played.tally.score:.1f} %" if played.tally.games else "",
+            str(played.capped),
+            str(played.distinct),
+            f"{played.cpu_seconds:.1f}",
+        )
+        for played in ladder.pairings[-LAST_MATCHES:]
+    ]
+    text = (
+        "Matches of a generation against earlier ones and outside players. “at greatest length”: draws "
+        "by reaching the greatest length; “different”: games that do not repeat another one."
+    )
+    return Chapter(
+        "Strength", text, tables=(Table("Last matches", heads, rows),), pictures=pictures
+    )
+
+
+def _generations(rows: Sequence[Row], ladder: LadderRecord) -> Chapter:
+    """Curves, and a table of the first, every tenth and the last generations."""
+    elo = ladder.elo()
+    late = rows[-LAST_ROWS]["generation"] if len(rows) >= LAST_ROWS else 0
+    shown = [
+        row
+        for row in rows
+        if row is rows[0] or row["generation"] % 10 == 0 or row["generation"] >= late
+    ]
+    heads = (
+        "generation", "games", "window", "plies", "draws", "most frequent end",
+        "entropy", TITLES["policy_loss"], TITLES["value_loss"], "always 0", "distinct", "CPU min", "Elo",
+    )  # fmt: skip
+    table = Table("", heads, [_generation_row(row, elo) for row in shown])
+    return Chapter(
+        "Generations",
+        pictures=(learning_picture(rows), games_picture(rows), speed_picture(rows)),
+        tables=(table,),
+    )
+
+
+def _generation_row(row: Row, elo: Mapping[int, tuple[float, float]]) -> tuple[str, ...]:
+    train = row.get("train") or {}
+    losses = [
+        f"{train[name]:.3f}" if train.get(name) is not None else ""
+        for name in ("policy_loss", "value_loss")
+    ]
+    ends = row["ends"]
+    most = max(ends, key=ends.get) if ends else ""
+    rating, error = elo.get(row["generation"], (None, 0.0))
+    return (
+        str(row["generation"]),
+        f"{row['games']:,}",
+        f"{row['window']:,}",
+        f"{row['plies']:.1f}",
+        f"{100 * row['draws']:.1f} %",
+        f"{most} {100 * ends[most] / max(1, row['games']):.0f} %" if most else "",
+        f"{row['policy_entropy']:.2f}",
+        *losses,
+        f"{row['zero_value_loss']:.3f}",
+        f"{100 * row['distinct_positions']:.0f} %",
+        f"{row['cpu_minutes']:.1f}",
+        "" if rating is None else f"{rating:+.0f} ± {error:.0f}",
+    )
+
+
+def _games(
+    folder: ReinforceFolder, rows: Sequence[Row], rules: Rules, notation: Notation | None
+) -> Chapter:
+    """A game of some generations; stores that were removed are left out."""
+    kept = [row["generation"] for row in rows if folder.store(row["generation"]).is_file()]
+    board_rows = []
+    for generation in shown_generations(kept):
+        record = example_game(Store(folder.store(generation), rules.spec))
+        if record is not None:
+            board_rows.append(game_boards(generation, record, rules, notation))
+    return Chapter(
+        "Games",
+        "A game of median length of the first, every tenth and the last generation, by the net before "
+        "it. Below a board are the move that led to it and the value of the search for the player who "
+        "made that move, from -1 (lost) to 1 (won). Random plies of the opening are in brackets.",
+        board_rows=board_rows,
+    )
+
+
+def _making(run: Path, settings: ReinforceSettings) -> Chapter:
+    folded = [("All settings", settings_text(settings))]
+    if (run / ENVIRONMENT).is_file():
+        folded.append(("Environment", json.dumps(read_object(run / ENVIRONMENT), indent=2)))
+    return Chapter("How it was made", folded=folded)

@@ -1,0 +1,229 @@
+"""`variant-ai reinforce` from outside: wrong inputs, and a run whose files other commands read."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+from variant_ai.core.reinforce.reinforcement import Reinforcement
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = [
+    *"--positions 30 --games 4 --nodes 2 --threads 1 --evaluator onnx".split(),
+    *"--set ladder.games=2 --set ladder.nodes=0 --set ladder.cpu_share=1".split(),
+    *"--set learning.batch=16 --set variety.max_plies=20".split(),
+    *"--set learning.size.blocks=1 --set learning.size.channels=8".split(),
+]
+"""Options of a run that takes a second or two a generation."""
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, list(map(str, words)))
+
+
+def reinforce(*words: str | Path) -> Result:
+    return run("reinforce", *words)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two generations."""
+    folder = tmp_path_factory.mktemp("runs") / "a"
+    result = reinforce("-V", "dobutsu", *SMALL, "--generations", "2", "--run", folder)
+    assert result.exit_code == 0, result.output
+    assert "generation 2: " in result.stderr + result.stdout
+    return folder
+
+
+WRONG = [
+    ("-V dobutsuu", "unknown variant 'dobutsuu'; did you mean 'dobutsu'"),
+    ("-V nothing.yaml", r"nothing\.yaml: there is no such file"),
+    ("", "name a variant with -V"),
+    ("-V dobutsu --settings nothing.yaml", r"nothing\.yaml"),
+    ("-V dobutsu --set search.knots=3", "search.knots = 3: there is no such word"),
+    ("-V dobutsu --set search.nodes", "expected WORD=VALUE"),
+    ("-V dobutsu --set search.nodes=many", "search.nodes = 'many'"),
+    ("-V dobutsu --nodes 0", "0 is not in the range"),
+    ("-V dobutsu --minutes 0", "--minutes"),
+    ("-V dobutsu --set learning.optimiser=sgdd", "unknown optimiser 'sgdd'; accepted: adam"),
+    ("-V dobutsu --net nothing", "unknown net 'nothing'; accepted: "),
+    ("-V dobutsu --set learning.size.foo=3", "unknown option .* 'foo'; accepted: blocks"),
+    ("-V dobutsu --evaluator nothing", "unknown evaluator 'nothing'; accepted: "),
+    ("-V dobutsu --precision nothing", "unknown precision 'nothing'; accepted: "),
+    ("-V dobutsu --device gpu", "unknown device 'gpu'"),
+    ("-V dobutsu --from nothing.onnx", r"nothing\.onnx"),
+    ("-V dobutsu --from packaged", "no net comes with dobutsu"),
+    ("-V dobutsu --set 'mixture=[{store: no.store, weight: 0.5}]'", r"no game store .*no\.store"),
+    (
+        "-V dobutsu --set 'mixture=[{store: no.store, weight: 1}]'",
+        "mixture.0.weight = 1: .*less than 1",
+    ),
+    (
+        "-V xiangqi --set 'mixture=[{store: cz.store, weight: 0.5}]'",
+        "games of crazyhouse, not of xiangqi",
+    ),
+    (
+        "-V crazyhouse --set 'mixture=[{store: cz.store, weight: 0.001}]'",
+        "a batch of 256 has no sample .*larger weight or batch",
+    ),
+    ("-V dobutsu --set ladder.engines=[foo]", "'foo' has no limit; add one"),
+    ("-V dobutsu --set ladder.gate=true --set ladder.games=0", "a gate needs games"),
+    ("--status nothing", "there is no folder nothing"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_wrong_inputs_are_named_and_leave_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "variants" / "crazyhouse" / "sample.store", "cz.store")
+    result = reinforce(*shlex.split(words))
+    assert result.exit_code in (1, 2) and re.search(message, result.stderr), result.output
+    assert "Traceback" not in result.output
+    assert not list(tmp_path.rglob("settings.yaml"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_device_that_is_not_there_is_named(tmp_path: Path) -> None:
+    result = reinforce("-V", "dobutsu", "--device", "cuda", "--run", tmp_path / "a")
+    assert result.exit_code == 1 and "'cuda' is not available here" in result.stderr
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    for words in (["-V", "dobutsu", "--run"], ["--status"]):
+        result = reinforce(*words, tmp_path)
+        assert result.exit_code == 1 and "holds no run of self-play" in result.stderr
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_run_keeps_its_settings(done: Path) -> None:
+    other = reinforce("--run", done, "--nodes", "3")
+    assert other.exit_code == 1
+    assert "was begun with search.nodes = 2, not 3" in other.stderr
+    variant = reinforce("-V", "xiangqi", "--run", done)
+    assert variant.exit_code == 1 and "variant = 'dobutsu', not 'xiangqi'" in variant.stderr
+    again = reinforce("--run", done, "-V", "dobutsu", *SMALL)
+    assert again.exit_code == 0, again.output
+
+
+def test_a_net_of_another_variant_is_no_start(done: Path, tmp_path: Path) -> None:
+    for start in (done, done / "model.onnx"):
+        result = reinforce("-V", "xiangqi", "--from", start, "--run", tmp_path / "b")
+        assert result.exit_code == 1 and "for dobutsu, not for xiangqi" in result.stderr
+    assert not (tmp_path / "b").exists()
+
+
+def test_how_a_run_stands(done: Path) -> None:
+    shown = reinforce("--status", done)
+    assert shown.exit_code == 0 and "generations" in shown.stdout
+    said = json.loads(reinforce("--status", done, "--json").stdout)
+    assert said["state"]["generation"] == 2 and len(said["rows"]) == 2
+    assert said["settings"]["search"]["nodes"] == 2
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_another_run_and_from_another_folder(
+    done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that it began from may be gone by then."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(done, "other")
+    words = ["--run", tmp_path / "b", *SMALL[:10], *"--set variety.max_plies=20".split()]
+    begun = reinforce("-V", "dobutsu", "--from", "other", *words, "--generations", "1")
+    assert begun.exit_code == 0, begun.output
+    assert (tmp_path / "b" / "nets/000000/model.onnx").is_file()
+    shutil.rmtree("other")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    more = reinforce("--run", tmp_path / "b", "--generations", "2")
+    assert more.exit_code == 0, more.output
+    assert ReinforceFolder(tmp_path / "b").state().generation == 2
+
+
+@pytest.mark.slow
+def test_other_commands_read_the_files_of_a_run(done: Path, tmp_path: Path) -> None:
+    store = done / "games" / "000002.store"
+    shown = run("store", "show", store)
+    assert shown.exit_code == 0 and "root values" in shown.stdout
+    assert run("stats", store).exit_code == 0
+    words = ["--labels", "visits", "--value-labels", "mixed:0.5", "--steps", "2", "--batch", "8"]
+    trained = run("train", "-V", "dobutsu", "--data", store, *words, "--run", tmp_path / "t")
+    assert trained.exit_code == 0, trained.output
+    thought = run("analyse", "startpos", "-V", "dobutsu", "--model", done, "--nodes", "8")
+    assert thought.exit_code == 0, thought.output
+
+
+PACKAGED = [
+    *"--positions 10 --games 2 --nodes 2 --threads 1 --evaluator onnx --generations 1".split(),
+    *"--set ladder.games=0 --set learning.batch=8 --set variety.max_plies=12".split(),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["crazyhouse", "xiangqi"])
+def test_a_run_starts_from_the_net_that_comes_with_a_variant(variant: str, tmp_path: Path) -> None:
+    words = ["-V", variant, "--from", "packaged", "--run", tmp_path / "a"]
+    if variant == "crazyhouse":  # games of people beside its own
+        store = ROOT / "variants" / variant / "sample.store"
+        words += ["--set", f"mixture=[{{store: {store}, weight: 0.5}}]"]
+    result = reinforce(*words, *PACKAGED)
+    assert result.exit_code == 0, result.output
+    assert ReinforceFolder(tmp_path / "a").state().generation == 1
+
+
+ENDLESS = [sys.executable, "-m", "variant_ai.cli.main", "reinforce", "-V", "dobutsu", *SMALL]
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 300
+    while not path.exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begun", ["games/000001.journal", "nets/000001/model.onnx"])
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path, begun: str) -> None:
+    """In the games and in a match that would take very long."""
+    folder = tmp_path / "a run"
+    long = ["--set", "ladder.games=400", "--set", "ladder.nodes=4096", "--run", str(folder)]
+    with subprocess.Popen([*ENDLESS, *long], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_for(folder / begun, process)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=300)
+        finally:
+            process.kill()
+    assert process.returncode == 130, said
+    assert f"Go on with: variant-ai reinforce --run '{folder}'" in said
+    assert "Traceback" not in said
+    assert ReinforceFolder(folder).state().generation == 0
+    words = ["--generations", "1", "--set", "ladder.games=2", "--set", "ladder.nodes=0"]
+    more = reinforce("--run", folder, *words)
+    assert more.exit_code == 0, more.output
+    assert ReinforceFolder(folder).state().generation == 1
+
+
+def test_a_second_ctrl_c_says_how_to_go_on_too(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(run: Reinforcement) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Reinforcement, "run", interrupted)
+    result = reinforce("--run", done)
+    assert result.exit_code == 130
+    assert f"Go on with: variant-ai reinforce --run {done}" in result.stderr

@@ -1,0 +1,175 @@
+"""A run that is killed at any step goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import check_run, small_run, small_settings, stored_games
+
+import variant_ai.core.train.loop.trainer as trainer
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.errors import DataError
+from variant_ai.core.reinforce.games.game_journal import GameJournal
+from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
+from variant_ai.core.reinforce.learn.window_training import WindowTraining
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
+from variant_ai.core.train.run.checkpoint import save_checkpoint
+from variant_ai.plugins import registry
+
+
+class Killed(BaseException):
+    """The process is gone: nothing is written any more."""
+
+
+BEFORE, AFTER = True, False
+STEPS: list[tuple[str, Any, str, bool, int]] = [
+    # what was going on, object, function, before or after it, call
+    ("the first net was written, the settings not yet", ReinforceFolder, "write", BEFORE, 1),
+    ("the run began", ReinforceFolder, "write", AFTER, 1),
+    ("a game was written to the journal", GameJournal, "add", AFTER, 1),
+    ("some games were written to the journal", GameJournal, "add", AFTER, 3),
+    ("the journal was complete", StoreWriter, "__init__", BEFORE, 1),
+    ("a store was half written", StoreWriter, "add", AFTER, 2),
+    ("a store was published, its journal not deleted", StoreWriter, "__exit__", AFTER, 1),
+    ("training was to begin", WindowTraining, "train", BEFORE, 1),
+    ("the first checkpoint was written", trainer, "save_checkpoint", AFTER, 1),
+    ("the second checkpoint was written", trainer, "save_checkpoint", AFTER, 2),
+    ("training was done, the net not written", WindowTraining, "export", BEFORE, 1),
+    ("the net was written, the newest one not replaced", WindowTraining, "export", AFTER, 1),
+    ("matches were to begin", RunLadder, "measure", BEFORE, 1),
+    ("matches were played", RunLadder, "measure", AFTER, 1),
+    ("the row was to be written", ReinforceFolder, "add_row", BEFORE, 1),
+    ("the row was written, the state not yet", ReinforceFolder, "add_row", AFTER, 1),
+]
+GAMES_AT_ONCE = 6
+
+
+def kill_at(
+    patch: pytest.MonkeyPatch, owner: Any, name: str, before: bool, call: int
+) -> Callable[[], bool]:
+    """Let the process die at a call of a function. Returns whether it is still alive."""
+    calls = 0
+    original, saved = getattr(owner, name), Reinforcement._save_clock
+
+    def replaced(*arguments: Any, **words: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call and before:
+            raise Killed
+        result = original(*arguments, **words)
+        if calls == call:
+            raise Killed
+        return result
+
+    def save_clock(run: Reinforcement) -> None:
+        if calls < call:
+            saved(run)
+
+    patch.setattr(owner, name, replaced)
+    patch.setattr(Reinforcement, "_save_clock", save_clock)
+    return lambda: calls < call
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_every_step_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run, killed once at each of the steps."""
+    generations = len(STEPS) + 1
+    settings = small_settings(generations=generations)
+    for what, owner, name, before, call in STEPS:
+        with monkeypatch.context() as patch:
+            alive = kill_at(patch, owner, name, before, call)
+            with pytest.raises(Killed):
+                small_run(tmp_path, settings).run()
+            assert not alive(), what
+    assert small_run(tmp_path, settings).run()
+    check_run(tmp_path, generations, in_hand=GAMES_AT_ONCE)
+
+
+@pytest.mark.slow
+def test_files_of_a_run_that_are_gone(tmp_path: Path) -> None:
+    """Without its state a run counts its files again; without a net or a store that it needs it says
+    which one, and without older nets it goes on."""
+    settings = small_settings(generations=2)
+    assert small_run(tmp_path, settings).run()
+    run = check_run(tmp_path, 2, in_hand=GAMES_AT_ONCE)
+    games = [game.moves for game in stored_games(tmp_path, 2)]
+    steps = run.state().steps
+
+    (tmp_path / "state.json").unlink()
+    assert small_run(tmp_path, settings).run()
+    check_run(tmp_path, 2, in_hand=GAMES_AT_ONCE)
+    assert [game.moves for game in stored_games(tmp_path, 2)] == games
+    assert run.state().steps == steps
+
+    more = small_settings(generations=3)
+    for path in (run.store(1), run.net(2)):
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(DataError) as error:
+            small_run(tmp_path, more).run()
+        assert f"{path} is missing" in str(error.value) and "--from" in str(error.value)
+        path.write_bytes(content)
+
+    (tmp_path / "state.json").write_text('{"generation": -1}')
+    with pytest.raises(DataError, match=r"state.json is damaged \(generation: .* delete it"):
+        small_run(tmp_path, more).run()
+
+
+@pytest.mark.slow
+def test_a_run_ends_within_a_step_of_a_stop(tmp_path: Path) -> None:
+    """Games in hand are not played to their end."""
+    settings = small_settings(generations=1, games_at_once=64, positions=4000)
+    told: list[int] = []
+
+    def playing(generation: int, positions: int, wanted: int) -> None:
+        if not told:
+            signal.raise_signal(signal.SIGINT)
+        told.append(positions)
+
+    assert not small_run(tmp_path, settings, Watcher(playing=playing)).run()
+    assert len(told) <= 64
+    state = ReinforceFolder(tmp_path).state()
+    assert state.generation == 0 and state.evaluations > 0
+
+
+def test_a_stop_in_the_last_step_of_training_reaches_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def saving(*arguments: Any, **words: Any) -> Any:
+        step = arguments[3].step
+        seen.append(step)
+        if step == 4:
+            signal.raise_signal(signal.SIGINT)
+        return save_checkpoint(*arguments, **words)
+
+    monkeypatch.setattr(trainer, "save_checkpoint", saving)
+    settings = small_settings(generations=2)
+    assert not small_run(tmp_path, settings).run()
+    run = ReinforceFolder(tmp_path)
+    assert seen == [0, 2, 4]
+    assert run.net(1).is_file() and run.state().generation == 0
+    monkeypatch.undo()
+    assert small_run(tmp_path, settings).run()
+    check_run(tmp_path, 2, in_hand=GAMES_AT_ONCE)
+
+
+def test_a_store_or_a_net_of_another_variant_is_refused(tmp_path: Path) -> None:
+    settings = small_settings(generations=1, ladder={"games": 0})
+    assert small_run(tmp_path, settings).run()
+    run = ReinforceFolder(tmp_path)
+    other = small_settings("minixiangqi", generations=1, ladder={"games": 0})
+    with pytest.raises(DataError, match="is a net for dobutsu, not for minixiangqi"):
+        small_run(tmp_path, other).run()
+    assert run.settings().variant == "dobutsu"  # nothing was written
+    with pytest.raises(DataError, match="dobutsu"):
+        Store(run.store(1), registry().variant("minixiangqi"))
