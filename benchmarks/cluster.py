@@ -22,16 +22,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from variant_ai.cli.common.cluster_options import registered_rules
 from variant_ai.cli.common.console import print_table, run_script
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
-from variant_ai.core.reinforce.cluster.cluster_player import ClusterPlayer, NetFile, PlayerSetup
-from variant_ai.core.reinforce.games.game_journal import GameJournal, read_line
-from variant_ai.core.reinforce.games.self_play import recorded_positions
+from variant_ai.core.reinforce.games.game_journal import GameJournal, game_line, read_line
+from variant_ai.core.reinforce.games.self_play import make_self_play, recorded_positions
+from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.learn.replay_window import newest_games
 from variant_ai.core.reinforce.learn.window_training import Course, WindowTraining, configure_start
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
@@ -39,6 +39,8 @@ from variant_ai.plugins import registry
 
 WARM_UP, STEPS = 5, 20
 """Steps of the learner that do not count, and that do."""
+INTAKE_BYTES = 1e6
+"""Games are repeated to about so many bytes, because a store has costs of its own."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,22 @@ def measure(variant: str, net: str, nodes: int, seconds: float) -> Sizes:
         )
         path = folder / "model.onnx"
         training.export_start(path)
-        text = spec.model_dump_json(by_alias=True, exclude_defaults=True)
-        player = ClusterPlayer(PlayerSetup(text, settings, registered_rules), 1)
-        file = NetFile(0, path.read_bytes())
-        lines: list[bytes] = []
-        player.play(file, 0.0)  # compiles
-        spent = 0.0
-        while spent < seconds:
-            block = player.play(file, 1.0)
-            lines += block.lines
-            spent += block.cpu_seconds
+        net_bytes = path.stat().st_size
+        with closing(open_net(spec, path, settings)) as evaluator:
+            player = make_self_play(spec, evaluator, settings, generation=0)
+            playing = player.finished()
+            next(playing)  # compiles
+            # Not the positions of the games that have ended: the first ones are the short ones.
+            visits, lines = player.visits, []
+            began = time.process_time()
+            while (spent := time.process_time() - began) < seconds:
+                lines.append(game_line(next(playing)))
+            rate = (player.visits - visits) / nodes / spent
 
+        total = sum(len(line) + 1 for line in lines)
+        share = total / sum(recorded_positions(read_line(line, variant)) for line in lines)
+        game = total / len(lines)
+        lines *= 1 + int(INTAKE_BYTES / total)
         began = time.process_time()
         games = [read_line(line, variant) for line in lines]
         with GameJournal(folder / "journal", variant) as journal:
@@ -114,12 +121,11 @@ def measure(variant: str, net: str, nodes: int, seconds: float) -> Sizes:
         began = time.process_time()
         training.train(window, Course(2, WARM_UP + STEPS, 0.0), WARM_UP, lambda text: None)
         step = (time.process_time() - began) / STEPS
-    total = sum(len(line) + 1 for line in lines)
     return Sizes(
-        len(file.content),
-        total / len(lines),
-        total / positions,
-        positions / spent,
+        net_bytes,
+        game,
+        share,
+        rate,
         intake / positions,
         settings.learning.batch / step,
     )

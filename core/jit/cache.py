@@ -34,6 +34,8 @@ KEPT_FOLDERS = 6
 
 _ROOT = Path(__file__).resolve().parents[2]
 _IMPORT = re.compile(r"^\s*(?:from|import) variant_ai\.(core[\w.]*)", re.MULTILINE)
+_TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
+"""Imports that only type checkers follow."""
 _settings: Any = numba.config
 
 
@@ -92,7 +94,8 @@ def _source(path: Path) -> bytes:
 @functools.cache
 def _imports(path: Path) -> tuple[Path, ...]:
     found: list[Path] = []
-    for name in _IMPORT.findall(_source(path).decode("utf-8", "replace")):
+    text = _TYPES_ONLY.sub("", _source(path).decode("utf-8", "replace"))
+    for name in _IMPORT.findall(text):
         module = _ROOT / name.replace(".", "/")
         # any module of an imported package may be used
         found += module.glob("*.py") if module.is_dir() else [module.with_suffix(".py")]

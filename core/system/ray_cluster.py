@@ -45,11 +45,16 @@ def connect(address: str) -> Any:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        raise VariantAIError(
-            f"no Ray cluster at {address!r} ({error}); start one with `ray start --head`, or use "
-            f"`{LOCAL}`"
-        ) from None
+    except Exception as error:  # Ray raises all kinds, also Exception itself
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if address == LOCAL:
+            message = f"Ray cannot start a cluster on this machine ({reason})"
+        else:
+            message = (
+                f"no Ray cluster at {address!r} ({reason}); start one with `ray start --head`, or use "
+                f"`{LOCAL}`"
+            )
+        raise VariantAIError(message) from None
     return ray
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,6 +121,23 @@ def test_ray_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         connect("local")
 
 
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("local", r"cannot start a cluster on this machine \(the node timed out\)"),
+        ("there:1", r"no Ray cluster at 'there:1' \(the node timed out\)"),
+    ],
+)
+def test_ray_does_not_start(monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
+    def init(**words: Any) -> None:
+        raise Exception("the node timed out\nlog of the node")
+
+    stand_in = SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    with pytest.raises(VariantAIError, match=message):
+        connect(address)
+
+
 # --- with Ray -------------------------------------------------------------------------------------
 
 
@@ -130,6 +148,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("RAY_worker_niceness", "0")  # tasks would wait for all other tests
+    found = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(found))  # for the tasks below
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     connect(cluster.address)
     yield cluster

@@ -12,7 +12,9 @@ from variant_ai.cli.main import cli
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 
 VARIANT = "xiangqi"
-PLAYER = "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25"
+PLAYER = (
+    "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25;search.q_unvisited=parent"
+)
 TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
     "--device", "cpu", "--threads", "1", "--no-report",
@@ -174,10 +176,10 @@ def test_what_self_play_records_is_shown(taught: Path) -> None:
     assert counted["policies"] == positions - len(opened)
     assert "that teach a policy" in succeed("stats", taught).output
     assert f"of {positions:,} plies" in succeed("store", "show", taught).output
-    shown = succeed("store", "show", taught, "--game", "0").output
+    shown = succeed("store", "show", taught, "--game", "1").output
     assert shown.count("+0.2500") == record.plies - record.opening_plies
     assert shown.count("no policy") == 1 and "generation" in shown
-    told = json.loads(succeed("store", "show", taught, "--game", "0", "--json").output)
+    told = json.loads(succeed("store", "show", taught, "--game", "1", "--json").output)
     assert told["root_values"] == record.root_values and told["trains"] == record.trains
 
 

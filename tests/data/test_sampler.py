@@ -372,7 +372,7 @@ def test_a_damaged_code_is_found_before_training() -> None:
     codes = store.codes.copy()
     codes[store.offsets[1] + 5] = 65535
     damaged = Games(codes, store.offsets, store.results, store.starts, store.start_of)
-    with pytest.raises(DataError, match="game 1 of the sampled games"):
+    with pytest.raises(DataError, match="game 2 of the sampled games"):
         Sampler(damaged, encoder_of("xiangqi"), batch=4)
 
 

@@ -214,7 +214,7 @@ class TestBeforeTheData:
             ({"momentum": (0.95, 0.8)}, "0.95, is above the greatest, 0.8"),
             ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant learning rate .* --warmup"),
             ({"start_from": Path("nowhere")}, "nowhere does not exist"),
-            ({"weights": (1.0, 2.0)}, "2 weights for 1 stores"),
+            ({"weights": (1.0, 2.0)}, "2 weights for 1 store"),
             ({"stores": (Path("nowhere.store"),)}, "no game store nowhere.store"),
         ],
     )

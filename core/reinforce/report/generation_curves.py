@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from variant_ai.core.train.measure.metric_tables import TITLES
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREEN,
@@ -37,11 +38,11 @@ def learning_picture(rows: Sequence[Row]) -> Picture:
     """Losses of the learner, each beside what it is compared with."""
     figure = new_figure(11, 3.9)
     policy, value = figure.subplots(1, 2)
-    _line(policy, points(rows, _trained("policy_loss")), "policy loss", BLUE)
+    _line(policy, points(rows, _trained("policy_loss")), TITLES["policy_loss"], BLUE)
     entropy = points(rows, lambda row: row["policy_entropy"])
     _line(policy, entropy, "entropy of the targets", GREY, dashed=True)
     policy.set_ylabel("policy, nats")
-    _line(value, points(rows, _trained("value_loss")), "value loss", VERMILION)
+    _line(value, points(rows, _trained("value_loss")), TITLES["value_loss"], VERMILION)
     zero = points(rows, lambda row: row["zero_value_loss"])
     _line(value, zero, "loss of always 0", GREY, dashed=True)
     value.set_ylabel("value, squared error")

@@ -31,6 +31,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.text_tables import counted
+from variant_ai.core.train.measure.metric_tables import TITLES
 from variant_ai.core.train.pictures.canvas import Picture, write_pictures
 from variant_ai.core.train.report.report_page import Chapter, Table, page
 from variant_ai.core.train.run.run_folder import ENVIRONMENT, PICTURES, REPORT, read_object
@@ -281,7 +282,7 @@ def _generations(rows: Sequence[Row], ladder: LadderRecord) -> Chapter:
     ]
     heads = (
         "generation", "games", "window", "plies", "draws", "most frequent end",
-        "entropy", "policy loss", "value loss", "always 0", "distinct", "CPU min", "Elo",
+        "entropy", TITLES["policy_loss"], TITLES["value_loss"], "always 0", "distinct", "CPU min", "Elo",
     )  # fmt: skip
     table = Table("", heads, [_generation_row(row, elo) for row in shown])
     return Chapter(
