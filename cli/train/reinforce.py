@@ -291,6 +291,8 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
 
 
 def _show_status(run: ReinforceFolder, as_json: bool) -> None:
+    from variant_ai.core.train.measure.metric_tables import TITLES
+
     settings, state, rows = run.settings(), run.state(), run.rows()
     if as_json:
         print_json({"settings": settings.model_dump(), "state": state.model_dump(), "rows": rows})
@@ -312,7 +314,15 @@ def _show_status(run: ReinforceFolder, as_json: bool) -> None:
     )
     shown = rows[-SHOWN_ROWS:]
     print_table(
-        ["generation", "games", "plies", "draws", "policy loss", "value loss", "Elo"],
+        [
+            "generation",
+            "games",
+            "plies",
+            "draws",
+            TITLES["policy_loss"],
+            TITLES["value_loss"],
+            "Elo",
+        ],
         [
             [
                 row["generation"],

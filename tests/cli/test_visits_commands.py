@@ -12,7 +12,9 @@ from variant_ai.cli.main import cli
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 
 VARIANT = "xiangqi"
-PLAYER = "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25"
+PLAYER = (
+    "net:-;evaluator=random;search.memory_mb=32;search.noise_epsilon=0.25;search.q_unvisited=parent"
+)
 TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
     "--device", "cpu", "--threads", "1", "--no-report",

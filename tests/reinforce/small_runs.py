@@ -7,9 +7,10 @@ from typing import Any
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.reinforce.games.self_play import recorded_positions
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher, recorded_positions
+from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
 from variant_ai.plugins import registry
 
 VARIANT = "dobutsu"

@@ -213,9 +213,10 @@ def _command(name: str) -> click.Command:
 
 def _parameters(command: str) -> dict[str, click.Parameter]:
     """Return a command's options by their long names without dashes, and its arguments by name."""
+    known = _command(command)
     found = {
         option.removeprefix("--"): parameter
-        for parameter in _command(command).params
+        for parameter in known.get_params(click.Context(known))
         for option in parameter.opts
         if option.startswith("--") or isinstance(parameter, click.Argument)
     }
