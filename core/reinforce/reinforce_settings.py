@@ -224,7 +224,8 @@ class ReinforceSettings(Section):
     precision: str = "auto"
     """Precision of self-play, as `--precision` takes it."""
     device: str = "cpu"
-    """Device of self-play and learner: cpu, cuda or cuda:N."""
+    """Device of self-play and learner: cpu, cuda or cuda:N. That of players on a cluster follows from
+    `cluster.player_gpus`."""
     threads: int = Field(default=0, ge=0)
     """Threads on the CPU; 0: one for each processor."""
     search: SearchChoice = SearchChoice()
