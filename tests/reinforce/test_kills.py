@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_runs import check_run, small_settings
+from small_runs import check_run, small_run, small_settings
 
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.reinforce.games.game_journal import GameJournal
@@ -40,20 +40,28 @@ def test_a_run_that_is_killed_at_random_is_complete(tmp_path: Path) -> None:
     run = ReinforceFolder(tmp_path / "run")
     kills = 0
     while kills < KILLS and run.state().generation < generations - 2:
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            process.communicate(timeout=float(rng.uniform(3.0, 15.0)))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        assert process.wait() == -signal.SIGKILL
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                process.wait(timeout=float(rng.uniform(3.0, 15.0)))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                kills += 1
+        assert process.returncode == -signal.SIGKILL
     assert kills >= KILLS // 2
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     check_run(tmp_path / "run", generations, in_hand=AT_ONCE)
 
 
+@pytest.fixture
+def compiled(tmp_path: Path) -> None:
+    """Machine code is on disk before a limit of the size of files keeps it from being written."""
+    settings = small_settings(generations=1)
+    assert small_run(tmp_path / "first", settings).run()
+
+
 @pytest.mark.nightly
+@pytest.mark.usefixtures("compiled")
 def test_a_run_on_a_full_disk_says_so_and_goes_on_when_there_is_space(tmp_path: Path) -> None:
     """A limit of the size of files has the effect of a full disk, at another file each time."""
     command = begin(tmp_path, generations=3)

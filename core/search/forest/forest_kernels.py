@@ -193,7 +193,7 @@ def finish_move(
     record = g.nodes[root]
     n = np.int64(record["count"])
     moves = first_move(root, n)
-    p = k.expander[0]["p"]
+    p = k.expander[0]["p"][:]  # as an array, or its readers would be compiled for another type, too
     target_of(c, s, f, g, i, p)
     edge = chosen_edge(c, s, f, g, i, p)
     move = np.int64(g.moves[moves + edge])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numba
 import pytest
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference import RandomEvaluator
+from variant_ai.core.jit import functions
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.forest.forest_arrays import ENDED
 from variant_ai.core.search.forest.forest_search import (
@@ -17,12 +19,14 @@ from variant_ai.core.search.forest.forest_search import (
 from variant_ai.plugins import registry
 
 
-def forest(variant: str, games: int, *, gumbel: bool = True, max_plies: int = 30) -> ForestSearch:
+def forest(
+    variant: str, games: int, *, gumbel: bool = True, max_plies: int = 30, nodes: int = 16
+) -> ForestSearch:
     spec = registry().variant(variant)
     encoder = Encoder(spec)
     net = RandomEvaluator(encoder.shape, encoder.actions)
     settings = ForestSettings(
-        gumbel=gumbel, nodes=16, considered=8, noise=False, max_plies=max_plies
+        gumbel=gumbel, nodes=nodes, considered=8, noise=False, max_plies=max_plies
     )
     return ForestSearch(spec, net, settings, games)
 
@@ -72,3 +76,21 @@ def test_a_game_that_does_not_fit_is_refused() -> None:
     assert game.ply == 4
     with pytest.raises(DataError, match="the game has 4 plies"):
         trees.start(0, game, 2, 0)
+
+
+def test_any_number_of_nodes_that_settings_allow() -> None:
+    trees = forest("dobutsu", 1, nodes=4096)
+    trees.start(0, Game(trees.rules), 1, 0, moves=1)
+    assert len(searched(trees)) == 1
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="compilation is switched off")
+def test_functions_are_compiled_for_one_signature() -> None:
+    """A second one, made by another process at the same time, would get the file of the first."""
+    trees = forest("dobutsu", 1)
+    trees.start(0, Game(trees.rules), 1, 0, moves=1)
+    searched(trees)
+    paths = [dispatcher._cache.path for dispatcher in functions.compiled]
+    assert any(path.exists() for path in paths)
+    second = [path.with_name(path.name.replace(".1.nbc", ".2.nbc")) for path in paths]
+    assert not [path.name for path in second if path.exists()]
