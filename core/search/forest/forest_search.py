@@ -229,7 +229,8 @@ class ForestSearch:
 
     def step(self, evaluate: Callable[[NDArray[np.float32]], object] | None = None) -> int:
         """Evaluate a leaf of each searched tree. Returns the number of leaves; 0 if all games have
-        ended or the log is full. Raises DataError for an evaluation that is not a number."""
+        ended, the log is full, or all visits of this step ended without a leaf. Raises DataError for
+        an evaluation that is not a number."""
         f, b = self.forest, self._batch
         rows = int(
             gather(
