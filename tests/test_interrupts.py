@@ -14,10 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from variant_ai.core.system import interrupts
 from variant_ai.core.system.interrupts import SIGNALS, TOGETHER, stop_on_signal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 NAMES = ["SIGINT", "SIGTERM", "SIGHUP"]
+
+
+@pytest.fixture(autouse=True)
+def forget_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signals of these tests do not count for commands that later tests call in this process."""
+    monkeypatch.setattr(interrupts._program, "interrupts", 0)
+    monkeypatch.setattr(interrupts._program, "latest", -TOGETHER)
 
 
 @pytest.mark.parametrize("name", NAMES)
