@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -101,3 +105,26 @@ def test_bf16_on_request_only(small) -> None:  # type: ignore[no-untyped-def]
     assert evaluator.precision == "bf16"
     said, exact = evaluator.evaluate(small.planes), by_torch(small, small.planes)
     assert 0 < np.abs(said.policy - exact.policy).max() < 0.2
+
+
+CLOSED = """
+import gc, signal, sys
+from variant_ai.core.inference.backends.openvino_backend import OpenVinoEvaluator
+first, second = (OpenVinoEvaluator(sys.argv[1], batch=1) for _ in range(2))
+del first
+gc.collect()
+del second
+gc.collect()
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@needs_openvino
+def test_ctrl_c_still_works_after_nets_were_closed(small: Any) -> None:
+    """Closed in the order in which they were opened, as a run of self-play does."""
+    command = [sys.executable, "-c", CLOSED, str(small.onnx)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "interrupted\n", (done.returncode, done.stderr)

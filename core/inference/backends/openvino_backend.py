@@ -7,6 +7,7 @@ in the user's cache folder, so that a net opens quickly the second time.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import sys
@@ -66,7 +67,7 @@ class OpenVinoEvaluator(Evaluator):
         another variant or encoding), UnknownNameError (precision not supported here).
         """
         try:
-            openvino = import_openvino()
+            self._core = openvino_core()
         except ImportError as error:
             raise VariantAIError(
                 "evaluator 'openvino' needs the package openvino: pip install "
@@ -77,7 +78,6 @@ class OpenVinoEvaluator(Evaluator):
         if spec is not None:
             self.info.require(spec)
         self.precision = self.info.precision if precision is None else precision
-        self._core = openvino.Core()
         self._check_precision()
         self.threads = threads
         self._batch = batch
@@ -87,7 +87,7 @@ class OpenVinoEvaluator(Evaluator):
     def _check_precision(self) -> None:
         own = self.info.precision
         accepted = [own]
-        if own == "fp32" and has_bf16(self._core):
+        if own == "fp32" and has_bf16():
             accepted.append("bf16")
         if own == "fp16":
             raise DataError(
@@ -189,6 +189,17 @@ def import_openvino() -> Any:
         del sys.modules[_CONVERTER]
 
 
+@functools.cache
+def openvino_core() -> Any:
+    """Make OpenVINO's runtime, one for the whole process. Raises ImportError.
+
+    The plugin of each runtime gives the thread that loads it another stack for signal handlers, and the
+    previous one back when it ends. With several, that previous stack may be gone, and the next Ctrl-C
+    is a segmentation fault.
+    """
+    return import_openvino().Core()
+
+
 def available() -> bool:
     """Return True if OpenVINO is installed; it is not imported."""
     from importlib.util import find_spec
@@ -196,8 +207,6 @@ def available() -> bool:
     return find_spec("openvino") is not None
 
 
-def has_bf16(core: Any = None) -> bool:
+def has_bf16() -> bool:
     """Return True if, according to OpenVINO, the processor multiplies bf16 matrices in hardware."""
-    if core is None:
-        core = import_openvino().Core()
-    return "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return "BF16" in openvino_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
