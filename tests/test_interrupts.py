@@ -53,6 +53,20 @@ def test_a_second_signal_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert interrupt()
 
 
+def test_a_request_reaches_the_outer_context_at_the_end_of_the_inner_one() -> None:
+    told: list[str] = []
+    with stop_on_signal() as outer:
+        outer.stops.append(lambda: told.append("outer"))
+        with stop_on_signal() as inner:
+            signal.raise_signal(signal.SIGINT)
+            assert inner() and not outer()
+        assert outer() and told == ["outer"]
+    with stop_on_signal() as outer:
+        with stop_on_signal():
+            pass
+        assert not outer()
+
+
 def test_other_threads_are_not_asked() -> None:
     requested = []
 

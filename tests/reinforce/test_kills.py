@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.settings_file import settings_text
 from variant_ai.plugins import registry
 
+resource = pytest.importorskip("resource", reason="limits of the size of files are those of Unix")
 KILLS = 20
 AT_ONCE = 6
 
