@@ -1,0 +1,479 @@
+"""A draft of a spec for a variant of Fairy-Stockfish: facts are probed, put into words, and tried.
+
+The draft runs in the kernel if a comparison with Fairy-Stockfish finds no difference, and on
+`engine: fairy` otherwise. Policy planes cover every move that is met.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from variant_ai.core.derive import end_probe, rule_probe
+from variant_ai.core.derive.betza_writer import write_betza
+from variant_ai.core.derive.piece_probe import PieceMoves, probe_piece
+from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard
+from variant_ai.core.encoding.move_codes import MoveCodec
+from variant_ai.core.errors import MoveError, SpecError, VariantAIError
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.kernel.rule_tables import missing_words
+from variant_ai.core.rules.position import (
+    PROMOTION,
+    move_argument,
+    move_kind,
+    move_origin,
+    move_target,
+    piece_type,
+    view,
+)
+from variant_ai.core.spec.betza import Movement
+from variant_ai.core.spec.loader import parse_spec
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.testing.game_conformance import check_game_ends
+from variant_ai.core.testing.random_games import random_move
+from variant_ai.core.testing.rules_conformance import check_rules, in_child
+
+POSITIONS = 400
+"""Positions compared before a draft is written for the kernel."""
+WALK_PLIES = 120
+WALKS = 4
+"""Random games in which every move must have an action."""
+_NAMES = {
+    "P": "pawn",
+    "N": "knight",
+    "B": "bishop",
+    "R": "rook",
+    "Q": "queen",
+    "K": "king",
+}
+
+
+@dataclass
+class Derivation:
+    """A draft and what is known of it."""
+
+    variant: str
+    tree: dict[str, Any] = field(default_factory=dict)
+    """The spec, as its YAML file has it."""
+    engine: str = ""
+    """`kernel` or `fairy`; empty if the variant has no spec."""
+    why_fairy: str = ""
+    """What the kernel has no word for, or the first difference; empty for the kernel."""
+    notes: list[str] = field(default_factory=list)
+    """What could not be found, or was not asked."""
+    failure: str = ""
+    """Why there is no spec, or none that trains."""
+
+
+def derive(name: str, *, positions: int = POSITIONS, seed: int = 0) -> Derivation:
+    """Draft a spec for a variant that Fairy-Stockfish has built in.
+
+    The work is done in a child process, since crafted positions may kill it. Raises
+    UnknownNameError for a name that Fairy-Stockfish does not have.
+    """
+    FairyVariant(name)
+    return in_child(_derive, name, positions, seed)
+
+
+def _derive(name: str, positions: int, seed: int) -> Derivation:
+    found = Derivation(name)
+    try:
+        tree, missing = draft(name, found.notes)
+    except VariantAIError as error:
+        found.failure = str(error)
+        return found
+    kernel = dict(tree)
+    found.why_fairy = "; ".join(missing) or _kernel_fails(kernel, positions, seed)
+    if not found.why_fairy:
+        found.tree, found.engine = kernel, "kernel"
+        return found
+    try:
+        found.tree = _for_fairy(tree, seed)
+        found.engine = "fairy"
+    except VariantAIError as error:
+        found.failure = str(error)
+    return found
+
+
+# --- facts to words ------------------------------------------------------------------------------
+
+
+def draft(name: str, notes: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return a spec as data, and rules that the vocabulary of specs has no word for."""
+    variant = FairyVariant(name)
+    board = ProbeBoard(variant, FairyVariant(name, NEUTRAL))
+    missing: list[str] = []
+    symbols, aliases = _symbols(board)
+    probed, royal, checked = _probe_all(board, symbols)
+    order = list(probed)
+    pocket = board.start.split()[0].partition("[")[2].strip("]-")
+    captures = bool(pyffish().captures_to_hand(name))
+    hand = rule_probe.hands(board, probed, pocket, captures, royal)
+    passers = rule_probe.captures_en_passant(board, probed)
+    wins, more = end_probe.wins(board, [s for s in order if s not in royal])
+    notes += more
+    pieces: dict[str, Any] = {}
+    zones: dict[str, Any] = {}
+    for symbol in order:
+        pieces[symbol] = _piece(board, probed[symbol], order, notes, zones)
+        word = pieces[symbol]
+        if symbol in royal:
+            word["royal"] = True
+        if symbol in passers:
+            word["passant"] = True
+        if symbol in aliases:
+            word["also"] = aliases[symbol]
+        if hand and symbol in hand.drop:
+            drop = hand.drop[symbol] if word.get("within") is None else hand.drop[symbol]
+            if len(drop) < board.squares:
+                word["drop"] = board.zone(drop) if drop else False
+            if symbol in hand.per_file:
+                word["per_file"] = hand.per_file[symbol]
+                word["drop_mate"] = False
+    king = royal[0] if royal else ""
+    if king and _faces(board, king):
+        pieces[king]["faces"] = king
+    rules: dict[str, Any] = {"start": board.start}
+    rules["stalemate"] = end_probe.stalemate(board)
+    rules["repetition"], more = end_probe.repetition(board)
+    notes += more
+    if king:
+        result = end_probe.perpetual_check(board, king, probed, rules["repetition"]["fold"])
+        if result is None:
+            notes.append("repetition: perpetual check was not tried, for want of a rook")
+        elif result == "loss":
+            rules["repetition"]["perpetual_check"] = "loss"
+            if "faces" in pieces[king]:
+                rules["repetition"]["perpetual_chase"] = "axf"
+                notes.append("perpetual_chase: axf is a guess from flying generals; not asked")
+    rules["no_progress"] = end_probe.no_progress(board, probed, hand.order[0] if hand else "")
+    if wins:
+        rules["wins"] = wins
+    if king and checked and end_probe.mated(board, checked) != "loss":
+        missing.append(f"mate is a {end_probe.mated(board, checked)}")
+    if king and end_probe.bare_king(board, king) != "none":
+        rules["bare_king"] = end_probe.bare_king(board, king)
+    more_rules = rule_probe.extras(board, probed, _prey(symbols))
+    if more_rules.get("explodes"):
+        rules["explodes"] = True
+    if _must_capture(board, name, probed, _prey(symbols)):
+        rules["captures"] = "must"
+    if king:
+        other = next((s for s in order if s not in royal and "R" in probed[s].moves), "")
+        counted = end_probe.counting(board, name, king, other) if other else "none"
+        if counted != "none":
+            rules["counting"] = counted
+    if king and not hand and not wins and end_probe.draws_dead_positions(board, king):
+        rules["insufficient_material"] = True
+    if more_rules["walls"]:
+        missing.append("moves that place walls")
+    if more_rules["demotes"]:
+        missing.append("pieces that turn back")
+    if hand and not captures:
+        missing.append("pieces in hand that were not captured")
+    if hand and hand.turned:
+        missing.append("drops of promoted pieces")
+    if len(royal) > 1:
+        missing.append(f"several royal pieces ({', '.join(royal)})")
+        for symbol in royal:
+            del pieces[symbol]["royal"]
+    castles = rule_probe.castling(board)
+    tree: dict[str, Any] = {
+        "spec": 1,
+        "variant": re.sub("[^a-z0-9-]", "-", name),
+        "title": name.capitalize(),
+        "fairy": name,
+        "board": {"files": board.files, "ranks": board.ranks, "sides": _sides(board)},
+        "pieces": pieces,
+    }
+    if zones:
+        tree["board"]["zones"] = zones
+    if castles:
+        tree["castling"] = castles
+    if hand:
+        tree["hands"] = {"order": hand.order, "promoted": hand.promoted}
+    tree["rules"] = rules
+    if more_rules["pass"]:
+        missing.append("`pass` moves")
+    tree["input"] = _inputs(tree)
+    if more_rules["pass"]:
+        tree["policy"] = ["pass"]
+    return tree, missing
+
+
+def _symbols(board: ProbeBoard) -> tuple[list[str], dict[str, str]]:
+    """Symbols of the start position and of its hands, and second letters that are read for them."""
+    known = rule_probe.known_symbols(board)
+    start = board.start.split()[0]
+    used = {p.upper() for p in re.findall(r"\+?[A-Za-z]", start)}
+    aliases = {to: one for one, to in known.items() if one != to}
+    counts = {s: start.count(s) for s in known if s in used and s not in aliases.values()}
+    many = max(counts.values())
+    by_place = sorted(counts, key=lambda s: (counts[s] < many, start.rfind(s)))
+    return by_place, aliases
+
+
+def _prey(symbols: list[str]) -> str:
+    """A symbol that can be captured: a pawn, or any that is not a king."""
+    plain = [s for s in symbols if s not in ("K",)] or symbols
+    return ("P" if "P" in plain else plain[0]).lower()
+
+
+def _probe_all(
+    board: ProbeBoard, symbols: list[str]
+) -> tuple[dict[str, PieceMoves], list[str], str | None]:
+    """Probe the symbols and everything that they promote to; return also royal ones, and a FEN in
+    which one is in check."""
+    prey = _prey(symbols)
+    probed: dict[str, PieceMoves] = {}
+    waiting = list(symbols)
+    while waiting:
+        symbol = waiting.pop(0)
+        # a king among enemies would have no moves; asked again below without them
+        probed[symbol] = probe_piece(board, symbol, prey if symbol != prey.upper() else prey)
+        for move in probed[symbol].seen:
+            to = rule_probe.promoted_symbol(symbol, move)
+            if to and to not in probed and to not in waiting:
+                waiting.append(to)
+    royal, checked = [], None
+    for symbol in probed:
+        fen = rule_probe.is_royal(board, symbol, [p for p in probed.values() if p.moves])
+        if fen is not None:
+            royal.append(symbol)
+            checked = checked or fen
+    for symbol in royal:
+        probed[symbol] = probe_piece(board, symbol, prey, royal=True)
+    return probed, royal, checked
+
+
+def _piece(
+    board: ProbeBoard,
+    moves: PieceMoves,
+    order: list[str],
+    notes: list[str],
+    zones: dict[str, Any],
+) -> dict[str, Any]:
+    """Words of a piece: name, moves and promotion."""
+    symbol = moves.symbol
+    plain = symbol.lstrip("+")
+    name = ("promoted " if symbol != plain else "") + _NAMES.get(plain, plain.lower())
+    word: dict[str, Any] = {"name": name, "moves": moves.moves}
+    notes += [f"pieces.{symbol}.moves: {text}" for text in moves.unsaid]
+    if moves.from_:
+        word["from"] = {}
+        for zone, betza in moves.from_:
+            shown = board.zone(zone)
+            key = shown if isinstance(shown, str) else _named(zones, shown)
+            word["from"][key] = betza
+    if moves.within is not None:
+        word["within"] = board.zone(moves.within)
+    promotes = rule_probe.promotion(board, moves, order)
+    if promotes is not None:
+        if not promotes.exact:
+            notes.append(f"pieces.{symbol}.promotes: no zone explains where it promoted")
+        at = promotes.at or frozenset(range(board.squares))
+        must = promotes.must
+        shown_must = board.zone(must) if isinstance(must, frozenset) else must
+        word["promotes"] = {"at": board.zone(at), "to": promotes.to}
+        if promotes.on != "to":
+            word["promotes"]["on"] = promotes.on
+        if shown_must is not False:
+            word["promotes"]["must"] = shown_must
+    return word
+
+
+def _named(zones: dict[str, Any], squares: list[str]) -> str:
+    """Name of a zone that is a list of squares; a new one if there is none."""
+    for name, listed in zones.items():
+        if listed == squares:
+            return name
+    name = f"zone{len(zones) + 1}"
+    zones[name] = squares
+    return name
+
+
+def _faces(board: ProbeBoard, king: str) -> bool:
+    """Return True if two kings may not face each other on an open file."""
+    file = board.files // 2
+    top = board.squares - board.files + file
+    alone = {file - 1: king}
+    steps = board.moves(alone, neutral=False)
+    facing = board.moves({**alone, top: king.lower()}, neutral=False)
+    onto = {m.target for m in steps} - {m.target for m in facing}
+    return file in onto
+
+
+def _must_capture(
+    board: ProbeBoard, name: str, pieces: Mapping[str, PieceMoves], prey: str
+) -> bool:
+    """Return True if a side that can capture has no other move."""
+    kept = {key: value for key, value in NEUTRAL.items() if key != "mustCapture"}
+    asked = FairyVariant(name, kept)
+    for symbol, moves in pieces.items():
+        for move in moves.seen:
+            if move.rest or move.origin == move.target:
+                continue
+            fen = board.fen({move.origin: symbol, move.target: prey})
+            free = board.neutral.legal_moves(fen)
+            if move.text in free and len(free) > 1:
+                return len(asked.legal_moves(fen)) < len(free)
+    return False
+
+
+def _sides(board: ProbeBoard) -> str:
+    """`rotate` if the start position is turned, and not mirrored, for the second player."""
+    home = board.pieces(board.start)
+    files, last = board.files, board.squares - 1
+
+    def turned(square: int, rotate: bool) -> int:
+        return last - square if rotate else (last // files - square // files) * files + square % files
+
+    def fits(rotate: bool) -> bool:
+        return {turned(s, rotate): p.swapcase() for s, p in home.items()} == home
+
+    return "rotate" if fits(True) and not fits(False) else "mirror"
+
+
+def _inputs(tree: Mapping[str, Any]) -> list[Any]:
+    """Input planes: everything that the rules of the spec depend on."""
+    fold = tree["rules"]["repetition"]["fold"]
+    planes: list[Any] = [{"pieces": "me"}, {"pieces": "them"}]
+    planes.append({"repetitions": max(1, min(fold - 1, 3))})
+    if "hands" in tree:
+        order = tree["hands"]["order"]
+        planes += [{"hand": {"of": who, "order": order, "max": 16}} for who in ("me", "them")]
+        if tree["hands"]["promoted"].startswith("returns"):
+            planes += [{"promoted": "me"}, {"promoted": "them"}]
+    if any(piece.get("passant") for piece in tree["pieces"].values()):
+        planes.append("en_passant")
+    planes += ["colour", {"move_number": {"max": 500}}]
+    if "castling" in tree:
+        planes += [{"castling": "me"}, {"castling": "them"}]
+    checks = next((win["checks"] for win in tree["rules"].get("wins", ()) if "checks" in win), 0)
+    if checks:
+        planes += [{"checks": {"of": who, "max": checks}} for who in ("me", "them")]
+    plies = tree["rules"]["no_progress"]["plies"]
+    if plies != "none":
+        planes.append({"halfmove": {"max": plies}})
+    return planes
+
+
+# --- words to a game -----------------------------------------------------------------------------
+
+
+def read_tree(tree: Mapping[str, Any], name: str = "") -> VariantSpec:
+    """Read a draft as a spec. Raises SpecError."""
+    return parse_spec(json.dumps(tree), f"<{name or tree['variant']}>")
+
+
+def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
+    """Return why the kernel does not play a draft as Fairy-Stockfish does; empty if it does."""
+    try:
+        spec = read_tree(tree)
+        missing = missing_words(spec)
+        if missing:
+            return ", ".join(missing)
+        report = check_rules(spec, positions, seed, isolated=False)
+        if not report.agrees:
+            return report.first_difference
+        games = max(6, positions // 60)
+        ends = check_game_ends(spec, games, seed, max_plies=60)
+        return ends.first_difference
+    except VariantAIError as error:
+        return str(error)
+
+
+def _for_fairy(tree: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Return a draft for the engine `fairy` in which every move that random games meet has an
+    action. Raises SpecError, MoveError if there is none."""
+    tree = json.loads(json.dumps(tree))
+    tree["rules"]["engine"] = "fairy"
+    for piece in tree["pieces"].values():
+        if not piece["moves"]:
+            _join_zones(piece)
+    try:
+        read_tree(tree)
+    except SpecError:  # words that the engine does not need contradict each other
+        for piece in tree["pieces"].values():
+            _join_zones(piece)
+            for word in ("passant", "faces", "per_file", "drop_mate"):
+                piece.pop(word, None)
+        tree.pop("castling", None)
+        tree["rules"].pop("insufficient_material", None)
+        tree["input"] = _inputs(tree)
+    if tree["rules"]["no_progress"]["plies"] != "none":
+        tree["rules"]["no_progress"]["plies"] += tree["rules"]["no_progress"]["plies"] % 2
+    for _ in range(60):
+        spec = read_tree(tree)
+        gap = _gap(spec, seed)
+        if gap is None:
+            return tree
+        _close(tree, *gap)
+    raise SpecError(f"{tree['variant']}: random games kept meeting moves that the spec cannot say")
+
+
+def _join_zones(piece: dict[str, Any]) -> None:
+    """Move every Betza word of a piece into `moves`: the engine knows the zones."""
+    words = [piece["moves"], *piece.pop("from", {}).values()]
+    piece["moves"] = "".join(words) or "K"
+    piece.pop("within", None)
+
+
+Gap = tuple[str, int, int, str]
+"""Symbol of a piece, displacement, and what it promotes to (empty if it does not)."""
+
+
+def _gap(spec: VariantSpec, seed: int) -> Gap | None:
+    """Play random games, and return the first move that has no action."""
+    rules, codec = make_rules(spec), MoveCodec(spec)
+    rng = random.Random(seed)
+    board = spec.board
+    for number in range(WALKS):
+        game = Game(rules)
+        for _ in range(WALK_PLIES):
+            if game.outcome() is not None:
+                break
+            legal: list[int] = game.legal_moves().tolist()
+            for move in legal:
+                try:
+                    codec.encode(game.position, move)
+                except MoveError as error:
+                    if "does not fit" in str(error):
+                        raise
+                    kind = rules.types.all[piece_type(int(game.position["board"][0, move_origin(move)]))]
+                    a, b = (
+                        view(s, game.side, board.files, board.ranks, board.sides)
+                        for s in (move_origin(move), move_target(move))
+                    )
+                    to = ""
+                    if move_kind(move) == PROMOTION:
+                        to = rules.types.all[move_argument(move)].base
+                    return kind.base, b % board.files - a % board.files, b // board.files - a // board.files, to
+            style = "special" if number % 2 else "any"
+            game.push(random_move(rules, game.position, legal, style, rng))
+    return None
+
+
+def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None:
+    """Give a piece a displacement, or a promotion, that it was seen to have."""
+    piece = tree["pieces"][symbol]
+    if to:
+        promotes = piece.setdefault("promotes", {"at": "rank 1-%d" % tree["board"]["ranks"], "to": []})
+        promotes.pop("must", None)
+        promotes["at"] = f"rank 1-{tree['board']['ranks']}"
+        if to not in promotes["to"]:
+            promotes["to"].append(to)
+            return
+    if (dx, dy) == (0, 0):
+        tree["policy"] = ["pass"]
+        return
+    word = write_betza([Movement(dx, dy, 1, True, True)])
+    if word in piece["moves"]:
+        raise SpecError(f"{symbol} moves by {word}, which has no action")
+    piece["moves"] += word
