@@ -10,15 +10,17 @@ import json
 import random
 import re
 from collections.abc import Mapping
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from variant_ai.core.derive import end_probe, rule_probe
 from variant_ai.core.derive.betza_writer import write_betza
 from variant_ai.core.derive.piece_probe import PieceMoves, probe_piece
-from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard
+from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard, VariantWith
 from variant_ai.core.encoding.move_codes import MoveCodec
-from variant_ai.core.errors import MoveError, SpecError, VariantAIError
+from variant_ai.core.errors import MoveError, SpecError, UnknownNameError, VariantAIError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
 from variant_ai.core.rules.game import Game
@@ -33,16 +35,19 @@ from variant_ai.core.rules.position import (
     view,
 )
 from variant_ai.core.spec.betza import Movement
+from variant_ai.core.spec.fairy_ini import read_ini
 from variant_ai.core.spec.loader import parse_spec
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.yaml_reader import read_text
 from variant_ai.core.testing.game_conformance import check_game_ends
 from variant_ai.core.testing.random_games import random_move
 from variant_ai.core.testing.rules_conformance import check_rules, in_child
 
 POSITIONS = 400
 """Positions compared before a draft is written for the kernel."""
-WALK_PLIES = 120
-WALKS = 4
+UNSTORED = "games can be played but not stored: moves also place walls or drop promoted pieces"
+WALK_PLIES = 60
+WALKS = 3
 """Random games in which every move must have an action."""
 _NAMES = {
     "P": "pawn",
@@ -71,30 +76,43 @@ class Derivation:
     """Why there is no spec, or none that trains."""
 
 
-def derive(name: str, *, positions: int = POSITIONS, seed: int = 0) -> Derivation:
-    """Draft a spec for a variant that Fairy-Stockfish has built in.
+def derive(
+    name: str, *, ini: Path | None = None, positions: int = POSITIONS, seed: int = 0
+) -> Derivation:
+    """Draft a spec for a variant that Fairy-Stockfish has built in, or that a file has.
 
-    The work is done in a child process, since crafted positions may kill it. Raises
-    UnknownNameError for a name that Fairy-Stockfish does not have.
+    ini: a file in the format of Fairy-Stockfish's `variants.ini`. positions: compared in random
+    games before the kernel is chosen. The work is done in a child process, since crafted positions
+    may kill it.
+
+    Raises UnknownNameError for a name that Fairy-Stockfish does not have, SpecError with the line
+    of a mistake in the file.
     """
-    FairyVariant(name)
-    return in_child(_derive, name, positions, seed)
+    text = None
+    if ini is not None:
+        text = read_text(ini, "a file of Fairy-Stockfish's variants")
+        if name not in (known := read_ini(text, str(ini))):
+            raise UnknownNameError(f"variant of {ini}", name, known)
+    FairyVariant(name, ini=text)
+    try:
+        return in_child(_derive, name, text, positions, seed)
+    except BrokenProcessPool:
+        return Derivation(name, failure="Fairy-Stockfish's process died while it was probed")
 
 
-def _derive(name: str, positions: int, seed: int) -> Derivation:
+def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation:
     found = Derivation(name)
     try:
-        tree, missing = draft(name, found.notes)
+        tree, missing = draft(name, ini, found.notes)
     except VariantAIError as error:
         found.failure = str(error)
         return found
-    kernel = dict(tree)
-    found.why_fairy = "; ".join(missing) or _kernel_fails(kernel, positions, seed)
+    found.why_fairy = "; ".join(missing) or _kernel_fails(tree, positions, seed)
     if not found.why_fairy:
-        found.tree, found.engine = kernel, "kernel"
+        found.tree, found.engine = tree, "kernel"
         return found
     try:
-        found.tree = _for_fairy(tree, seed)
+        found.tree = _for_fairy(tree, seed, found.notes)
         found.engine = "fairy"
     except VariantAIError as error:
         found.failure = str(error)
@@ -104,16 +122,22 @@ def _derive(name: str, positions: int, seed: int) -> Derivation:
 # --- facts to words ------------------------------------------------------------------------------
 
 
-def draft(name: str, notes: list[str]) -> tuple[dict[str, Any], list[str]]:
+def draft(
+    name: str, ini: str | None, notes: list[str]
+) -> tuple[dict[str, Any], list[str]]:
     """Return a spec as data, and rules that the vocabulary of specs has no word for."""
-    variant = FairyVariant(name)
-    board = ProbeBoard(variant, FairyVariant(name, NEUTRAL))
+
+    def variant_with(settings: Mapping[str, str]) -> FairyVariant:
+        return FairyVariant(name, settings, ini)
+
+    variant = variant_with({})
+    board = ProbeBoard(variant, variant_with(NEUTRAL))
     missing: list[str] = []
     symbols, aliases = _symbols(board)
     probed, royal, checked = _probe_all(board, symbols)
     order = list(probed)
     pocket = board.start.split()[0].partition("[")[2].strip("]-")
-    captures = bool(pyffish().captures_to_hand(name))
+    captures = bool(pyffish().captures_to_hand(variant.name))
     hand = rule_probe.hands(board, probed, pocket, captures, royal)
     passers = rule_probe.captures_en_passant(board, probed)
     wins, more = end_probe.wins(board, [s for s in order if s not in royal])
@@ -162,11 +186,11 @@ def draft(name: str, notes: list[str]) -> tuple[dict[str, Any], list[str]]:
     more_rules = rule_probe.extras(board, probed, _prey(symbols))
     if more_rules.get("explodes"):
         rules["explodes"] = True
-    if _must_capture(board, name, probed, _prey(symbols)):
+    if _must_capture(board, variant_with, probed, _prey(symbols)):
         rules["captures"] = "must"
     if king:
         other = next((s for s in order if s not in royal and "R" in probed[s].moves), "")
-        counted = end_probe.counting(board, name, king, other) if other else "none"
+        counted = end_probe.counting(board, variant_with, king, other) if other else "none"
         if counted != "none":
             rules["counting"] = counted
     if king and not hand and not wins and end_probe.draws_dead_positions(board, king):
@@ -186,12 +210,14 @@ def draft(name: str, notes: list[str]) -> tuple[dict[str, Any], list[str]]:
     castles = rule_probe.castling(board)
     tree: dict[str, Any] = {
         "spec": 1,
-        "variant": re.sub("[^a-z0-9-]", "-", name),
+        "variant": re.sub("[^a-z0-9-]", "-", name.lower()),
         "title": name.capitalize(),
         "fairy": name,
         "board": {"files": board.files, "ranks": board.ranks, "sides": _sides(board)},
         "pieces": pieces,
     }
+    if ini is not None:
+        tree["fairy_ini"] = ini
     if zones:
         tree["board"]["zones"] = zones
     if castles:
@@ -310,11 +336,14 @@ def _faces(board: ProbeBoard, king: str) -> bool:
 
 
 def _must_capture(
-    board: ProbeBoard, name: str, pieces: Mapping[str, PieceMoves], prey: str
+    board: ProbeBoard,
+    variant_with: VariantWith,
+    pieces: Mapping[str, PieceMoves],
+    prey: str,
 ) -> bool:
     """Return True if a side that can capture has no other move."""
     kept = {key: value for key, value in NEUTRAL.items() if key != "mustCapture"}
-    asked = FairyVariant(name, kept)
+    asked = variant_with(kept)
     for symbol, moves in pieces.items():
         for move in moves.seen:
             if move.rest or move.origin == move.target:
@@ -389,7 +418,7 @@ def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
         return str(error)
 
 
-def _for_fairy(tree: dict[str, Any], seed: int) -> dict[str, Any]:
+def _for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[str, Any]:
     """Return a draft for the engine `fairy` in which every move that random games meet has an
     action. Raises SpecError, MoveError if there is none."""
     tree = json.loads(json.dumps(tree))
@@ -411,8 +440,10 @@ def _for_fairy(tree: dict[str, Any], seed: int) -> dict[str, Any]:
         tree["rules"]["no_progress"]["plies"] += tree["rules"]["no_progress"]["plies"] % 2
     for _ in range(60):
         spec = read_tree(tree)
-        gap = _gap(spec, seed)
+        gap, unstored = _gap(spec, seed)
         if gap is None:
+            if unstored:
+                notes.append(UNSTORED)
             return tree
         _close(tree, *gap)
     raise SpecError(f"{tree['variant']}: random games kept meeting moves that the spec cannot say")
@@ -429,11 +460,12 @@ Gap = tuple[str, int, int, str]
 """Symbol of a piece, displacement, and what it promotes to (empty if it does not)."""
 
 
-def _gap(spec: VariantSpec, seed: int) -> Gap | None:
-    """Play random games, and return the first move that has no action."""
+def _gap(spec: VariantSpec, seed: int) -> tuple[Gap | None, bool]:
+    """Play random games, and return the first move that has no action, and whether some have more
+    than a game store holds."""
     rules, codec = make_rules(spec), MoveCodec(spec)
     rng = random.Random(seed)
-    board = spec.board
+    board, unstored = spec.board, False
     for number in range(WALKS):
         game = Game(rules)
         for _ in range(WALK_PLIES):
@@ -444,8 +476,9 @@ def _gap(spec: VariantSpec, seed: int) -> Gap | None:
                 try:
                     codec.encode(game.position, move)
                 except MoveError as error:
-                    if "does not fit" in str(error):
-                        raise
+                    if "cannot be stored" in str(error) or "but not stored" in str(error):
+                        unstored = True
+                        continue
                     kind = rules.types.all[piece_type(int(game.position["board"][0, move_origin(move)]))]
                     a, b = (
                         view(s, game.side, board.files, board.ranks, board.sides)
@@ -454,10 +487,12 @@ def _gap(spec: VariantSpec, seed: int) -> Gap | None:
                     to = ""
                     if move_kind(move) == PROMOTION:
                         to = rules.types.all[move_argument(move)].base
-                    return kind.base, b % board.files - a % board.files, b // board.files - a // board.files, to
+                    dx = b % board.files - a % board.files
+                    dy = b // board.files - a // board.files
+                    return (kind.base, dx, dy, to), unstored
             style = "special" if number % 2 else "any"
             game.push(random_move(rules, game.position, legal, style, rng))
-    return None
+    return None, unstored
 
 
 def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from variant_ai.core.derive.piece_probe import PieceMoves
-from variant_ai.core.derive.probe_board import ProbeBoard
+from variant_ai.core.derive.probe_board import ProbeBoard, VariantWith
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.spec.betza import parse_betza
 
 VALUES = {1: "win", 0: "draw", -1: "loss"}
@@ -165,15 +164,18 @@ def _clock(fen: str) -> int:
     return int(field) if field.isdigit() else -1
 
 
-def counting(board: ProbeBoard, name: str, king: str, other: str) -> str:
+def counting(board: ProbeBoard, variant_with: VariantWith, king: str, other: str) -> str:
     """Return the counting rule of a variant, whose FEN shows a limit when few pieces are left."""
     fen = board.fen({0: king, board.squares - 1: king.lower(), board.files: other})
     move = next(iter(board.variant.legal_moves(fen)), "")
-    shown = board.variant.fen_after(fen, [move]) if move else ""
+    if not move:
+        return "none"
+    shown = board.variant.fen_after(fen, [move])
     for rule in COUNTINGS:
-        if shown == FairyVariant(name, {"countingRule": rule}).fen_after(fen, [move]) != (
-            FairyVariant(name, {"countingRule": "none"}).fen_after(fen, [move])
-        ):
+        counted, plain = (
+            variant_with({"countingRule": word}).fen_after(fen, [move]) for word in (rule, "none")
+        )
+        if shown == counted != plain:
             return rule
     return "none"
 

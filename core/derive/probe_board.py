@@ -8,7 +8,7 @@ get in the way of a piece's moves, these are asked of a copy of the variant with
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
@@ -31,6 +31,8 @@ NEUTRAL = {
 }
 """Settings under which pieces move without regard to checks and ends of the game."""
 
+VariantWith = Callable[[Mapping[str, str]], FairyVariant]
+"""The variant with some settings changed."""
 Pieces = Mapping[int, str]
 """Square -> symbol as in a FEN, capital letters for the first player: `N`, `+P`, `q~`."""
 CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")

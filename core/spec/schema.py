@@ -456,6 +456,11 @@ class VariantSpec(Model):
         default=None,
         description="Fairy-Stockfish's name of the variant, with which its rules are compared",
     )
+    fairy_ini: str | None = Field(
+        default=None,
+        description="file in the format of Fairy-Stockfish's variants.ini that has the variant "
+        "`fairy`, relative to the spec; a spec that was read holds the text of the file",
+    )
     names: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
         description="names of the variant on game sites, if they differ: site -> names, the first is "
