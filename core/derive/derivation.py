@@ -49,6 +49,7 @@ UNSTORED = "games can be played but not stored: moves also place walls or drop p
 WALK_PLIES = 60
 WALKS = 3
 """Random games in which every move must have an action."""
+DEAD = "insufficient_material"
 _NAMES = {
     "P": "pawn",
     "N": "knight",
@@ -133,12 +134,16 @@ def draft(
     variant = variant_with({})
     board = ProbeBoard(variant, variant_with(NEUTRAL))
     missing: list[str] = []
-    symbols, aliases = _symbols(board)
+    met, dropped = _met(board)
+    symbols, aliases = _symbols(board, met)
     probed, royal, checked = _probe_all(board, symbols)
     order = list(probed)
     pocket = board.start.split()[0].partition("[")[2].strip("]-")
     captures = bool(pyffish().captures_to_hand(variant.name))
     hand = rule_probe.hands(board, probed, pocket, captures, royal)
+    if hand is None and dropped:
+        hand = rule_probe.HandRules([s for s in order if s in dropped])
+        missing.append("drops from an endless hand")
     passers = rule_probe.captures_en_passant(board, probed)
     wins, more = end_probe.wins(board, [s for s in order if s not in royal])
     notes += more
@@ -194,12 +199,12 @@ def draft(
         if counted != "none":
             rules["counting"] = counted
     if king and not hand and not wins and end_probe.draws_dead_positions(board, king):
-        rules["insufficient_material"] = True
+        rules[DEAD] = True
     if more_rules["walls"]:
         missing.append("moves that place walls")
     if more_rules["demotes"]:
         missing.append("pieces that turn back")
-    if hand and not captures:
+    if hand and not captures and hand.drop:
         missing.append("pieces in hand that were not captured")
     if hand and hand.turned:
         missing.append("drops of promoted pieces")
@@ -233,11 +238,30 @@ def draft(
     return tree, missing
 
 
-def _symbols(board: ProbeBoard) -> tuple[list[str], dict[str, str]]:
-    """Symbols of the start position and of its hands, and second letters that are read for them."""
+def _met(board: ProbeBoard) -> tuple[set[str], set[str]]:
+    """Symbols on the board in a few random games, and those that were dropped."""
+    rng, met, dropped = random.Random(0), set[str](), set[str]()
+    for _ in range(2):
+        moves: list[str] = []
+        for ply in range(40):
+            legal = board.variant.legal_moves(board.start, moves)
+            if not legal:
+                break
+            dropped |= {m.split("@")[0].lstrip("+") for m in legal if "@" in m}
+            unusual = [m for m in legal if not re.fullmatch(r"([a-l][0-9]+){2}", m)]
+            moves.append(rng.choice(unusual if unusual and ply % 2 else legal))
+            if ply % 8 == 7:
+                fen = board.variant.fen_after(board.start, moves).split()[0]
+                met |= {p.upper() for p in re.findall(r"\+?[A-Za-z]", fen)}
+    return met | dropped, dropped
+
+
+def _symbols(board: ProbeBoard, met: set[str]) -> tuple[list[str], dict[str, str]]:
+    """Symbols of the start position, its hands and of random games, and second letters that are read
+    for them."""
     known = rule_probe.known_symbols(board)
     start = board.start.split()[0]
-    used = {p.upper() for p in re.findall(r"\+?[A-Za-z]", start)}
+    used = met | {p.upper() for p in re.findall(r"\+?[A-Za-z]", start)}
     aliases = {to: one for one, to in known.items() if one != to}
     counts = {s: start.count(s) for s in known if s in used and s not in aliases.values()}
     many = max(counts.values())
@@ -403,6 +427,7 @@ def read_tree(tree: Mapping[str, Any], name: str = "") -> VariantSpec:
 
 def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
     """Return why the kernel does not play a draft as Fairy-Stockfish does; empty if it does."""
+    rules = tree["rules"]
     try:
         spec = read_tree(tree)
         missing = missing_words(spec)
@@ -413,6 +438,9 @@ def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
             return report.first_difference
         games = max(6, positions // 60)
         ends = check_game_ends(spec, games, seed, max_plies=60)
+        if "insufficient material" in ends.first_difference and rules.pop(DEAD, None):
+            # a variant in which some material never draws
+            return check_game_ends(read_tree(tree), games, seed, max_plies=60).first_difference
         return ends.first_difference
     except VariantAIError as error:
         return str(error)
@@ -434,7 +462,7 @@ def _for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[str, A
             for word in ("passant", "faces", "per_file", "drop_mate"):
                 piece.pop(word, None)
         tree.pop("castling", None)
-        tree["rules"].pop("insufficient_material", None)
+        tree["rules"].pop(DEAD, None)
         tree["input"] = _inputs(tree)
     if tree["rules"]["no_progress"]["plies"] != "none":
         tree["rules"]["no_progress"]["plies"] += tree["rules"]["no_progress"]["plies"] % 2

@@ -56,12 +56,12 @@ def repetition(board: ProbeBoard) -> tuple[dict[str, Any], list[str]]:
 def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
     """Four quiet plies after which the position is the same."""
     ask, start = board.variant, board.start
-    for there in _reversible(ask.legal_moves(start, played)):
+    for there in _reversible(board, ask.legal_moves(start, played)):
         one = _back(there)
-        answers = _reversible(ask.legal_moves(start, [*played, there]))
+        answers = _reversible(board, ask.legal_moves(start, [*played, there]))
         if not answers or one not in ask.legal_moves(start, [*played, there, answers[0]]):
             continue
-        for answer in answers:
+        for answer in answers[:15]:
             back = [*played, there, answer]
             if one not in ask.legal_moves(start, back):
                 continue
@@ -74,9 +74,13 @@ def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
     return None
 
 
-def _reversible(moves: Sequence[str]) -> list[str]:
-    plain = [m for m in moves if re.fullmatch(r"([a-l][0-9]+){2}", m) and m != _back(m)]
-    return plain[:40]
+def _reversible(board: ProbeBoard, moves: Sequence[str]) -> list[str]:
+    """Moves that may be taken back, rare pieces first, since pawns cannot return."""
+    home = board.pieces(board.start)
+    listed = list(home.values())
+    plain = board.read([m for m in moves if re.fullmatch(r"([a-l][0-9]+){2}", m) and m != _back(m)])
+    plain.sort(key=lambda m: listed.count(home.get(m.origin, "")))
+    return [m.text for m in plain[:30]]
 
 
 def _back(move: str) -> str:
@@ -147,9 +151,12 @@ def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> 
         plies = high
     reset = ["captures"]
     for symbol, moves in pieces.items():
-        move = next((m for m in moves.seen if not m.rest and m.origin != m.target), None)
-        if move and _clock(board.after({move.origin: symbol}, move.text, rest="- - 6 9")) == 0:
-            reset.append(symbol)
+        for move in (m for m in moves.seen[:200] if not m.rest and m.origin != m.target):
+            alone = {move.origin: symbol}
+            if move.text in board.neutral.legal_moves(board.fen(alone)):
+                if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:
+                    reset.append(symbol)
+                break
     if hand:
         drop = next((m for m in board.moves({}, hand=hand) if m.drop == hand), None)
         if drop:

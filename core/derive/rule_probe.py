@@ -38,7 +38,9 @@ def is_royal(board: ProbeBoard, symbol: str, attackers: Iterable[PieceMoves]) ->
                 origin = board.step(square, dx, dy)  # the second player moves the other way
                 if origin is None or max(abs(dx), abs(dy)) > 2 or move.rest:
                     continue
-                fen = board.fen({square: symbol, origin: attacker.symbol.lower()})
+                far = 0 if square > board.squares // 2 else board.squares - 1
+                both = {square: symbol, far: symbol.lower(), origin: attacker.symbol.lower()}
+                fen = board.fen(both)
                 if board.variant.in_check(fen):
                     return fen
                 break
@@ -218,6 +220,7 @@ def castling(board: ProbeBoard) -> dict[str, dict[str, str]]:
             if king == rook:
                 continue
             two = {king: first[king], rook: first[rook]}
+            two |= {s: p for s, p in home.items() if p.islower()}
             letter = "K" if rook > king else "Q"
             if letter not in rights or letter in found:
                 continue

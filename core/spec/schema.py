@@ -201,7 +201,7 @@ class Rules(Model):
     captures: Literal["may", "must"] = "may"
     explodes: bool = False
     bare_king: Literal["none", "draw", "loss"] = "none"
-    counting: Literal["none", "makruk"] = Field(
+    counting: Literal["none", "makruk", "asean", "cambodian"] = Field(
         default="none", description="move counting of the makruk family, kept in the FEN"
     )
     insufficient_material: bool = Field(
