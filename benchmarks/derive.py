@@ -87,7 +87,9 @@ def main() -> int:
             if options.keep:
                 with options.keep.open("a") as file:
                     file.write(json.dumps(asdict(one)) + "\n")
-            print(f"{name}: {one.engine or 'none'} {one.failure or one.why_fairy}"[:150], flush=True)
+            print(
+                f"{name}: {one.engine or 'none'} {one.failure or one.why_fairy}"[:150], flush=True
+            )
         found.append(one)
     text = write(found, options.positions)
     if options.output:

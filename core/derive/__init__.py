@@ -7,5 +7,7 @@ Modules in reading order:
     piece_probe    how a piece moves
     rule_probe     promotions, hands, castling, royal pieces
     end_probe      ends of games
-    derivation     `derive`: all of it as a spec, tried in the kernel or on `fairy`
+    spec_draft     all of it in the words of specs
+    fairy_draft    words for every move that random games meet, for the engine `fairy`
+    derivation     `derive`: a draft, tried in the kernel
 """

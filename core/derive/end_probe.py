@@ -118,9 +118,7 @@ def perpetual_check(
         for king_file in (files // 2, files // 2 - 1):
             below, above = (ranks - 2) * files, (ranks - 1) * files
             own_king = king_file - 1 if king_file > 1 else king_file + 1
-            fen = board.fen(
-                {below: symbol, above + king_file: king.lower(), own_king: king}
-            )
+            fen = board.fen({below: symbol, above + king_file: king.lower(), own_king: king})
             squares = [board.name(s) for s in (below, above, below + king_file, above + king_file)]
             low, high, king_low, king_high = squares
             cycle = [low + high, king_high + king_low, high + low, king_low + king_high]
@@ -219,7 +217,10 @@ def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
         left = {s: p for s, p in home.items() if p.islower() != lower}
         fen = board.fen(left, rest=rest, black=not lower)
         if board.variant.immediate_end(fen) == 1 and not any(
-            board.variant.immediate_end(board.fen({s: p for s, p in home.items() if p != one}, rest=rest, black=not lower)) == 1
+            board.variant.immediate_end(
+                board.fen({s: p for s, p in home.items() if p != one}, rest=rest, black=not lower)
+            )
+            == 1
             for one in {p for p in home.values() if p.islower() == lower}
         ):
             yield {"extinct": "all pieces"}
@@ -233,7 +234,12 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
     everything = range(board.squares)
     for symbol in symbols:
         free = [s for s in everything if s not in theirs]
-        if board.variant.immediate_end(board.fen({**theirs, **{s: symbol for s in free}}, black=True)) != -1:
+        if (
+            board.variant.immediate_end(
+                board.fen({**theirs, **dict.fromkeys(free, symbol)}, black=True)
+            )
+            != -1
+        ):
             back = {s: symbol for s in everything if s not in (board.squares - 1,)}
             if board.variant.immediate_end(board.fen(back, black=True)) != -1:
                 continue

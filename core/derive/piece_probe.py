@@ -104,9 +104,7 @@ class _Probe:
 
     def _steps(self, square: int, others: Pieces) -> set[Step]:
         """Displacements of the piece on a square, with others on the board."""
-        moves = [
-            m for m in self.board.moves({**others, square: self.symbol}) if m.origin == square
-        ]
+        moves = [m for m in self.board.moves({**others, square: self.symbol}) if m.origin == square]
         self.found.seen += moves
         return {self.board.displacement(square, m.target) for m in moves if m.target != square}
 

@@ -65,7 +65,9 @@ class ProbeBoard:
         self.files = sum(int(c) if c.isdigit() else 1 for c in CELL.findall(rows[0]))
         self.squares = self.files * self.ranks
 
-    def fen(self, pieces: Pieces, *, black: bool = False, hand: str = "", rest: str = "- - 0 1") -> str:
+    def fen(
+        self, pieces: Pieces, *, black: bool = False, hand: str = "", rest: str = "- - 0 1"
+    ) -> str:
         """FEN of pieces on an empty board. hand: symbols in hand. rest: fields after the side."""
         rows = []
         for rank in reversed(range(self.ranks)):
@@ -83,7 +85,7 @@ class ProbeBoard:
     def pieces(self, fen: str) -> dict[int, str]:
         """Pieces on the board of a FEN; walls are `*`."""
         found = {}
-        for number, row in enumerate(fen.split()[0].split("[")[0].split("/")):
+        for number, row in enumerate(fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")):
             square = (self.ranks - 1 - number) * self.files
             for cell in CELL.findall(row):
                 if cell.isdigit():
@@ -111,7 +113,9 @@ class ProbeBoard:
                 found.append(FairyMove(text, match["drop"] or "", origin, target, match["rest"]))
         return found
 
-    def after(self, pieces: Pieces, move: str, *, black: bool = False, rest: str = "- - 0 1") -> str:
+    def after(
+        self, pieces: Pieces, move: str, *, black: bool = False, rest: str = "- - 0 1"
+    ) -> str:
         """FEN after a move in a crafted position."""
         return self.neutral.fen_after(self.fen(pieces, black=black, rest=rest), [move])
 
@@ -129,7 +133,10 @@ class ProbeBoard:
         return None
 
     def displacement(self, origin: int, target: int) -> tuple[int, int]:
-        return target % self.files - origin % self.files, target // self.files - origin // self.files
+        return (
+            target % self.files - origin % self.files,
+            target // self.files - origin // self.files,
+        )
 
     def zone(self, squares: frozenset[int]) -> str | list[str]:
         """Write a set of squares as a zone of a spec: ranks, files, a rectangle, or a list."""

@@ -140,11 +140,15 @@ def hands(
     if not order:
         return None
     found = HandRules(order)
-    twins = [s for s in pieces if _gained(board, taker, f"{s.lower()}~") not in ("", s)] if (
-        captures
-        and not any(s.startswith("+") for s in pieces)
-        and _writes_twins(board, order[0])
-    ) else []
+    twins = (
+        [s for s in pieces if _gained(board, taker, f"{s.lower()}~") not in ("", s)]
+        if (
+            captures
+            and not any(s.startswith("+") for s in pieces)
+            and _writes_twins(board, order[0])
+        )
+        else []
+    )
     if twins:
         found.promoted = f"returns as {_gained(board, taker, f'{twins[0].lower()}~')}"  # type: ignore[arg-type]
     elif any(s.startswith("+") and becomes.get(s) == s[1:] for s in pieces):
@@ -194,7 +198,7 @@ def _per_file(board: ProbeBoard, symbol: str, drops: frozenset[int]) -> int:
     """Number of own pieces on a file beyond which another may not be dropped there; 0 for none."""
     for count in (1, 2):
         file = sorted(s for s in range(board.squares) if s % board.files == 0)
-        mine: Pieces = {s: symbol for s in file[1 : 1 + count]}
+        mine: Pieces = dict.fromkeys(file[1 : 1 + count], symbol)
         left = {
             m.target
             for m in board.moves(mine, hand=symbol)
@@ -215,12 +219,12 @@ def castling(board: ProbeBoard) -> dict[str, dict[str, str]]:
     home = board.pieces(board.start)
     first = {s: p for s, p in home.items() if s < board.files and p.isupper()}
     found: dict[str, dict[str, str]] = {}
-    for king in first:
-        for rook in first:
+    theirs = {s: p for s, p in home.items() if p.islower()}
+    for king, king_symbol in first.items():
+        for rook, rook_symbol in first.items():
             if king == rook:
                 continue
-            two = {king: first[king], rook: first[rook]}
-            two |= {s: p for s, p in home.items() if p.islower()}
+            two = {**theirs, king: king_symbol, rook: rook_symbol}
             letter = "K" if rook > king else "Q"
             if letter not in rights or letter in found:
                 continue

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.core.derive.derivation import derive, read_tree
+from variant_ai.core.derive.derivation import derive
+from variant_ai.core.derive.fairy_draft import read_tree
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
@@ -110,5 +111,5 @@ def test_unknown_names_are_errors(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="unknown key 'stalemtValue'"):
         derive("mine", ini=ini)
     ini.write_text("[mine:chess]\n")
-    with pytest.raises(UnknownNameError, match="variant of .*mine.ini"):
+    with pytest.raises(UnknownNameError, match=r"variant of .*mine\.ini"):
         derive("yours", ini=ini)
