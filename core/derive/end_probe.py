@@ -192,7 +192,7 @@ def wins(board: ProbeBoard, symbols: Sequence[str]) -> tuple[list[dict[str, Any]
     """Return `wins:` as far as the vocabulary has it, and what was found beyond it."""
     found: list[dict[str, Any]] = []
     notes: list[str] = []
-    if match := _CHECKS.search(board.start):
+    if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
         found.append({"checks": int(match[1])})
     found += _extinct(board, symbols)
     for win in _reached(board, symbols):
