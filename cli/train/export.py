@@ -127,13 +127,21 @@ def command(
             facts, stores, spec = _from_checkpoint(model, source, given)
         facts["path"] = output
         if precision != "fp32":
+            from variant_ai.core.train.measure.reduced_precision import write_fp16, write_int8
+
             # those of a training may have been deleted
             chosen = [path for path in stores if path.is_file()] if store is None else [store]
             if not chosen:
                 chosen = _sample(spec)
-            reduced = _reduce(
-                source, output, precision, spec, chosen, positions, calibrate, spare, seed
-            )
+            if precision == "int8" and not chosen:
+                fail("int8 needs positions for calibration; name a game store with --store")
+            calibration, check = _positions(source, spec, chosen, calibrate, positions, seed)
+            if precision == "fp16":
+                reduced = write_fp16(source, output, spec, check)
+            else:
+                reduced = write_int8(
+                    source, output, spec, calibration, check, spare=spare, report=note
+                )
             facts |= {
                 "precision": precision,
                 "spared": reduced.spared,
@@ -193,27 +201,6 @@ def _from_checkpoint(
         "difference": difference,
     }
     return report, stores, given or run_spec(config)
-
-
-def _reduce(
-    source: Path,
-    output: Path,
-    precision: str,
-    spec: VariantSpec,
-    stores: list[Path],
-    positions: int,
-    calibrate: int,
-    spare: int | None,
-    seed: int,
-) -> Reduced:
-    from variant_ai.core.train.measure.reduced_precision import write_fp16, write_int8
-
-    if precision == "int8" and not stores:
-        fail("int8 needs positions for calibration; name a game store with --store")
-    calibration, check = _positions(source, spec, stores, calibrate, positions, seed)
-    if precision == "fp16":
-        return write_fp16(source, output, spec, check)
-    return write_int8(source, output, spec, calibration, check, spare=spare, report=note)
 
 
 def _positions(

@@ -91,13 +91,8 @@ def command(
     channels: int | None,
     sizes: tuple[str, ...],
     timed: bool,
-    batch: int,
-    warm_up: int,
-    measurements: int,
-    evaluators: tuple[str, ...],
-    device: str,
-    threads: int | None,
     as_json: bool,
+    **timing: Any,
 ) -> None:
     """List the networks that can be trained; with -V their parameters and operations.
 
@@ -122,13 +117,8 @@ def command(
             specs,
             head,
             size,
-            evaluators=evaluators,
-            batch=batch,
-            warm_up=warm_up,
-            measurements=measurements,
-            device=device,
-            threads=threads,
             as_json=as_json,
+            **timing,
         )
         return
     known = {name for b in builders.values() for name in b.size_type.model_fields}
