@@ -83,4 +83,4 @@ def test_a_small_scale_changes_what_it_says() -> None:
 
 def test_the_readme_lists_every_file() -> None:
     listed = (FOLDER / "README.md").read_text("utf-8")
-    assert FILES and all(f"`{file.name}`" in listed for file in FILES)
+    assert FILES and all(f"`{file.relative_to(FOLDER)}`" in listed for file in FILES)
