@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    EXISTING_FILE,
+    FOLDER,
     console,
     examples,
     json_option,
@@ -64,14 +67,14 @@ if TYPE_CHECKING:
 @variant_option(required=False)
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="YAML file with the settings of the match; other options override the file.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     required=True,
     metavar="FOLDER",
     help="Folder of the games and tables; an interrupted match in it is resumed.",
@@ -83,7 +86,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--gauntlet",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="The first N players meet all others; by default all players meet each other.",
 )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_INTERRUPTED,
+    FOLDER,
     FiniteRange,
     examples,
     json_option,
@@ -52,7 +54,6 @@ CANDIDATE, PRESENT = "candidate", "present"
     "-m",
     "--model",
     default="packaged",
-    show_default=True,
     metavar="NET",
     help="Net that both sides play with: an ONNX file, a run, or packaged.",
 )
@@ -68,7 +69,6 @@ CANDIDATE, PRESENT = "candidate", "present"
     "--settings",
     "search_set",
     default="default",
-    show_default=True,
     metavar="NAME",
     help="Set of search settings of the variant to start from.",
 )
@@ -79,34 +79,30 @@ CANDIDATE, PRESENT = "candidate", "present"
     metavar="NAME=VALUE",
     help="Present value of a setting; may be given several times.",
 )
-@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move.  [default: 400]")
+@click.option("--nodes", type=COUNT, help="Nodes for each move.  [default: 400]")
 @click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
 @click.option(
     "--trials",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=60,
-    show_default=True,
     help="Short matches before the finals, at least 8.",
 )
 @click.option(
     "--games",
     type=click.IntRange(min=2),
     default=20,
-    show_default=True,
     help="Games of each trial, half of them with each colour; an even number.",
 )
 @click.option(
     "--final-games",
     type=click.IntRange(min=2),
     default=60,
-    show_default=True,
     help="Games of each of three finalists; an even number.",
 )
 @click.option(
     "--sprt-games",
     type=click.IntRange(min=0, max=600),
     default=400,
-    show_default=True,
     help="Maximum games of the test of the winner; 0: no test.",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
@@ -118,17 +114,14 @@ CANDIDATE, PRESENT = "candidate", "present"
 @click.option(
     "--evaluator",
     default="auto",
-    show_default=True,
     metavar="NAME",
     help="Program that runs the net, as in `match`.",
 )
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), help="Games at a time.  [default: one per core]"
-)
+@click.option("--concurrency", type=COUNT, help="Games at a time.  [default: one per core]")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     required=True,
     metavar="FOLDER",
     help="Folder of trials and results; an interrupted tuning in it is resumed.",

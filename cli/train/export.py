@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    FILE,
+    PATH,
     examples,
     fail,
     json_option,
@@ -41,11 +44,11 @@ BATCH = 64
         "variant-ai export mine.onnx --precision int8 --store games.store -o mine-int8.onnx",
     )
 )
-@click.argument("model", metavar="CHECKPOINT|FILE|packaged", type=click.Path(path_type=Path))
+@click.argument("model", metavar="CHECKPOINT|FILE|packaged", type=PATH)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     required=True,
     help="The file to write.",
 )
@@ -53,27 +56,24 @@ BATCH = 64
     "--precision",
     type=click.Choice(["fp32", "fp16", "int8"]),
     default="fp32",
-    show_default=True,
     help="Number format of the file.",
 )
 @click.option(
     "--store",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Games for calibrating int8 and measuring the loss of accuracy; by default those of the run, "
     "or the variant's sample games.",
 )
 @click.option(
     "--positions",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=2000,
-    show_default=True,
     help="Number of positions for measuring the loss of accuracy; more than there are repeat some.",
 )
 @click.option(
     "--calibrate",
     type=click.IntRange(min=BATCH),
     default=512,
-    show_default=True,
     help="Number of positions for calibrating int8.",
 )
 @click.option(

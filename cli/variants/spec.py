@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_ERROR,
+    FILE,
     examples,
     json_option,
     load_variant,
@@ -234,9 +236,8 @@ def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
 @click.argument("variant", metavar="NAME|FILE")
 @click.option(
     "--positions",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=300,
-    show_default=True,
     help="Number of positions of random games to compare.",
 )
 @seed_option()
@@ -356,7 +357,7 @@ def diff(one: str, other: str, as_json: bool) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File to write instead of stdout.",
 )
 @replace_option
