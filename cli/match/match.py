@@ -115,7 +115,8 @@ def command(
     A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
     random, or a YAML file; more settings follow after semicolons: name=, clock=, movetime=, nodes=,
     depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
-    ponder=true.
+    ponder=true. If --config is a gauntlet, the players given here take the places of its first ones and
+    meet its opponents.
 
     A player that crashes, hangs, plays an illegal move, exceeds its time, or falsely claims the end
     of the game or a mate in one loses the game, and the match continues. Every finished game is
@@ -237,7 +238,12 @@ def _settings(
     elif small:
         raise click.UsageError("--small needs --config")
     if players:
-        settings["players"] = [parse_player(text) for text in players]
+        chosen = [parse_player(text) for text in players]
+        if settings.get("kind") == "gauntlet" and "kind" not in given:
+            opponents = list(settings.get("players") or ())[settings.get("seeds", 1) :]
+            settings |= {"players": [*chosen, *opponents], "seeds": len(chosen)}
+        else:
+            settings["players"] = chosen
     if variant is not None:
         settings["variant"] = variant
     if "variant" not in settings:

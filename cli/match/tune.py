@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 OPENINGS = 100
-"""Number of openings, if no file is given."""
+"""Least number of openings, if no file is given."""
 SPRT = (0.0, 20.0)
 """Elo of the two hypotheses of the test of the winner."""
 CANDIDATE, PRESENT = "candidate", "present"
@@ -180,11 +180,12 @@ def command(
         "settings": search_set,
         "search": chosen,
     }
+    longest = max(numbers[name] for name in ("games", "final_games", "sprt_games"))
     maker = _Matches(
         rules,
         base,
         limit,
-        _openings(openings, rules, numbers["seed"]),
+        _openings(openings, rules, longest, numbers["seed"]),
         concurrency or processors(),
         numbers["seed"],
     )
@@ -312,20 +313,27 @@ class _Matches:
         return player_of({**self.base, "name": name, "search": search}, "tune")
 
 
-def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
-    """Return the openings of a file, or positions of the variant's sample, or random moves."""
+def _openings(file: str | None, rules: Rules, games: int, seed: int) -> tuple[Opening, ...]:
+    """Return the openings of a file, or positions of the variant's sample, or random moves.
+
+    games: of the longest match. It needs half as many openings: with a fixed number of nodes a pair of
+    games from an opening that was played before repeats it move for move, and is no evidence.
+    """
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.games.openings import random_lines
     from variant_ai.core.arena.match.match_settings import OpeningSettings
+    from variant_ai.core.data.store.game_store import Store
     from variant_ai.plugins import registry
 
     if file is not None:
         return load_openings(OpeningSettings(file=file), rules, seed)
+    count = max(OPENINGS, games // 2)
     entry = registry().entry_of(rules.spec)
     if entry is not None and entry.sample is not None and entry.sample.is_file():
-        settings = OpeningSettings(store=str(entry.sample), least=4, most=16, count=OPENINGS)
+        count = min(count, len(Store(entry.sample, rules.spec)))
+        settings = OpeningSettings(store=str(entry.sample), least=4, most=16, count=count)
         return load_openings(settings, rules, seed)
-    return random_lines(rules, OPENINGS, (2, 8), seed)
+    return random_lines(rules, count, (2, 8), seed)
 
 
 def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:

@@ -102,7 +102,7 @@ def command(
     log_protocol: Path | None,
     replay: Path | None,
 ) -> None:
-    """Play for a GUI: UCI, UCCI and UCI-cyclone over standard input and output.
+    """Play for a GUI: UCI, UCCI, UCI-cyclone and USI over standard input and output.
 
     The first word of the client decides the protocol. All settings are options of the protocol;
     docs/engine.md lists them. Messages go to standard error.
