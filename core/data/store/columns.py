@@ -82,12 +82,12 @@ class Columns:
 
 
 def unshifted(stored: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of a column of `Columns.add_optional`; where it has 0 there is none."""
+    """Return the numbers of a column of `Columns.add_optional`, in which 0 stands for None."""
     return np.where(stored > 0, stored - 1, stored)
 
 
 def optional_numbers(stored: NDArray[np.int64]) -> list[int | None]:
-    """The same with None where there is none."""
+    """Return the same with None for 0."""
     numbers = zip(stored.tolist(), unshifted(stored).tolist(), strict=True)
     return [number if given else None for given, number in numbers]
 
