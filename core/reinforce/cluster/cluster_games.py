@@ -38,7 +38,7 @@ MOST_FAILURES = 5
 ENDING = 30.0
 """Seconds that the thread has to end; it waits for the cluster, which may be gone."""
 PATIENCE = 60.0
-"""Seconds without any answer of a player, after which the user is told what players wait for."""
+"""Seconds without any answer of a player, after which a message names what players wait for."""
 _PAUSE = 0.5
 
 
@@ -152,7 +152,7 @@ class ClusterGames(GameSupply):
             self._error = error
 
     def _missing(self) -> str:
-        """What a player asks for, and what the cluster has."""
+        """Return a sentence on what a player asks for and what the cluster has."""
         asked, has = self._cluster, self._ray.cluster_resources()
         free = self._ray.available_resources()
 
